@@ -62,7 +62,7 @@ object Wiring:
         FlareDefaults.from(config),
         StoreSettings.from(config).retention,
         config.getDuration("burst.store.record-lease").toScala,
-        BuiltInSettings.from(config, http.scheme)
+        BuiltInSettings.from(config)
       )
 
   private def janitor(settings: Settings, storage: Storage): Janitor =

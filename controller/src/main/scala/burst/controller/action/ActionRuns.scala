@@ -6,7 +6,7 @@ import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{Blocking, Identity}
-import burst.protocol.{Environment, FlareId, Inputs, JsonText}
+import burst.protocol.{FlareId, Inputs, JsonText}
 import io.circe.JsonObject
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
@@ -109,7 +109,7 @@ private[action] final class ActionRuns(
 
   private def fields(call: Call): ActivationFields =
     FlareInvocation
-      .fields(call.action, call.transaction)
+      .fields(call.caller, call.action, call.transaction)
       .copy(cause = call.cause, component = call.component)
 
   /** What was read of the action may be no more by the time that the flare is stored: it is read again. */
@@ -144,7 +144,7 @@ object ActionRuns:
 
 /** The flare of an invocation. */
 object FlareInvocation:
-  def fields(action: Action, transaction: String): ActivationFields =
+  def fields(caller: Identity, action: Action, transaction: String): ActivationFields =
     val target = action.target
     ActivationFields(
       target.qualified.drop(1),
@@ -157,7 +157,8 @@ object FlareInvocation:
       binding = Option
         .when(action.name != target)(action.name.packageName.map(name => s"${action.name.namespace}/$name"))
         .flatten,
-      burst = false
+      burst = false,
+      caller.uuid.filter(_ => ActionRuns.isTruthy(action.annotations, "provide-api-key"))
     )
 
   def request(
@@ -169,7 +170,6 @@ object FlareInvocation:
       fields: ActivationFields
   ): FlareRequest =
     val definition = action.definition
-    val key = caller.key.filter(_ => ActionRuns.isTruthy(action.annotations, "provide-api-key"))
     FlareRequest(
       // Packs are the caller's, and never another's.
       definition.ref.copy(namespace = caller.namespace),
@@ -178,6 +178,5 @@ object FlareInvocation:
       terms,
       egress = caller.limits.egress,
       environment = definition.environment.started(action.initParameters),
-      invocation = Environment(key.map(shown => "api_key" -> shown.pair).toMap),
       activation = Some(fields)
     )

@@ -55,7 +55,7 @@ final class AlarmClock(
         alarms.replace(alarm, alarm.stopped("its namespace was revoked", moment))
         false
       case Some(namespace) =>
-        val caller = Identity(namespace.name, namespace.limits)
+        val caller = namespace.identity
         fires.take(caller.namespace, caller.limits.firesPerMinute) match
           case Left(used) =>
             // Out of the way of others' alarms until then.

@@ -12,6 +12,7 @@ import scala.concurrent.duration.{Duration, DurationInt}
 
 /** Requests and settings for tests. */
 object Samples:
+  val apiHost = "https://burst.example.org"
   val packageId: PackageId = PackageId.of(Array[Byte](1, 2, 3))
 
   /** A directory for what tests keep, gone with the process. */
