@@ -35,6 +35,7 @@ enum ApiError:
   case InvalidFlareId
   case InvalidGroupId
   case InvalidParameter(name: String, expected: String)
+  case UnknownParameter(name: String, allowed: Seq[String])
   case InvalidVariable(path: String)
   case VariableTwice(name: String)
   case NoSecretsKey
@@ -144,6 +145,10 @@ object ApiError:
     case InvalidGroupId => BadRequest -> "A group id has 32 lower-case hexadecimal digits."
     case InvalidParameter(name, expected) =>
       BadRequest -> s"The query parameter '$name' must be $expected."
+    case UnknownParameter(name, Seq()) =>
+      BadRequest -> s"There is no query parameter '$name' here; remove it."
+    case UnknownParameter(name, allowed) =>
+      BadRequest -> s"There is no query parameter '$name' here; remove it or use one of: ${allowed.mkString(", ")}."
     case InvalidVariable(path) =>
       BadRequest -> s"""The field '$path' is no name for a variable; use up to ${VariableName.MaxLength} letters, digits and '_', no digit first, and
         | neither ${VariableName.Reserved} nor what begins with

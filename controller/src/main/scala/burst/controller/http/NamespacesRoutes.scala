@@ -22,7 +22,7 @@ final class NamespacesRoutes(
 
   val route: Route =
     concat(
-      (pathPrefix("namespaces") & pathEndOrSingleSlash & get):
+      (pathPrefix("namespaces") & pathEndOrSingleSlash & get & QueryParameters.only("limit", "skip")):
         extractRequest(request => Answer(list(request)))
       ,
       (pathPrefix("namespaces" / Segment) & pathEndOrSingleSlash): name =>
@@ -30,9 +30,9 @@ final class NamespacesRoutes(
         else
           extractRequest: request =>
             concat(
-              put(if Reserved(name) then Answer.refused(reserved(name)) else Answer(create(name, request))),
-              get(Answer(found(name, namespaces.find(name)))),
-              delete(Answer(revoke(name)))
+              (put & QueryParameters.only("overwrite"))(if Reserved(name) then Answer.refused(reserved(name)) else Answer(create(name, request))),
+              (get & QueryParameters.only())(Answer(found(name, namespaces.find(name)))),
+              (delete & QueryParameters.only())(Answer(revoke(name)))
             )
     )
 

@@ -42,6 +42,17 @@ object ApiDescription:
           case (name, part) => name == part || (name.startsWith("{") && part.nonEmpty)
       .minByOption(_.count(_ == '{'))
 
+  /** A path that the template stands for, of the caller's namespace. */
+  def concrete(template: String): String =
+    template
+      .replace("{namespace}", "_")
+      .replace("{activationId}", "0" * 32)
+      .replace("{flareId}", "0" * 32)
+      .replace("{groupId}", "0" * 32)
+      .replace("{tenant}", "0" * 32)
+      .replace("{version}", "0.0.1")
+      .replaceAll("\\{(name|package|owner|action|rest)\\}", "x")
+
   private val Rest = "{rest}"
 
   /** A path with as many segments as its template. */

@@ -257,18 +257,7 @@ class OpenApiSuite extends HttpSuite:
       path <- paths
       method <- Seq("GET", "PUT", "POST", "DELETE", "PATCH")
     do
-      val concrete = path
-        .replace("{namespace}", "_")
-        .replace("{name}", "x")
-        .replace("{package}", "x")
-        .replace("{owner}", "x")
-        .replace("{action}", "x")
-        .replace("{tenant}", "0" * 32)
-        .replace("{rest}", "x")
-        .replace("{activationId}", "0" * 32)
-        .replace("{version}", "0.0.1")
-        .replace("{flareId}", "0" * 32)
-        .replace("{groupId}", "0" * 32)
+      val concrete = ApiDescription.concrete(path)
       val reply = send(method, concrete, Option.when(method != "GET")("{}"), caller(concrete))
       val documented = ApiDescription.template(method, concrete).isDefined
       assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
