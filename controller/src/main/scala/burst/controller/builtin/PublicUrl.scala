@@ -2,7 +2,8 @@ package burst.controller.builtin
 
 import com.typesafe.config.Config
 
-/** Where clients reach the platform, without a slash at its end: as its operator says, else where it listens. */
+/** Where clients reach the platform, without a slash at its end: as its operator says, else where it listens.
+  */
 object PublicUrl:
   def of(config: Config): String =
     val http = config.getConfig("burst.http")

@@ -22,9 +22,10 @@ final class AdminFlaresRoutes(store: FlareStore, service: FlareService, blocking
 
   private def of(kind: Kind): Route =
     concat(
-      (pathPrefix(kind.path) & pathEndOrSingleSlash & get & QueryParameters.only(kind.parameters*) & extractRequest):
-        request => Answer(list(kind, request))
-      ,
+      (pathPrefix(kind.path) & pathEndOrSingleSlash & get & QueryParameters.only(
+        kind.parameters*
+      ) & extractRequest): request =>
+        Answer(list(kind, request)),
       (pathPrefix(kind.path / Segment) & pathEndOrSingleSlash & delete & QueryParameters.only()): text =>
         FlareId.parse(text) match
           case None => Answer.refused(kind.invalid)

@@ -34,7 +34,9 @@ final class BurstsRoutes(
   def route(caller: Identity): Route =
     concat(
       (pathPrefix("bursts") & pathEndOrSingleSlash):
-        (get & QueryParameters.only("limit", "skip") & extractRequest)(request => Answer(list(caller, request)))
+        (get & QueryParameters.only("limit", "skip") & extractRequest)(request =>
+          Answer(list(caller, request))
+        )
       ,
       (pathPrefix("bursts" / Segment) & pathEndOrSingleSlash): name =>
         if !EntityName.isPath(name) then Answer.refused(ApiError.InvalidName)

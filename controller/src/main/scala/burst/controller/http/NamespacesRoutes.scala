@@ -30,7 +30,8 @@ final class NamespacesRoutes(
         else
           extractRequest: request =>
             concat(
-              (put & QueryParameters.only("overwrite"))(if Reserved(name) then Answer.refused(reserved(name)) else Answer(create(name, request))),
+              (put & QueryParameters.only("overwrite"))(if Reserved(name) then Answer.refused(reserved(name))
+              else Answer(create(name, request))),
               (get & QueryParameters.only())(Answer(found(name, namespaces.find(name)))),
               (delete & QueryParameters.only())(Answer(revoke(name)))
             )

@@ -74,8 +74,8 @@ final class QueryParameters(query: Uri.Query):
     yield Page(if limit == 0 then Page.Most else limit, skip)
 
 object QueryParameters:
-  /** Lets requests through whose query names nothing else. OpenWhisk's calls tolerate that; ours do not, so that
-    * who has mistyped something learns it.
+  /** Lets requests through whose query names nothing else. OpenWhisk's calls tolerate that; ours do not, so
+    * that who has mistyped something learns it.
     */
   def only(names: String*): Directive0 = extractRequest.flatMap: request =>
     request.uri.query().find((name, _) => !names.contains(name)) match

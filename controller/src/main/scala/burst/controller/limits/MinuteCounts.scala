@@ -4,8 +4,8 @@ package burst.controller.limits
 final case class MinuteUsed(count: Int, allowed: Int, retryAfterSeconds: Long)
 
 /** So many of something in each minute of the calendar, for each namespace, as OpenWhisk counts. Of more than
-  * `most` namespaces those are forgotten that were not asked for for longest. `clock` is in milliseconds since
-  * the epoch.
+  * `most` namespaces those are forgotten that were not asked for for longest. `clock` is in milliseconds
+  * since the epoch.
   */
 final class MinuteCounts(clock: () => Long = () => System.currentTimeMillis(), most: Int = 100_000):
   import MinuteCounts.*
@@ -31,9 +31,9 @@ final class MinuteCounts(clock: () => Long = () => System.currentTimeMillis(), m
       .filter(_.minute == clock() / Minute)
       .foreach(count => count.taken = (count.taken - 1).max(0))
 
-private object MinuteCounts:
+object MinuteCounts:
   private val Minute = 60_000L
 
-  final class Count(var minute: Long, var taken: Int)
+  private final class Count(var minute: Long, var taken: Int)
 
   extension (number: Long) private def ceilDiv(by: Long): Long = (number + by - 1) / by

@@ -4,7 +4,8 @@ import io.circe.Codec
 
 /** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
   * packages, parameters and variables, `storedBytes` those of all its flares' results and logs, beyond which
-  * its oldest go; `invocationsPerMinute` and `firesPerMinute` in minutes of the calendar; `egress` whether its packs may reach the internet.
+  * its oldest go; `invocationsPerMinute` and `firesPerMinute` in minutes of the calendar; `egress` whether
+  * its packs may reach the internet.
   */
 final case class NamespaceLimits(
     burstSize: Int,

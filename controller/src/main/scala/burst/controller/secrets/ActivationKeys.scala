@@ -9,8 +9,8 @@ import scala.util.Try
 
 /** Keys that programs get, which open their caller's namespace as its own does, until a moment that stands in
   * them: they are signed, so that nobody has to keep them. What is signed names the credentials they stand
-  * beside; once those are replaced or revoked, they open nothing. Without a key of this controller's there are
-  * none.
+  * beside; once those are replaced or revoked, they open nothing. Without a key of this controller's there
+  * are none.
   */
 final class ActivationKeys(key: Option[SecretsKey]):
   import ActivationKeys.*

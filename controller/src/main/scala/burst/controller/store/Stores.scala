@@ -241,8 +241,8 @@ final case class Namespace(
   def identity: Identity = Identity(name, limits, Some(uuid))
 
 trait NamespaceStore:
-  /** The identity behind a key pair, or nothing; takes the same time either way. A program's key, which it has
-    * until its deadline, opens what its caller's does.
+  /** The identity behind a key pair, or nothing; takes the same time either way. A program's key, which it
+    * has until its deadline, opens what its caller's does.
     */
   def authenticate(uuid: String, key: String): Option[Identity]
 

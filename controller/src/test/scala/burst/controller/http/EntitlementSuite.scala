@@ -55,7 +55,9 @@ class EntitlementSuite extends HttpSuite:
 
   /** All of `guest`'s that can be read. */
   private def seen(): Seq[(String, Int, String)] =
-    val paths = ofNamespaces.collect { case ("GET", path) => owned.place(path).replace("{namespace}", "guest") }
+    val paths = ofNamespaces.collect { case ("GET", path) =>
+      owned.place(path).replace("{namespace}", "guest")
+    }
     (paths :+ s"$management/getApi").map: path =>
       val reply = send("GET", path)
       // Its end is the time at which it was asked for.
@@ -77,14 +79,19 @@ class EntitlementSuite extends HttpSuite:
 
   test("by one's own namespace, what is another's is not there"):
     val before = seen()
-    for (method, template) <- ofNamespaces if template.matches(".*(Id}|name}|version}).*") && method != "PUT" do
+    for (method, template) <- ofNamespaces if template.matches(".*(Id}|name}|version}).*") && method != "PUT"
+    do
       val path = owned.place(template).replace("{namespace}", "_")
       val sent = if template.endsWith("rules/{name}") then Some("""{"status":"inactive"}""") else body(method)
       val wanted = if template.endsWith("bursts/{name}") then Some("""{"size":1}""") else sent
       refused(send(method, path, if body(method).isEmpty then None else wanted, Some(other)), 404)
     for (method, template) <- ofNamespaces if method == "GET" && !template.contains("}/{") do
       if template.matches(".*/(bursts|flares|groups|actions|packages|triggers|rules|activations)") then
-        assertEquals(send(method, template.replace("{namespace}", "_"), None, Some(other)).body, "[]", template)
+        assertEquals(
+          send(method, template.replace("{namespace}", "_"), None, Some(other)).body,
+          "[]",
+          template
+        )
     assertEquals(send("GET", s"$management/getApi", None, Some(other)).body, """{"apis":[]}""")
     refused(send("DELETE", s"$management/deleteApi?basepath=/base", None, Some(other)), 404)
     assertEquals(seen(), before)

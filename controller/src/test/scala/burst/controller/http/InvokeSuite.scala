@@ -4,16 +4,7 @@ import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
-import burst.protocol.{
-  Failure,
-  FailureKind,
-  FlareId,
-  Inputs,
-  InvokerId,
-  JsonText,
-  LogStream,
-  PackStart
-}
+import burst.protocol.{Failure, FailureKind, FlareId, Inputs, InvokerId, JsonText, LogStream, PackStart}
 import io.circe.Json
 
 class InvokeSuite extends HttpSuite:

@@ -38,14 +38,27 @@ class FlareVariablesSuite extends SchedulerFixture:
     assert(!message.contains("hunter2"))
     world.eventuallyFree("a" -> 2)
 
-  test("the program of an invocation has a key of its own, which opens its caller's namespace until its deadline"):
+  test(
+    "the program of an invocation has a key of its own, which opens its caller's namespace until its deadline"
+  ):
     val secrets = Secrets(Some(key))
     val uuid = "0f8fad5b-d9cb-469f-a165-70867728950e"
     def told(wanted: Option[String], secrets: Secrets) =
       val world = World(secrets = secrets)
       val invoker = world.invoker("a", 1)
       val fields =
-        ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, component = false, None, burst = false, wanted)
+        ActivationFields(
+          "guest/hello",
+          "0.0.1",
+          "t",
+          10,
+          1,
+          None,
+          component = false,
+          None,
+          burst = false,
+          wanted
+        )
       world.submit(Samples.request(1).copy(activation = Some(fields)))
       invoker.prepared().assignment.invocation.variables
     val variables = told(Some(uuid), secrets)

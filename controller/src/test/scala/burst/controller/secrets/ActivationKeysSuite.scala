@@ -16,7 +16,9 @@ class ActivationKeysSuite extends munit.FunSuite:
       val other = key.updated(i, if key(i) == '0' then '1' else '0')
       assert(!keys.opens(uuid, other, 0), other)
     val later = "7" + key.drop(1)
-    for text <- Seq("", key.take(16), key.drop(16), key + "0", key.dropRight(1), later, key.toUpperCase, "\ud800") do
+    for text <-
+        Seq("", key.take(16), key.drop(16), key + "0", key.dropRight(1), later, key.toUpperCase, "\ud800")
+    do
       assert(text == key || !keys.opens(uuid, text, 0), text)
 
   test("another platform's key, and none, make nothing that opens here"):

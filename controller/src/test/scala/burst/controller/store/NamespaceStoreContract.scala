@@ -31,7 +31,10 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     val own = limits.copy(burstSize = 3)
     val (otherUuid, otherKey) = split(s.namespaces.create("other", OwnLimits(burstSize = Some(3))))
     assertEquals(s.namespaces.authenticate(uuid, key), Some(Identity("guest", limits, Some(uuid))))
-    assertEquals(s.namespaces.authenticate(otherUuid, otherKey), Some(Identity("other", own, Some(otherUuid))))
+    assertEquals(
+      s.namespaces.authenticate(otherUuid, otherKey),
+      Some(Identity("other", own, Some(otherUuid)))
+    )
     assertEquals(s.namespaces.authenticate(uuid, otherKey), None)
     assertEquals(s.namespaces.limits("other"), Some(own))
     assertEquals(s.namespaces.limits("nobody"), None)
