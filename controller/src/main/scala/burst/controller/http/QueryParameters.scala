@@ -78,7 +78,7 @@ object QueryParameters:
     * that who has mistyped something learns it.
     */
   def only(names: String*): Directive0 = extractRequest.flatMap: request =>
-    request.uri.query().find((name, _) => !names.contains(name)) match
+    request.uri.query().find((name, _) => name.nonEmpty && !names.contains(name)) match
       case None => pass
       case Some((name, _)) =>
         val error = ApiError.UnknownParameter(Fields.shortened(name), names)

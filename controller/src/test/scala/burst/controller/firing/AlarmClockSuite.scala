@@ -122,11 +122,11 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(s.alarms.find("guest", "kept").map(_.due), Some(None))
 
   storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
+    alarmed(s, "t", minutely)
     val minute = MinuteCounts(() => 53_000)
     val allowed = s.namespaces.limits("guest").fold(0)(_.firesPerMinute)
     (1 to allowed).foreach(_ => minute.take("guest", allowed))
     val limited = Clock(s, minute)
-    alarmed(s, "t", minutely)
     assertEquals(limited.alarms.round(), 0)
     assertEquals(s.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(7)))
     s.namespaces.revoke("guest")

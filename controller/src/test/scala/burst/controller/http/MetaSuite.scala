@@ -259,8 +259,11 @@ class OpenApiSuite extends HttpSuite:
     do
       val concrete = ApiDescription.concrete(path)
       val reply = send(method, concrete, Option.when(method != "GET")("{}"), caller(concrete))
-      val documented = ApiDescription.template(method, concrete).isDefined
-      assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
+      // It may be an instance of another path, which is more general.
+      val documented = ApiDescription.operations(method -> path)
+      val known = ApiDescription.template(method, concrete).isDefined
+      if documented || !known then
+        assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
       // And nothing answers below a path but what is documented there.
       val below = send("GET", concrete.stripSuffix("/") + "/below/it", None, caller(concrete)).status
       assert(Set(400, 403, 404).contains(below), s"something answers below $path")
