@@ -54,6 +54,7 @@ object ApiDescription:
       .replaceAll("\\{(name|package|owner|action|rest)\\}", "x")
 
   private val Rest = "{rest}"
+  private val StrangersCall = raw"\{(owner|tenant)}".r
 
   /** A path with as many segments as its template. */
   private def instance(path: String, template: String): String =
@@ -75,6 +76,8 @@ object ApiDescription:
       case None =>
         if Set(400, 401, 403, 404, 405).contains(status) then Seq.empty
         else Seq(s"undocumented: $method $path $status")
+      // A web action says itself whether there is a body.
+      case Some(template) if body.isEmpty && StrangersCall.findFirstIn(template).isDefined => Seq.empty
       case Some(template) =>
         val response = SimpleResponse.Builder(status)
         // A few answers say nothing.

@@ -192,7 +192,7 @@ class OpenApiSuite extends HttpSuite:
       Seq("GET", "HEAD", "DELETE", "OPTIONS").foreach(succeed(_, path))
       Seq("POST", "PUT", "PATCH").foreach(succeed(_, path, Some("""{"n":1}""")))
     called("/api/v1/web/guest/default/open")
-    called("/api/v1/web/guest/default/open.json/and/more?a=1")
+    called("/api/v1/web/guest/default/open.json/and/more")
     val management = "/api/v1/web/whisk.system/apimgmt"
     val verbs = Seq("get", "head", "delete", "options", "post", "put", "patch")
     val apis = verbs.map: verb =>
