@@ -37,6 +37,7 @@ pub fn check() -> Possibility {
         package: None,
         sockets: None,
         root: None,
+        interpreters: false,
         mounts: &[],
         group: None,
         scratch: [1, 1],

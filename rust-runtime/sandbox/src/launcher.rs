@@ -30,6 +30,7 @@ pub fn launch() -> Result<u8, Error> {
         package: Some(&spec.package),
         sockets: spec.sockets.as_deref(),
         root: spec.root.as_deref(),
+        interpreters: spec.interpreters,
         mounts: &spec.mounts,
         group: spec.group.as_ref().map(|name| name.as_str()),
         scratch: [spec.tmp, spec.shm],

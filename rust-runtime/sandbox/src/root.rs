@@ -53,6 +53,8 @@ pub(crate) struct Root<'a> {
     pub(crate) sockets: Option<&'a Path>,
     /// In place of this machine's C library.
     pub(crate) directory: Option<&'a Path>,
+    /// Whether those of this machine are seen beside its C library: each costs mounts.
+    pub(crate) interpreters: bool,
     /// Those of the operator's.
     pub(crate) directories: &'a [Directory],
     /// Paths of this machine, and where they are seen.
@@ -83,6 +85,9 @@ impl Root<'_> {
             None => layout.show_libraries(),
         };
         shown.map_err(|reason| Error::kernel("to lay out a root", reason))?;
+        if self.interpreters && self.directory.is_none() {
+            layout.show_interpreters();
+        }
         layout.show(self.runtime, RUNTIME);
         for (path, target) in [(self.package, "/package"), (self.sockets, SOCKETS)] {
             if let Some(path) = path {
@@ -191,12 +196,7 @@ impl Layout {
         for path in &libraries.paths {
             self.show(path, &path.to_string_lossy());
         }
-        let search_path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
-        let interpreters = interpreters::find(&search_path);
-        for path in &interpreters.paths {
-            self.show(path, &path.to_string_lossy());
-        }
-        for (link, target) in libraries.links.iter().chain(&interpreters.links) {
+        for (link, target) in &libraries.links {
             self.link(&link.to_string_lossy(), &target.to_string_lossy());
         }
         let id = INSIDE;
@@ -218,6 +218,17 @@ impl Layout {
         }
         self.container.dir("/etc", 0o755);
         Ok(())
+    }
+
+    fn show_interpreters(&mut self) {
+        let search_path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
+        let found = interpreters::find(&search_path);
+        for path in &found.paths {
+            self.show(path, &path.to_string_lossy());
+        }
+        for (link, target) in &found.links {
+            self.link(&link.to_string_lossy(), &target.to_string_lossy());
+        }
     }
 
     /// Each entry by itself: nothing can be made in a root that others use as well.

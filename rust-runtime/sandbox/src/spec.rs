@@ -18,6 +18,9 @@ pub(crate) struct Spec {
     pub(crate) sockets: Option<PathBuf>,
     /// In place of this machine's C library.
     pub(crate) root: Option<PathBuf>,
+    /// Whether it sees this machine's interpreters.
+    #[serde(default)]
+    pub(crate) interpreters: bool,
     /// Directories of this machine that its operator gives to packs.
     #[serde(default)]
     pub(crate) mounts: Vec<Mount>,

@@ -318,6 +318,24 @@ fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
     }
 }
 
+#[test]
+fn interpreters_are_seen_where_they_are_asked_for() {
+    let path = std::env::var_os("PATH").unwrap();
+    let python = std::env::split_paths(&path)
+        .filter_map(|directory| directory.join("python3").canonicalize().ok())
+        .find(|binary| fs::read(binary).unwrap().starts_with(b"\x7fELF"));
+    assert!(python.is_some(), "python3 is missing: run `make prepare`");
+    let list = format!("list {}", python.unwrap().parent().unwrap().display());
+    for who in everybody() {
+        let without = Pack::new(who);
+        assert_eq!(without.told(&list), "Err(NotFound)", "{who:?}");
+        without.assert_gone();
+        let with = Pack::new(who).with("interpreters", true);
+        assert_eq!(with.told(&list), "Ok(())", "{who:?}");
+        with.assert_gone();
+    }
+}
+
 /// As those of /tmp and /home often have: nobody may take a flag from these who has not mounted them.
 #[test]
 fn a_package_stays_read_only_where_its_mount_has_flags_of_its_own() {

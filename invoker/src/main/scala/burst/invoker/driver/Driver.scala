@@ -1,16 +1,28 @@
 package burst.invoker.driver
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{Failure, Secret}
+import burst.protocol.{DefinitionRef, Failure, Secret}
 import java.nio.file.Path
 import scala.annotation.unused
 import scala.concurrent.Future
 import scala.util.Try
 
+/** What a program finds in its container beside its package. */
+enum ContainerBase:
+  /** The C library, and what belongs to it. */
+  case Libraries
+
+  /** Interpreters as well, for functions of other languages. */
+  case Interpreters
+
+object ContainerBase:
+  def of(definition: DefinitionRef): ContainerBase =
+    if definition.kind == DefinitionRef.Rust then Libraries else Interpreters
+
 /** What one container must offer its pack. `memoryMiB` is per worker; `packagePath` is where this machine has
   * the package, in the form the driver wants it.
   */
-final case class PackResources(workers: Int, memoryMiB: Int, packagePath: Path)
+final case class PackResources(workers: Int, memoryMiB: Int, packagePath: Path, base: ContainerBase)
 
 /** How the runtime in a container comes to its package. */
 enum PackageSource:
@@ -100,7 +112,7 @@ trait Driver:
 
   def start(resources: PackResources): Future[Either[Failure, Container]]
 
-  /** Starts a container for whatever pack will come: of this size as a guess. */
+  /** Starts a container for whatever pack will come, of any kind: of this size as a guess. */
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]]
 
   /** Makes a pre-warmed container one for a pack, with its package where the answer says. It has what the

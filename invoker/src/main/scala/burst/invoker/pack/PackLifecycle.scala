@@ -1,6 +1,13 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.{Container, ContainerExit, NetworkAccess, PackResources, StopOutcome}
+import burst.invoker.driver.{
+  Container,
+  ContainerBase,
+  ContainerExit,
+  NetworkAccess,
+  PackResources,
+  StopOutcome
+}
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.Refusal
 import burst.protocol.*
@@ -169,4 +176,5 @@ private[pack] abstract class PackLifecycle(
   private def watchExit(container: Container): Unit =
     context.pipeToSelf(container.exit)(exit => Exited(container.id, ContainerExit.of(exit)))
 
-  private def resources(directory: Path) = PackResources(shape.workers, shape.memoryMiB, directory)
+  private def resources(directory: Path) =
+    PackResources(shape.workers, shape.memoryMiB, directory, ContainerBase.of(shape.definition))

@@ -56,7 +56,8 @@ abstract class DriverContractSuite extends munit.FunSuite:
     threads.shutdownNow()
     PackageFiles.delete(directory)
 
-  protected def resources(workers: Int): PackResources = PackResources(workers, memoryMiB = 32, packageDir)
+  protected def resources(workers: Int): PackResources =
+    PackResources(workers, memoryMiB = 32, packageDir, ContainerBase.Libraries)
 
   protected def started(driver: Driver, workers: Int = 1): Future[Container] =
     driver.start(resources(workers)).map(_.fold(failure => fail(failure.message), identity))
@@ -180,8 +181,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
   do
     test(s"a function of the kind $kind runs with $workers workers"):
       val form = driver.packageForm
+      val path = packageOf(kind, workers, source)
       for
-        container <- driver.start(PackResources(workers, memoryMiB = 128, packageOf(kind, workers, source)))
+        container <- driver.start(PackResources(workers, memoryMiB = 128, path, ContainerBase.Interpreters))
           .map(_.fold(failure => fail(failure.message), identity))
         program = FreshProgram(container.source, kind = kind)
         first <- outputs(container, workers, Some(program))

@@ -77,7 +77,7 @@ final class DockerDriver(
       Files.createDirectories(blanks)
       val directory = Files.createTempDirectory(blanks, "blank")
       Files.setPosixFilePermissions(directory, PackageFiles.Readable)
-      launch(PackResources(workers, memoryMiB, directory), Some(directory))
+      launch(PackResources(workers, memoryMiB, directory, ContainerBase.Interpreters), Some(directory))
     catch case problem: IOException => Left(startFailed(s"no directory for a package: ${reason(problem)}"))
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match

@@ -15,13 +15,14 @@ private[driver] object Launcher:
   val PackagePath = "/package"
 
   /** The first line. `user` is whom the pack runs as, where that is not the invoker's own; `group` names its
-    * control group, where there are such; `sockets` is where packs of a machine find each other; `mounts` are
-    * the operator's.
+    * control group, where there are such; `sockets` is where packs of a machine find each other; with
+    * `interpreters` the machine's are seen, where it has no `root`; `mounts` are the operator's.
     */
   final case class Spec(
       `package`: Path,
       sockets: Option[Path],
       root: Option[String],
+      interpreters: Boolean,
       mounts: Vector[Mount],
       user: Option[Long],
       group: Option[String],

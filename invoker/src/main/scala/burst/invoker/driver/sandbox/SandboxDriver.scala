@@ -95,7 +95,7 @@ final class SandboxDriver(
     try
       val blank = Files.createTempDirectory(blanks, "blank")
       Files.setPosixFilePermissions(blank, PackageFiles.Readable)
-      launch(PackResources(workers, memoryMiB, blank), Some(blank))
+      launch(PackResources(workers, memoryMiB, blank, ContainerBase.Interpreters), Some(blank))
     catch case problem: IOException => Left(startFailed(s"no directory for a package: ${problem.getMessage}"))
 
   private def launch(resources: PackResources, blank: Option[Path]): Either[Failure, Container] =
@@ -142,6 +142,7 @@ final class SandboxDriver(
       resources.packagePath.toAbsolutePath,
       Some(sockets.toAbsolutePath),
       settings.root,
+      resources.base == ContainerBase.Interpreters,
       settings.mounts,
       belongings.user,
       belongings.group,

@@ -26,7 +26,7 @@ class LauncherSuite extends munit.FunSuite:
 
   private val Stays = s"$Listens; cat > /dev/null"
 
-  private def resources(workers: Int) = PackResources(workers, memoryMiB = 32, packageDir)
+  private def resources(workers: Int) = PackResources(workers, memoryMiB = 32, packageDir, ContainerBase.Libraries)
 
   private def started(driver: Driver, workers: Int = 1): Future[Container] =
     driver.start(resources(workers)).map(_.fold(failure => fail(failure.message), identity))
@@ -76,6 +76,18 @@ class LauncherSuite extends munit.FunSuite:
       assertEquals((asked.get[Int]("tmpMiB"), asked.get[Int]("shmMiB")), (Right(16), Right(16)))
       assertEquals(asked.get[Long]("graceMs"), Right(250L))
       assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), launcher.specs.toString)
+
+  test("only functions that need interpreters are shown them, and what was pre-warmed for any kind"):
+    val launcher = ScriptedLauncher(Stays)
+    val driver = launcher.driver()
+    for
+      _ <- driver.start(resources(1))
+      _ <- driver.start(resources(1).copy(base = ContainerBase.Interpreters))
+      _ <- driver.prewarm(1, 16)
+      _ <- driver.close()
+    yield
+      val shown = launcher.specs.map(spec(_).hcursor.get[Boolean]("interpreters"))
+      assertEquals(shown, Vector(Right(false), Right(true), Right(true)))
 
   test("where there are no control groups none is named, and the program is held to its memory"):
     val launcher = ScriptedLauncher(Stays)

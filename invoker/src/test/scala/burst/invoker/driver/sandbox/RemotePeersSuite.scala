@@ -25,7 +25,7 @@ class RemotePeersSuite extends munit.FunSuite:
     NetworkAccess(flare, packs = 4, BackendConfig("some", uri, None), egress = false, elsewhere)
 
   private def started(driver: Driver): Future[Container] = driver
-    .start(PackResources(1, memoryMiB = 32, packageDir))
+    .start(PackResources(1, memoryMiB = 32, packageDir, ContainerBase.Libraries))
     .map(_.fold(failure => fail(failure.message), identity))
 
   private def have[A](outcome: Either[Failure, A]): A =
