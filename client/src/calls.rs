@@ -1078,10 +1078,7 @@ impl Client {
     /// Deletes an API, a path of it, or an operation.
     ///
     /// `DELETE /api/v1/web/whisk.system/apimgmt/deleteApi`
-    pub fn delete_api(
-        &self,
-        query: &DeleteApiQuery,
-    ) -> Result<Answer<BTreeMap<String, Box<RawValue>>>, Error> {
+    pub fn delete_api(&self, query: &DeleteApiQuery) -> Result<Answer<Box<RawValue>>, Error> {
         self.answer(
             Call::new(
                 Method::DELETE,
