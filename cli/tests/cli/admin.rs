@@ -114,7 +114,12 @@ fn a_namespace_is_shown_with_all_its_limits() {
     platform.on(path, 200, &namespace("b", "2"));
     let burst = administrator(&platform);
     let shown = burst.run(&["admin", "namespace", "get", "b"]).ok();
-    for part in ["revoked", "stored size", "3.0 MiB", "requests at once      33"] {
+    for part in [
+        "revoked",
+        "stored size",
+        "3.0 MiB",
+        "requests at once      33",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
 }
