@@ -11,6 +11,7 @@ BACKEND     ?= direct
 FUZZ_TIME   ?= 600
 CLIENTS     ?= 200
 FLARES      ?= 10000
+INVOCATIONS ?= 10000
 # Pinned: the newest Miri may find fault with libraries before they have mended it.
 NIGHTLY     := nightly-2026-05-20
 # The modules of burst-bcm that hold unsafe code.
@@ -22,13 +23,13 @@ MVN    := mvn -B -q -ntp
 RELEASE := target/release
 # Lints while it compiles the tests, so that they are compiled once: as `cargo clippy` does it, but to the end.
 LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
-PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
+PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans counted failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
 # The SDK and the crates it stands on: their sources.
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel prepare image bench load experiments kills soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +122,10 @@ load: build examples ## 200 clients with 10,000 small flares on a cluster of pro
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
 		--clients $(CLIENTS) --flares $(FLARES)
+
+kills: build examples ## 10,000 invocations while packs, invokers and controllers are killed at random; INVOCATIONS, SEED
+	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \
+		kills::invocations_amid_random_kills -- --exact --nocapture
 
 soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
 	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters soak:: -- --nocapture

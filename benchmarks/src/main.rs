@@ -10,6 +10,9 @@ mod crowd;
 mod failing;
 mod fairness;
 mod large;
+mod lists;
+mod neighbours;
+mod overload;
 mod prewarmed;
 mod report;
 mod results;
@@ -60,6 +63,12 @@ enum Measurement {
     Fairness,
     /// Outputs of 1 GiB through a small JVM.
     Large,
+    /// Lists of a million activations beside a thousand, and invocations while the million is deleted.
+    Lists,
+    /// An invocation while another namespace's actions fail.
+    Neighbours,
+    /// Twice the invocations that can be served: answers and memory.
+    Overload,
     /// 48 workers in one pack against 48 packs of one, docker.
     Spread,
     /// An all-to-all of 48 packs of one worker: time, threads and memory of each.
@@ -94,6 +103,15 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Large) {
         large::measure(&mut report);
+    }
+    if wanted(Measurement::Lists) {
+        lists::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Neighbours) {
+        neighbours::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Overload) {
+        overload::measure(&mut report);
     }
     if wanted(Measurement::Spread) {
         spread::measure(options.runs.min(5), &mut report);

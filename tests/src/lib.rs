@@ -14,7 +14,7 @@
 //! | certificates | `certificates` |
 //! | an image as packs' root | `image` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
-//! | many clients at once | `load` |
+//! | many clients at once; invocations whose records are all looked at | `load`; `invocations` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
@@ -46,6 +46,7 @@ pub mod failing;
 pub mod faults;
 pub mod image;
 pub mod invariants;
+pub mod invocations;
 pub mod leftovers;
 pub mod load;
 pub mod neighbour;

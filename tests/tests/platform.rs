@@ -18,6 +18,7 @@ mod large;
 mod neighbours;
 mod openwhisk_clients;
 mod ordinary_user;
+mod overload;
 mod restart;
 mod roots;
 mod scheduling;

@@ -78,6 +78,6 @@ fn any(random: &mut SmallRng) -> Fault {
     }
 }
 
-fn setting(name: &str, default: u64) -> u64 {
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
     env::var(name).map_or(default, |text| text.parse().expect(name))
 }

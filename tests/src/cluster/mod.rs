@@ -195,23 +195,40 @@ impl Cluster {
     /// Waits until every invoker that runs is up.
     #[track_caller]
     pub fn all_up(&self) {
-        let running: BTreeSet<String> = self
-            .invokers
-            .iter()
-            .filter(|invoker| invoker.node.is_some())
-            .map(|invoker| invoker.name.clone())
-            .collect();
+        let running = self.running();
+        let is_up = |up: &BTreeSet<String>| *up == running;
         wait::until_seen(
             "every invoker is up",
             node::START_LIMIT,
-            || self.api().try_invokers().unwrap_or_default(),
-            |seen| {
-                let up = seen.iter().filter(|invoker| invoker.state != "down");
-                up.map(|invoker| invoker.id.clone())
-                    .collect::<BTreeSet<_>>()
-                    == running
-            },
+            || self.up(),
+            is_up,
         );
+    }
+
+    /// Waits for the same, and starts controllers again that end by themselves meanwhile, as whoever runs services does:
+    /// one that comes back while its former life is being given up may be taken for that.
+    #[track_caller]
+    pub fn all_up_again(&mut self) {
+        wait::until("every invoker is up", node::START_LIMIT * 2, || {
+            for controller in 0..self.controllers.len() {
+                if self.has_ended(controller) {
+                    self.controller_ended(controller);
+                    self.start_controllers(&[controller]);
+                }
+            }
+            (self.up() == self.running()).then_some(())
+        });
+    }
+
+    fn running(&self) -> BTreeSet<String> {
+        let running = self.invokers.iter().filter(|it| it.node.is_some());
+        running.map(|invoker| invoker.name.clone()).collect()
+    }
+
+    fn up(&self) -> BTreeSet<String> {
+        let seen = self.api().try_invokers().unwrap_or_default();
+        let up = seen.into_iter().filter(|invoker| invoker.state != "down");
+        up.map(|invoker| invoker.id).collect()
     }
 
     /// The API of the first controller that runs.

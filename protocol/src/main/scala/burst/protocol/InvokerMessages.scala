@@ -62,7 +62,9 @@ object PackStart:
   given ConfiguredEnumCodec[PackStart] = ConfiguredEnumCodec.derived
 
 /** What an invoker reports of one pack. `start` is set on the report that carries `Ready`; `slots`, when some
-  * of its workers have ended and what they used is free, is how many the pack still needs.
+  * of its workers have ended and what they used is free, is how many the pack still needs. An invocation's
+  * pack says when its program is about to `begin`: should the invoker be lost after that, nobody knows
+  * whether it did.
   */
 final case class PackReport(
     flareId: FlareId,
@@ -71,7 +73,8 @@ final case class PackReport(
     invoker: InvokerId,
     start: Option[PackStart],
     events: Vector[PackEvent],
-    slots: Option[Int] = None
+    slots: Option[Int] = None,
+    begins: Option[Boolean] = None
 ) extends InvokerReport derives Codec.AsObject:
 
   /** Whether it is answered by `OutputStored`. */

@@ -20,6 +20,11 @@ import scala.util.control.NonFatal
   *
   * Times that passed while no controller ran are made up for by one firing, as soon as one does.
   *
+  * Nobody looks while there is no scheduler to run what is fired: what is due stays so until there is, and is
+  * not left out should this controller end meanwhile.
+  *
+  * @param scheduler
+  *   answers once there is one
   * @param fires
   *   of each namespace in a minute
   */
@@ -32,7 +37,8 @@ final class AlarmClock(
     fires: MinuteCounts,
     blocking: Blocking,
     interval: FiniteDuration,
-    now: () => Instant = () => Instant.now()
+    now: () => Instant = () => Instant.now(),
+    scheduler: () => Future[Any] = () => Future.unit
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
@@ -92,11 +98,16 @@ final class AlarmClock(
 
   /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
   def start(): () => Future[Unit] =
+    @volatile var asked: Future[Any] = Future.unit
     @volatile var latest = Future.unit
+    def look(): Unit = if latest.isCompleted && !stopping then latest = blocking(quietly())
     val rounds = system.scheduler.scheduleWithFixedDelay(
       java.time.Duration.ZERO,
       java.time.Duration.ofNanos(interval.toNanos),
-      () => if latest.isCompleted then latest = blocking(quietly()),
+      () =>
+        if asked.isCompleted then
+          asked = scheduler()
+          asked.foreach(_ => look()),
       system.executionContext
     )
     () =>

@@ -83,6 +83,12 @@ enum ApiError:
   case OfTrigger(problem: TriggerProblem)
   case TimedOut
   case Busy
+
+  /** The database did not do what it was asked for, or had no room. */
+  case StoreFailed
+
+  /** It may be on its way to another controller. */
+  case SchedulerSilent
   case Internal
 
 object ApiError:
@@ -107,8 +113,10 @@ object ApiError:
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
     case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(used.retryAfterSeconds))
     case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
-    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
+    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) |
+        TimedOut =>
       Seq(`Retry-After`(1))
+    case StoreFailed | SchedulerSilent => Seq(`Retry-After`(5))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
@@ -216,6 +224,10 @@ object ApiError:
     case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
+    case StoreFailed =>
+      ServiceUnavailable -> "The platform's database failed, or has no room left; send the request again soon."
+    case SchedulerSilent =>
+      ServiceUnavailable -> "The platform's scheduler does not answer at present; send the request again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
     case Internal =>
       InternalServerError -> "The platform failed; its operator finds the reason by this answer's code."

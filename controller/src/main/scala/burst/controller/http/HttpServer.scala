@@ -94,7 +94,8 @@ object HttpServer:
       firing,
       fires,
       blocking,
-      builtIn.alarmInterval
+      builtIn.alarmInterval,
+      scheduler = () => service.invokers()
     )
     val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
     val authentication = Authentication(

@@ -10,8 +10,10 @@ import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpReque
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
+import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
 
 /** `POST …/actions/[PACKAGE/]NAME`: invoking, in one's own namespace or a published package of another's. */
 final class InvokeRoutes(
@@ -51,8 +53,15 @@ final class InvokeRoutes(
       else
         Refusable(begin(caller, name, request)): begun =>
           if blockingCall then
-            begun.ended(timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
+            waited(begun, timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
           else Future.successful(Right(accepted(begun.id)))
+
+  /** What could not be waited for goes on all the same. */
+  private def waited(begun: Begun, limit: FiniteDuration): Future[Option[ActivationRecord]] =
+    begun.ended(limit).recover:
+      case NonFatal(cause) =>
+        log.warn("activation {} could not be waited for: {}", begun.id.value, cause.getMessage)
+        None
 
   private def begin(
       caller: Identity,
@@ -79,6 +88,8 @@ final class InvokeRoutes(
         case Left(_) => Left(ApiError.MalformedJson)
 
 object InvokeRoutes:
+  private val log = LoggerFactory.getLogger(classOf[InvokeRoutes])
+
   val IdHeader = "X-OpenWhisk-Activation-Id"
 
   def refusal(problem: ActionProblem): ApiError = ApiError.OfEntity(EntityProblem.Unreachable(problem))

@@ -1,12 +1,13 @@
 package burst.controller.http
 
-import burst.controller.store.Identity
+import burst.controller.store.{Identity, StoreException}
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.stream.Materializer
 import org.slf4j.LoggerFactory
+import scala.concurrent.TimeoutException
 import scala.util.control.NonFatal
 
 /** The whole API: every request gets an id, every answer is one of ours. */
@@ -100,11 +101,20 @@ object Routes:
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
   private[http] val unexpected = ExceptionHandler:
+    case cause: StoreException => unavailable(cause, ApiError.StoreFailed)
+    // Of what is asked, only the scheduler may take its time.
+    case cause: TimeoutException => unavailable(cause, ApiError.SchedulerSilent)
     case NonFatal(cause) =>
       context =>
         val id = RequestId.of(context.request)
         log.error("request {} failed unexpectedly", id, cause)
         context.complete(ApiError.response(ApiError.Internal, id))
+
+  /** What passes, and may happen to many requests at once. */
+  private def unavailable(cause: Exception, error: ApiError): Route = context =>
+    val id = RequestId.of(context.request)
+    log.warn("request {} failed: {}", id, cause.getMessage)
+    context.complete(ApiError.response(error, id))
 
   private[http] val rejected: RejectionHandler = RejectionHandler
     .newBuilder()

@@ -5,6 +5,7 @@ import burst.controller.store.{FlareStore, StoreException}
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
+import org.apache.pekko.pattern.after
 import org.apache.pekko.util.Timeout
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
@@ -22,6 +23,11 @@ final class ActorFlareService(
 
   // who looks at a flare is not kept waiting for what is only shown beside it
   private val EstimateTimeout = 1.second
+
+  // how long one that was asked for a flare's end is counted on, and what goes by before one who knows nothing of it
+  // is asked again
+  private val AwaitTimeout = 5.seconds
+  private val AwaitPause = 200.millis
 
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
@@ -54,12 +60,21 @@ final class ActorFlareService(
         case Submitted.NotStored(operation, cause) => Future.failed(StoreException(operation, cause))
       }
 
+  /** Asked again and again: who was asked may be no more, and another controller have the scheduler. */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
-    val answer = scheduler.ask[Awaited](Await(id, _))(using Timeout(limit.max(1.milli)), system.scheduler)
-    answer.flatMap {
-      case Awaited.Ended(flare) => Future.successful(Some(flare))
-      case Awaited.NotActive => stored(id)
-    }.recoverWith { case _: TimeoutException => stored(id) }
+    val patience = limit.min(AwaitTimeout).max(1.milli)
+    scheduler
+      .ask[Awaited](Await(id, _))(using Timeout(patience), system.scheduler)
+      .flatMap {
+        case Awaited.Ended(flare) => Future.successful(Some(flare) -> limit)
+        case Awaited.NotActive => stored(id).map(_ -> limit)
+      }
+      .recoverWith { case _: TimeoutException => stored(id).map(_ -> (limit - patience)) }
+      .flatMap {
+        case (Some(flare), left) if !flare.state.isFinal && left > AwaitPause =>
+          after(AwaitPause)(await(id, left - AwaitPause))
+        case (answer, _) => Future.successful(answer)
+      }
 
   def endRevoked(namespace: String): Future[Unit] =
     scheduler.ask[NamespaceEnded.type](EndNamespace(namespace, _)).map(_ => ())

@@ -40,7 +40,7 @@ final case class Absorbed(
   * `received` is how many bytes have come of the outputs that are kept apart, by worker, and `stored` how
   * many of all outputs; `marks` counts workers' phases; `errors` are what packs ended with of their own
   * accord, for those of their workers that never reported; `ready` counts the packs that ever were, `open`
-  * those that have not ended.
+  * those that have not ended. `begins` once a program was about to begin.
   */
 final case class AttemptProgress(
     plan: Plan,
@@ -54,7 +54,8 @@ final case class AttemptProgress(
     outputLimit: Long,
     received: Map[Int, Long] = Map.empty,
     stored: Long = 0,
-    marks: Map[Int, Int] = Map.empty
+    marks: Map[Int, Int] = Map.empty,
+    begins: Boolean = false
 ):
   def allReady: Boolean = ready == stages.length
   def openPacks: Vector[Int] = stages.indices.filter(stages(_) != PackStage.Ended).toVector
@@ -128,8 +129,10 @@ final case class AttemptProgress(
     (copy(workers = resolved), results.result())
 
   private def noted(report: PackReport): AttemptProgress =
-    if report.start.isEmpty then this
-    else copy(packs = packs.updated(report.pack, packs(report.pack).copy(start = report.start)))
+    val known =
+      if report.start.isEmpty then packs
+      else packs.updated(report.pack, packs(report.pack).copy(start = report.start))
+    copy(packs = known, begins = begins || report.begins.contains(true))
 
   private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, cause: Option[Cause]): Absorbed =
     event match

@@ -269,10 +269,13 @@ final case class FlareLifecycle private (
     !cancelled && allEnded && cause.exists: c =>
       FlareEnding.retriable(c) && (flare.attempt <= flare.request.retries || startsElsewhere(c))
 
-  /** An invocation whose program never began, by no fault of its own: nothing is done twice. */
+  /** An invocation whose program never began, by no fault of its own: nothing is done twice. Of a machine
+    * that is lost nobody knows whether it began what was about to begin there.
+    */
   private def startsElsewhere(why: Cause): Boolean =
-    flare.request.activation.exists(!_.burst) && flare.started.isEmpty &&
-      flare.attempt < FlareLifecycle.MostStarts && FlareEnding.isOfMachine(why.failure)
+    val mayHaveBegun = why.failure.kind == FailureKind.InvokerLost && progress.exists(_.begins)
+    flare.request.activation.exists(!_.burst) && flare.started.isEmpty && !mayHaveBegun &&
+    flare.attempt < FlareLifecycle.MostStarts && FlareEnding.isOfMachine(why.failure)
 
   private def finishUnasked(at: Long): Step = if willRetry then retry else close(at)
 

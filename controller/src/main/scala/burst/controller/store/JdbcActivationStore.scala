@@ -28,13 +28,16 @@ final class JdbcActivationStore(database: Database) extends ActivationStore:
 
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation] =
     database.read("listing activations"):
-      // Not what nobody will see: outputs without an error, packs of large flares, logs of records.
+      // What is skipped is counted off by an index, and not read. Nor is what nobody will see: outputs without an error,
+      // packs of large flares, logs of records.
       sql"""SELECT $columns,
               CASE WHEN is_record = 0 AND LENGTH(parts) < $MostParts THEN parts END AS parts,
               CASE WHEN is_record = 0 AND (r.output LIKE '%"error"%' OR r.output NOT LIKE '{%')
                 THEN r.output END AS output
-            FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
-            WHERE ${those(namespace, filter)} ORDER BY begun DESC, id DESC LIMIT $limit OFFSET $skip"""
+            FROM (SELECT id AS listed FROM flare WHERE ${those(namespace, filter)}
+                  ORDER BY begun DESC, id DESC LIMIT $limit OFFSET $skip) AS page
+              JOIN flare ON id = listed LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
+            ORDER BY begun DESC, id DESC"""
         .map(stored)
         .collection[Vector]()
 

@@ -66,10 +66,23 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     val flare = get(flares.submit(Samples.request(1))).toOption.get
     a.prepared()
     val answer = flares.await(flare.id, 30.seconds)
-    world.pass(30.seconds)
-    // the timer that ends the question races with the question itself: let it pass once more
-    world.pass(30.seconds)
+    // the timers that end the questions race with the questions themselves
+    val deadline = 10.seconds.fromNow
+    while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
     assertEquals(get(answer).map(_.state), Some(FlareState.Starting))
+
+  test("who waits for a flare learns of its end also when the scheduler that was asked is no more"):
+    val world = World()
+    world.invoker("a", 1)
+    val silent = kit.createTestProbe[GangScheduler.Command]()
+    val flare = get(service(world).submit(Samples.request(1))).toOption.get
+    val asking =
+      ActorFlareService(silent.ref, world.store, world.limits, Samples.settings, ExecutionContext.parasitic)
+    val answer = asking.await(flare.id, 30.seconds)
+    silent.expectMessageType[GangScheduler.Await]
+    world.store.update(flare.copy(state = FlareState.Failed, ended = Some(1)))
+    world.pass(5.seconds)
+    assertEquals(get(answer).map(_.state), Some(FlareState.Failed))
 
   test("a flare that cannot be stored is a failure of the store"):
     val world = withPrompt(World())

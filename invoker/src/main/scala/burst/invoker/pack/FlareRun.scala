@@ -67,6 +67,8 @@ private[pack] final class FlareRun(
   /** The call that opens a fresh pack also starts its program. */
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     timers.startSingleTimer(InitOverdue, timings.init)
+    // Before it can begin, as who is killed right after it has says no more.
+    if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(true))
     val fresh =
       Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))

@@ -12,7 +12,8 @@ private[invoker] final class PackReporter(
   def tell(
       events: Vector[PackEvent],
       start: Option[PackStart] = None,
-      slots: Option[Int] = None
+      slots: Option[Int] = None,
+      begins: Option[Boolean] = None
   ): Unit =
     replyTo ! PackReport(
       assignment.flareId,
@@ -21,7 +22,8 @@ private[invoker] final class PackReporter(
       services.invoker,
       start,
       events.map(named),
-      slots
+      slots,
+      begins
     )
 
   /** The last report. */

@@ -43,7 +43,8 @@ class DockerAccountingSuite extends munit.FunSuite:
     driver => scala.concurrent.Await.result(driver.close(), 60.seconds)
   )
 
-  private def of(workers: Int): PackResources = PackResources(workers, memoryMiB = 16, packageDir, ContainerBase.Libraries)
+  private def of(workers: Int): PackResources =
+    PackResources(workers, memoryMiB = 16, packageDir, ContainerBase.Libraries)
 
   private def host(container: Container): HostConfig =
     observer.inspectContainerCmd(container.id).exec().getHostConfig

@@ -26,7 +26,8 @@ class LauncherSuite extends munit.FunSuite:
 
   private val Stays = s"$Listens; cat > /dev/null"
 
-  private def resources(workers: Int) = PackResources(workers, memoryMiB = 32, packageDir, ContainerBase.Libraries)
+  private def resources(workers: Int) =
+    PackResources(workers, memoryMiB = 32, packageDir, ContainerBase.Libraries)
 
   private def started(driver: Driver, workers: Int = 1): Future[Container] =
     driver.start(resources(workers)).map(_.fold(failure => fail(failure.message), identity))

@@ -1,0 +1,226 @@
+//! What must be true of records, whatever broke.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Accepted, Sent, Way};
+use crate::{Api, wait};
+
+/// Longer than anything an invocation waits for: slots, its time-out, that of a lost invoker, its record's lease.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// The longest page of a list.
+const PAGE: usize = 200;
+
+/// All records, once everything has ended.
+#[derive(Debug)]
+pub struct Ledger {
+    records: BTreeMap<String, Value>,
+    runs: BTreeMap<(String, u64), usize>,
+}
+
+impl Ledger {
+    /// Waits until all that was accepted has ended, and the list has each record once, as many as the platform counts.
+    #[track_caller]
+    pub fn read(api: &Api, sent: &Sent, runs: &Path) -> Self {
+        let mut open: BTreeSet<&str> = sent.accepted.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!(open.len(), sent.accepted.len(), "an id was given twice");
+        wait::until_told(
+            LIMIT,
+            || {
+                open.retain(|id| !ended(api, id));
+                (open.is_empty() && idle(api)).then_some(())
+            },
+            || "what was accepted has no record, or goes on".to_owned(),
+        );
+        // Calls that got no answer may still come to an end.
+        let (listed, counted) = wait::until_seen(
+            "the list has each record once",
+            LIMIT,
+            || {
+                let (all, counted) = (list(api), count(api));
+                let ids: BTreeSet<String> = all.iter().map(id).collect();
+                (ids.len() == all.len()).then_some((all.len(), counted))
+            },
+            |seen| seen.is_some_and(|(listed, counted)| listed == counted),
+        )
+        .unwrap_or_default();
+        let records: BTreeMap<String, Value> =
+            list(api).into_iter().map(|it| (id(&it), it)).collect();
+        assert_eq!(
+            (records.len(), listed),
+            (counted, counted),
+            "it still changes"
+        );
+        Self {
+            records,
+            runs: noted(runs),
+        }
+    }
+
+    /// Each accepted call has one record, which says what the call was told. There are no more records than calls, a
+    /// number succeeds once at most, what a sequence or a trigger names is there, and no action has run twice for a
+    /// call.
+    #[track_caller]
+    pub fn holds(&self, sent: &Sent) {
+        assert!(sent.wrong.is_empty(), "{:#?}", sent.wrong);
+        for call in &sent.accepted {
+            let record = self.record(call);
+            assert_eq!(record["name"], call.way.name(), "{record:#}");
+            if let Some(told) = &call.told {
+                assert_eq!(
+                    &record["response"], told,
+                    "{call:?} was told something else"
+                );
+            }
+            let succeeded = record["response"]["status"] == "success";
+            if succeeded {
+                assert_eq!(record["response"]["result"]["n"], call.n, "{record:#}");
+            }
+            for part in parts(call.way, record) {
+                let found = self.records.get(&part);
+                assert!(
+                    found.is_some(),
+                    "{part} has no record, a part of {record:#}"
+                );
+            }
+        }
+        for way in [Way::Python, Way::Rust, Way::Sequence, Way::Fire] {
+            let of_way = |record: &&Value| record["name"] == way.name();
+            let records: Vec<&Value> = self.records.values().filter(of_way).collect();
+            let calls = sent
+                .calls
+                .iter()
+                .filter(|(of, _)| of.runs(way) || **of == way);
+            let most: usize = calls.map(|(_, count)| count).sum();
+            assert!(
+                records.len() <= most,
+                "{} records of {most} calls",
+                records.len()
+            );
+            let succeeded = records
+                .iter()
+                .filter(|it| it["response"]["status"] == "success");
+            let mut numbers = BTreeSet::new();
+            for record in succeeded {
+                let n = record["response"]["result"]["n"].as_u64().unwrap();
+                assert!(
+                    numbers.insert(n),
+                    "{way:?} {n} is recorded twice: {record:#}"
+                );
+            }
+        }
+        let twice: Vec<_> = self.runs.iter().filter(|(_, runs)| **runs > 1).collect();
+        assert!(
+            twice.is_empty(),
+            "actions ran twice for one call: {twice:?}"
+        );
+    }
+
+    /// What the records say of calls of an action whose program never began: their results.
+    pub fn never_begun(&self, sent: &Sent) -> Vec<&Value> {
+        let unrun = |call: &&Accepted| {
+            matches!(call.way, Way::Python | Way::Rust)
+                && !self
+                    .runs
+                    .contains_key(&(call.way.name().to_owned(), call.n))
+        };
+        let calls = sent.accepted.iter().filter(unrun);
+        calls
+            .map(|call| &self.record(call)["response"]["result"])
+            .collect()
+    }
+
+    /// How many there are of each, and how they ended.
+    pub fn ends(&self) -> BTreeMap<String, usize> {
+        let mut ends = BTreeMap::new();
+        for record in self.records.values() {
+            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (name, status) = (word(&record["name"]), word(&record["response"]["status"]));
+            let error = word(&record["response"]["result"]["error"]);
+            let end = format!("{name}: {status} {error}");
+            *ends.entry(end).or_default() += 1;
+        }
+        ends
+    }
+
+    #[track_caller]
+    fn record(&self, call: &Accepted) -> &Value {
+        let record = self.records.get(&call.id);
+        record.unwrap_or_else(|| panic!("{call:?} is in no list"))
+    }
+}
+
+/// All records, page after page.
+#[track_caller]
+fn list(api: &Api) -> Vec<Value> {
+    let pages = (0..).map(|page| {
+        let path = format!("activations?docs=true&limit={PAGE}&skip={}", page * PAGE);
+        api.get(&path).expect::<Vec<Value>>(200)
+    });
+    pages
+        .take_while(|page| !page.is_empty())
+        .flatten()
+        .collect()
+}
+
+fn id(record: &Value) -> String {
+    record["activationId"].as_str().unwrap().to_owned()
+}
+
+/// The records that a sequence's or a trigger's names.
+fn parts(way: Way, record: &Value) -> Vec<String> {
+    let lines = record["logs"].as_array().into_iter().flatten();
+    let lines = lines.filter_map(|line| line.as_str());
+    match way {
+        Way::Python | Way::Rust => Vec::new(),
+        Way::Sequence => lines.map(str::to_owned).collect(),
+        Way::Fire => lines
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .filter_map(|rule| Some(rule["activationId"].as_str()?.to_owned()))
+            .collect(),
+    }
+}
+
+/// How often each action has begun for each number.
+#[track_caller]
+fn noted(runs: &Path) -> BTreeMap<(String, u64), usize> {
+    let text = fs::read_to_string(runs).unwrap();
+    let mut counts = BTreeMap::new();
+    for line in text.lines() {
+        let (action, n) = line.split_once(' ').unwrap();
+        *counts
+            .entry((action.to_owned(), n.parse().unwrap()))
+            .or_default() += 1;
+    }
+    counts
+}
+
+#[track_caller]
+fn ended(api: &Api, id: &str) -> bool {
+    let answer = api.get(&format!("activations/{id}"));
+    assert!(matches!(answer.status, 200 | 404), "{}", answer.text);
+    answer.status == 200
+}
+
+#[track_caller]
+fn count(api: &Api) -> usize {
+    let counted: Value = api.get("activations?count=true").expect(200);
+    counted["activations"].as_u64().unwrap() as usize
+}
+
+/// Whether no flare waits or runs.
+#[track_caller]
+fn idle(api: &Api) -> bool {
+    let states = ["queued", "starting", "running"];
+    states.iter().all(|state| {
+        let listed: Vec<Value> = api
+            .get(&format!("flares?state={state}&limit=1"))
+            .expect(200);
+        listed.is_empty()
+    })
+}

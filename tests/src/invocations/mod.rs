@@ -1,0 +1,101 @@
+//! Invocations of actions that keep coming, by themselves, in a sequence and by a trigger, whatever breaks meanwhile:
+//! each that was accepted is to end in one record, and no action to run twice for one call.
+
+mod ledger;
+mod stream;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+pub use self::ledger::Ledger;
+pub use self::stream::{Accepted, Pace, Sent, Stream};
+use crate::{Api, account, built};
+
+/// The twin of `tests/programs/counted`.
+const PYTHON: &str = "
+import os, time
+
+def main(args):
+    runs = os.open(args['runs'], os.O_WRONLY | os.O_APPEND)
+    os.write(runs, f\"python {args['n']}\\n\".encode())
+    os.close(runs)
+    time.sleep(args['millis'] / 1000)
+    return {'n': args['n']}
+";
+
+/// How many milliseconds an action takes.
+const MILLIS: u64 = 50;
+
+/// What can be called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// The action in Python.
+    Python,
+    /// The one in Rust.
+    Rust,
+    /// A sequence of both.
+    Sequence,
+    /// A trigger that fires both.
+    Fire,
+}
+
+impl Way {
+    /// Below the namespace.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Python => "actions/python",
+            Self::Rust => "actions/rust",
+            Self::Sequence => "actions/both",
+            Self::Fire => "triggers/bell",
+        }
+    }
+
+    /// Of its own record.
+    pub fn name(self) -> &'static str {
+        self.path().split_once('/').unwrap().1
+    }
+
+    /// Whether a call of it may run this action.
+    pub fn runs(self, action: Self) -> bool {
+        self == action || matches!(self, Self::Sequence | Self::Fire)
+    }
+}
+
+/// Stores actions, sequence, trigger and rules. What runs is noted in a file, which is given, and which packs that are
+/// processes reach.
+#[track_caller]
+pub fn deploy(api: &Api, directory: &Path) -> PathBuf {
+    let runs = directory.join("runs");
+    fs::write(&runs, "").unwrap();
+    account::give(&runs);
+    let program = fs::read(built::program("counted")).unwrap();
+    let rust = json!({"kind": "rust", "code": STANDARD.encode(program)});
+    let python = json!({"kind": "python:default", "code": PYTHON});
+    let parameters = json!([{"key": "runs", "value": runs}, {"key": "millis", "value": MILLIS}]);
+    let limits = json!({"memory": 128, "timeout": 60_000});
+    for (way, exec) in [(Way::Python, python), (Way::Rust, rust)] {
+        let body = json!({"exec": exec, "parameters": parameters, "limits": limits});
+        put(api, way.path(), &body);
+    }
+    let components = json!(["/_/python", "/_/rust"]);
+    let exec = json!({"kind": "sequence", "components": components});
+    put(api, Way::Sequence.path(), &json!({"exec": exec}));
+    put(api, Way::Fire.path(), &json!({}));
+    for way in [Way::Python, Way::Rust] {
+        let body = json!({"trigger": "/_/bell", "action": format!("/_/{}", way.name())});
+        put(api, &format!("rules/on-{}", way.name()), &body);
+    }
+    runs
+}
+
+#[track_caller]
+fn put(api: &Api, path: &str, body: &Value) {
+    let request = api.request(Method::PUT, &format!("namespaces/_/{path}"));
+    let answer = api.send(request.json(body));
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+}

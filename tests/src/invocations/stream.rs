@@ -1,0 +1,218 @@
+//! Clients that call one after the other, and note what was accepted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Way;
+use crate::Api;
+
+/// The header of an answer that has an activation.
+const ID: &str = "X-OpenWhisk-Activation-Id";
+
+/// A call that was accepted.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    /// Of its record.
+    pub id: String,
+    /// Its number.
+    pub n: u64,
+    /// What was called.
+    pub way: Way,
+    /// How it ended, as the call was answered, if it waited for that: the record's `response`.
+    pub told: Option<Value>,
+}
+
+/// What came of the calls.
+#[derive(Debug, Default)]
+pub struct Sent {
+    /// What was accepted.
+    pub accepted: Vec<Accepted>,
+    /// How many were sent of each, be they accepted or not.
+    pub calls: BTreeMap<Way, usize>,
+    /// What was refused, by status and sentence.
+    pub refused: BTreeMap<String, usize>,
+    /// How many got no answer.
+    pub unanswered: usize,
+    /// Answers that nobody may be given.
+    pub wrong: Vec<String>,
+}
+
+impl Sent {
+    /// In a few lines, for people.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} accepted of {:?}, {} unanswered, refused: {:#?}",
+            self.accepted.len(),
+            self.calls,
+            self.unanswered,
+            self.refused
+        )
+    }
+
+    /// The same with another client's.
+    pub fn and(mut self, other: Self) -> Self {
+        self.accepted.extend(other.accepted);
+        self.wrong.extend(other.wrong);
+        self.unanswered += other.unanswered;
+        for (way, count) in other.calls {
+            *self.calls.entry(way).or_default() += count;
+        }
+        for (sentence, count) in other.refused {
+            *self.refused.entry(sentence).or_default() += count;
+        }
+        self
+    }
+}
+
+/// How calls come.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Clients, each with one call at a time.
+    pub clients: u64,
+    /// A client's longest pause between two.
+    pub pause: Duration,
+}
+
+/// Calls under way. Dropping it stops them, too.
+#[derive(Debug)]
+pub struct Stream {
+    shared: Arc<Shared>,
+    clients: Vec<JoinHandle<Sent>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    next: AtomicU64,
+    accepted: AtomicUsize,
+    refused: AtomicUsize,
+}
+
+impl Stream {
+    /// Sends calls to the APIs in turn until it is stopped. What they are is up to the seed; what becomes of them is
+    /// not.
+    pub fn start(apis: &[Api], seed: u64, pace: Pace) -> Self {
+        let shared = Arc::new(Shared::default());
+        let client = |number| {
+            let client = Client {
+                apis: apis.to_vec(),
+                shared: Arc::clone(&shared),
+                random: SmallRng::seed_from_u64(seed * 1000 + number),
+                pause: pace.pause,
+                sent: Sent::default(),
+            };
+            thread::spawn(move || client.run())
+        };
+        Self {
+            clients: (0..pace.clients).map(client).collect(),
+            shared,
+        }
+    }
+
+    /// How many were accepted so far.
+    pub fn accepted(&self) -> usize {
+        self.shared.accepted.load(Ordering::Relaxed)
+    }
+
+    /// How many were refused so far.
+    pub fn refused(&self) -> usize {
+        self.shared.refused.load(Ordering::Relaxed)
+    }
+
+    /// Stops it and gives what came of it.
+    pub fn stop(mut self) -> Sent {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let all = self
+            .clients
+            .drain(..)
+            .map(|client| client.join().expect("clients do not panic"));
+        all.fold(Sent::default(), Sent::and)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Client {
+    apis: Vec<Api>,
+    shared: Arc<Shared>,
+    random: SmallRng,
+    pause: Duration,
+    sent: Sent,
+}
+
+impl Client {
+    fn run(mut self) -> Sent {
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            self.call();
+            let longest = self.pause.as_millis().max(1) as u64;
+            thread::sleep(Duration::from_millis(self.random.random_range(0..longest)));
+        }
+        self.sent
+    }
+
+    fn call(&mut self) {
+        let n = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let way = match self.random.random_range(0..10) {
+            0..4 => Way::Python,
+            4..8 => Way::Rust,
+            8 => Way::Sequence,
+            _ => Way::Fire,
+        };
+        let blocking = way != Way::Fire && self.random.random_range(0..2) == 0;
+        let api = &self.apis[self.random.random_range(0..self.apis.len())];
+        let path = format!("namespaces/_/{}?blocking={blocking}", way.path());
+        *self.sent.calls.entry(way).or_default() += 1;
+        let answer = api
+            .request(Method::POST, &path)
+            .json(&json!({ "n": n }))
+            .send();
+        let Ok(answer) = answer else {
+            self.sent.unanswered += 1;
+            return;
+        };
+        let status = answer.status().as_u16();
+        let header = |name| Some(answer.headers().get(name)?.to_str().ok()?.to_owned());
+        let (id, retry) = (header(ID), header("Retry-After"));
+        let Ok(text) = answer.text() else {
+            self.sent.unanswered += 1;
+            return;
+        };
+        let json: Value = serde_json::from_str(&text).unwrap_or_default();
+        match (status, id) {
+            (202, Some(id)) if json["activationId"] == id.as_str() => {
+                self.accepted(n, way, id, None)
+            }
+            (200 | 500 | 502, Some(id)) if blocking && json["activationId"] == id.as_str() => {
+                self.accepted(n, way, id, Some(json["response"].clone()));
+            }
+            (429 | 503, None)
+                if retry.is_some() && json["error"].is_string() && json["code"].is_string() =>
+            {
+                let sentence = format!("{status} {}", json["error"].as_str().unwrap_or_default());
+                *self.sent.refused.entry(sentence).or_default() += 1;
+                self.shared.refused.fetch_add(1, Ordering::Relaxed);
+            }
+            (_, id) => {
+                let said = format!("{way:?} {n}: {status} {id:?}, Retry-After {retry:?}: {text}");
+                self.sent.wrong.push(said);
+            }
+        }
+    }
+
+    fn accepted(&mut self, n: u64, way: Way, id: String, told: Option<Value>) {
+        self.sent.accepted.push(Accepted { id, n, way, told });
+        self.shared.accepted.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,126 @@
+//! Alarms of a cluster whose controllers are killed and started again, one after the other.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, SystemTime};
+
+use burst_tests::cluster::Setup;
+use burst_tests::{Api, Cluster, Driver, wait};
+use serde_json::{Value, json};
+
+/// Milliseconds between two due times.
+const PERIOD: u64 = 5_000;
+const KILLS: usize = 4;
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn alarms_fire_once_for_each_due_time() {
+    let setup = Setup::new(Driver::Process).controllers(2).invokers(1);
+    let mut cluster = Cluster::start(setup);
+    create(&cluster.api());
+    fires(&cluster.api(), |seen| seen.len() >= 2);
+    let mut outages = Vec::new();
+    for kill in 0..KILLS {
+        let controller = kill % 2;
+        let began = now();
+        cluster.kill_controller(controller);
+        // The other one fires meanwhile, as soon as it can.
+        fires(&cluster.api_of(1 - controller), |seen| {
+            seen.last()
+                .is_some_and(|fire| start(fire) > began && has_run(fire))
+        });
+        outages.push(began - PERIOD..=now());
+        cluster.start_controllers(&[controller]);
+        cluster.all_up_again();
+    }
+    let last = now();
+    let seen = fires(&cluster.api(), |seen| {
+        seen.last().is_some_and(|fire| start(fire) > last)
+    });
+    let due: Vec<u64> = (seen.iter()).map(|fire| start(fire) / PERIOD).collect();
+    let times: BTreeSet<u64> = due.iter().copied().collect();
+    assert_eq!(times.len(), due.len(), "a due time fired twice: {due:?}");
+    let all = *times.first().unwrap()..=*times.last().unwrap();
+    let left_out: Vec<u64> = all.clone().filter(|due| !times.contains(due)).collect();
+    println!(
+        "{} fires, {KILLS} kills, left out {left_out:?}",
+        times.len()
+    );
+    // While there is no scheduler nobody fires, and what passed meanwhile is made up for by one.
+    let excused = |due: &u64| {
+        outages
+            .iter()
+            .any(|outage| outage.contains(&(due * PERIOD)))
+    };
+    assert!(
+        left_out.iter().all(excused),
+        "{left_out:?} of {all:?}, outages {outages:?}"
+    );
+    for activation in seen.iter().flat_map(activations) {
+        let path = format!("activations/{activation}");
+        let ended = || cluster.api().get(&path).status;
+        wait::until_seen("its action has a record", LIMIT, ended, |status| {
+            *status == 200
+        });
+    }
+}
+
+/// A trigger that an alarm fires, and a rule by which it runs an action.
+#[track_caller]
+fn create(api: &Api) {
+    let put = |path: &str, body: Value| {
+        let answer = api.put(path, &body);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+    };
+    let code = "def main(args):\n    return {}\n";
+    put(
+        "actions/ring",
+        json!({"exec": {"kind": "python:default", "code": code}}),
+    );
+    put("triggers/tick", json!({}));
+    put(
+        "rules/on-tick",
+        json!({"trigger": "/_/tick", "action": "/_/ring"}),
+    );
+    let path = "namespaces/whisk.system/actions/alarms/alarm?blocking=true&result=true";
+    let wanted = json!({"lifecycleEvent": "CREATE", "triggerName": "/_/tick", "authKey": api.auth(),
+        "cron": format!("*/{} * * * * *", PERIOD / 1000)});
+    let answer = api.send(api.request(reqwest::Method::POST, path).json(&wanted));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+/// Milliseconds since the epoch.
+fn now() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64
+}
+
+/// The records of all fires, the oldest first, once they are as wanted.
+#[track_caller]
+fn fires(api: &Api, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let list = || -> Vec<Value> {
+        let listed = api.get("activations?name=tick&limit=200&docs=true");
+        // Where a request waited for a controller that is no more.
+        let listed = (listed.status == 200).then(|| listed.expect(200));
+        let mut all: Vec<Value> = listed.unwrap_or_default();
+        all.reverse();
+        all
+    };
+    wait::until_seen("the trigger fires", LIMIT, list, |all| wanted(all))
+}
+
+/// Milliseconds since the epoch.
+fn start(fire: &Value) -> u64 {
+    fire["start"].as_u64().unwrap()
+}
+
+fn has_run(fire: &Value) -> bool {
+    !activations(fire).is_empty()
+}
+
+/// Of the actions that a trigger began.
+fn activations(fire: &Value) -> Vec<String> {
+    let lines = fire["logs"].as_array().unwrap().iter();
+    let rules = lines.map(|line| serde_json::from_str::<Value>(line.as_str().unwrap()).unwrap());
+    rules
+        .filter_map(|rule| Some(rule["activationId"].as_str()?.to_owned()))
+        .collect()
+}

@@ -1,0 +1,202 @@
+//! More than there is room for, and neighbours whose actions fail in every way there is.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use burst_tests::{Api, Driver, Platform, Settings, Tenants, wait};
+use reqwest::Method;
+use reqwest::blocking::Response;
+use serde_json::{Value, json};
+
+/// Flares of a namespace that may wait.
+const QUEUE: usize = 10;
+const SLOTS: u32 = 2;
+
+/// Runs until a file is there.
+const HELD: &str = "
+import os, time
+
+def main(args):
+    while not os.path.exists(args['go']):
+        time.sleep(0.02)
+    return {'n': args['n']}
+";
+
+/// What is beyond the queue is refused at once with the limit and a time to try again, be it waited for or not; what was
+/// accepted runs, and somebody else is let in all the while.
+#[test]
+fn a_full_queue_says_so() {
+    let settings = Settings::new(Driver::Process)
+        .slots(SLOTS)
+        .set("burst.scheduler.namespace-queue-limit", &QUEUE.to_string());
+    let platform = Platform::start(settings);
+    let go = platform.data().join("go");
+    let Tenants { first, second } = Tenants::two(&platform);
+    for tenant in [&first, &second] {
+        store(tenant.api(), "held", HELD, json!({}));
+    }
+    let mut accepted = Vec::new();
+    let mut refused = 0;
+    for n in 0..40 {
+        // Some that would be waited for, once there is room for none.
+        let blocking = refused > 0 && n % 2 == 0;
+        let path = format!("actions/held?blocking={blocking}");
+        let answer = call(first.api(), &path, &json!({"n": n, "go": go}));
+        if answer.status() == 202 {
+            accepted.push((n, id(answer)));
+        } else {
+            refused += 1;
+            assert_eq!(answer.status(), 429);
+            let pause = answer.headers()["Retry-After"].to_str().unwrap().to_owned();
+            assert!(pause.parse::<u32>().unwrap() >= 1, "{pause}");
+            let body: Value = answer.json().unwrap();
+            let sentence = body["error"].as_str().unwrap();
+            assert!(sentence.contains(&format!("{QUEUE} ")), "{sentence}");
+            assert!(sentence.contains("wait"), "{sentence}");
+        }
+    }
+    assert_eq!(accepted.len() + refused, 40);
+    let most = QUEUE + SLOTS as usize;
+    assert!(
+        (QUEUE..=most).contains(&accepted.len()),
+        "{}",
+        accepted.len()
+    );
+    let own = call(second.api(), "actions/held", &json!({"n": 100, "go": go}));
+    assert_eq!(own.status(), 202, "the other namespace's queue is its own");
+    let own = id(own);
+    fs::write(&go, "").unwrap();
+    for (n, id) in &accepted {
+        succeeds(first.api(), id, *n);
+    }
+    succeeds(second.api(), &own, 100);
+    let counted: Value = first.api().get("activations?count=true").expect(200);
+    assert_eq!(counted["activations"], accepted.len());
+    let again = call(
+        first.api(),
+        "actions/held?blocking=true",
+        &json!({"n": 7, "go": go}),
+    );
+    assert_eq!(again.status(), 200);
+}
+
+/// Ways in which actions are bad, each with its limits and how it ends.
+const BAD: [(&str, &str, u64, &str); 5] = [
+    (
+        "crashes",
+        "import os\ndef main(args):\n    os._exit(1)\n",
+        60_000,
+        "did not produce a valid response",
+    ),
+    (
+        "hangs",
+        "import time\ndef main(args):\n    time.sleep(600)\n",
+        500,
+        "exceeded its time limits",
+    ),
+    (
+        "chatters",
+        "def main(args):\n    while True:\n        print('x' * 100)\n",
+        1_000,
+        "exceeded its time limits",
+    ),
+    (
+        "dawdles",
+        "import time\ntime.sleep(600)\ndef main(args):\n    return {}\n",
+        1_000,
+        "exceeded its time limits",
+    ),
+    (
+        "eats",
+        "def main(args):\n    all = []\n    while True:\n        all.append(bytearray(1 << 20))\n",
+        20_000,
+        "MemoryError",
+    ),
+];
+
+/// While one namespace's actions fail in all these ways, without a pause, all of another's succeed.
+#[test]
+fn faults_of_one_namespace_are_no_others() {
+    const CALLS: u64 = 100;
+    let platform = Platform::start(Settings::new(Driver::Process));
+    let Tenants { first, second } = Tenants::two(&platform);
+    for (name, code, timeout, _) in BAD {
+        let limits = json!({"timeout": timeout, "memory": 128});
+        store(first.api(), name, code, limits);
+    }
+    store(
+        second.api(),
+        "good",
+        "def main(args):\n    return {'n': args['n']}\n",
+        json!({}),
+    );
+    let is_over = AtomicBool::new(false);
+    let bad = |name: &str, expected: &str| {
+        let mut ended = 0;
+        while ended == 0 || !is_over.load(Ordering::Relaxed) {
+            let answer = call(
+                first.api(),
+                &format!("actions/{name}?blocking=true"),
+                &json!({}),
+            );
+            assert_eq!(answer.status(), 502, "{name}: {}", answer.text().unwrap());
+            let record: Value = answer.json().unwrap();
+            let error = &record["response"]["result"]["error"];
+            assert!(
+                error.as_str().unwrap().contains(expected),
+                "{name}: {error}"
+            );
+            ended += 1;
+        }
+        ended
+    };
+    let ended: Vec<usize> = thread::scope(|scope| {
+        let faults: Vec<_> = (BAD.iter())
+            .map(|(name, _, _, expected)| scope.spawn(move || bad(name, expected)))
+            .collect();
+        for n in 0..CALLS {
+            let answer = call(second.api(), "actions/good?blocking=true", &json!({"n": n}));
+            assert_eq!(answer.status(), 200, "{n}: {}", answer.text().unwrap());
+            let record: Value = answer.json().unwrap();
+            assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+        faults.into_iter().map(|it| it.join().unwrap()).collect()
+    });
+    println!("{CALLS} calls beside {ended:?} that failed");
+    let counted: Value = second
+        .api()
+        .get("activations?count=true&name=good")
+        .expect(200);
+    assert_eq!(counted["activations"], CALLS);
+    let counted: Value = first.api().get("activations?count=true").expect(200);
+    assert_eq!(counted["activations"], ended.iter().sum::<usize>());
+}
+
+#[track_caller]
+fn store(api: &Api, name: &str, code: &str, limits: Value) {
+    let body = json!({"exec": {"kind": "python:default", "code": code}, "limits": limits});
+    let answer = api.put(&format!("actions/{name}"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+#[track_caller]
+fn call(api: &Api, path: &str, body: &Value) -> Response {
+    let request = api.request(Method::POST, &format!("namespaces/_/{path}"));
+    request.json(body).send().unwrap()
+}
+
+#[track_caller]
+fn id(answer: Response) -> String {
+    let body: Value = answer.json().unwrap();
+    body["activationId"].as_str().unwrap().to_owned()
+}
+
+/// Waits for a record that says so.
+#[track_caller]
+fn succeeds(api: &Api, id: &str, n: u64) {
+    let look = || api.get(&format!("activations/{id}"));
+    let seen = wait::until_seen("it ends", wait::SOON, look, |seen| seen.status == 200);
+    assert_eq!(seen.json["response"]["result"]["n"], n, "{:#}", seen.json);
+}
