@@ -195,6 +195,39 @@ pub struct ListActivationsQuery {
     pub count: Option<bool>,
 }
 
+/// What [`Client::create_api`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct CreateApiQuery {
+    /// With which extension the operation's web action is called.
+    pub responsetype: Option<WebExtension>,
+}
+
+/// What [`Client::list_apis`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListApisQuery {
+    /// Only the API with this base path or name.
+    pub basepath: Option<String>,
+    /// Only this path of the API.
+    pub relpath: Option<String>,
+    /// Only the operation of this verb.
+    pub operation: Option<String>,
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+}
+
+/// What [`Client::delete_api`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct DeleteApiQuery {
+    /// The API's base path or name.
+    pub basepath: Option<String>,
+    /// Only this path of the API.
+    pub relpath: Option<String>,
+    /// Only the operation of this verb.
+    pub operation: Option<String>,
+}
+
 /// What [`Client::list_namespaces`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListNamespacesQuery {
@@ -269,6 +302,13 @@ impl Client {
     /// `GET /api/v1/openapi.yaml`
     pub fn get_description(&self) -> Result<String, Error> {
         self.text(Call::new(Method::GET, &["api", "v1", "openapi.yaml"]))
+    }
+
+    /// This description as JSON.
+    ///
+    /// `GET /api/v1/api-docs`
+    pub fn get_description_as_json(&self) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(Call::new(Method::GET, &["api", "v1", "api-docs"]))
     }
 
     /// The machines that run workers, by id.
@@ -785,6 +825,16 @@ impl Client {
         )
     }
 
+    /// Nothing; bindings are never out of date. OpenWhisk's command asks for it.
+    ///
+    /// `POST /api/v1/namespaces/{namespace}/packages/refresh`
+    pub fn refresh_packages(&self) -> Result<Answer<RefreshedPackages>, Error> {
+        self.answer(Call::new(
+            Method::POST,
+            &["api", "v1", "namespaces", NAMESPACE, "packages", "refresh"],
+        ))
+    }
+
     /// What the namespace may ask for of its actions.
     ///
     /// `GET /api/v1/namespaces/{namespace}/limits`
@@ -986,6 +1036,58 @@ impl Client {
                 "result",
             ],
         ))
+    }
+
+    /// Adds an operation to an API, which is made if there is none, or makes an API of a whole document.
+    ///
+    /// `request` is a [`ApiRequest`], or serializes as one.
+    ///
+    /// `POST /api/v1/web/whisk.system/apimgmt/createApi`
+    pub fn create_api(
+        &self,
+        query: &CreateApiQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Api>, Error> {
+        self.answer(
+            Call::new(
+                Method::POST,
+                &["api", "v1", "web", "whisk.system", "apimgmt", "createApi"],
+            )
+            .query("responsetype", query.responsetype.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// The namespace's APIs, or what of them is asked for.
+    ///
+    /// `GET /api/v1/web/whisk.system/apimgmt/getApi`
+    pub fn list_apis(&self, query: &ListApisQuery) -> Result<Answer<Apis>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "web", "whisk.system", "apimgmt", "getApi"],
+            )
+            .query("basepath", query.basepath.as_ref())
+            .query("relpath", query.relpath.as_ref())
+            .query("operation", query.operation.as_ref())
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref()),
+        )
+    }
+
+    /// Deletes an API, a path of it, or an operation.
+    ///
+    /// `DELETE /api/v1/web/whisk.system/apimgmt/deleteApi`
+    pub fn delete_api(&self, query: &DeleteApiQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::DELETE,
+                &["api", "v1", "web", "whisk.system", "apimgmt", "deleteApi"],
+            )
+            .query("basepath", query.basepath.as_ref())
+            .query("relpath", query.relpath.as_ref())
+            .query("operation", query.operation.as_ref()),
+        )
     }
 
     /// The namespaces, by name.

@@ -17,6 +17,74 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, 
     Box::deserialize(from).map(Some)
 }
 
+vocabulary! {
+    /// How a web action's result is answered.
+    WebExtension {
+        Http = "http",
+        Json = "json",
+        Html = "html",
+        Svg = "svg",
+        Text = "text",
+    }
+}
+
+/// What an API is to have.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ApiRequest {
+    /// An operation (`gatewayBasePath`, `gatewayPath`, `gatewayMethod`, `action`), or a whole document
+    /// (`swagger`), as OpenWhisk's clients send them.
+    pub apidoc: BTreeMap<String, Box<RawValue>>,
+}
+
+/// An API.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Api {
+    /// Whose it is.
+    pub namespace: String,
+    /// Where it is called.
+    pub gw_api_url: String,
+    /// Whether it can be called, which is always so.
+    pub gw_api_activated: bool,
+    /// What stands for the namespace in that address.
+    pub tenant_id: String,
+    /// The swagger document.
+    pub apidoc: BTreeMap<String, Box<RawValue>>,
+}
+
+/// An API in a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedApi {
+    /// Its name among those of all namespaces.
+    pub id: String,
+    /// Its base path.
+    pub key: String,
+    /// An API.
+    pub value: Api,
+}
+
+/// APIs of a namespace.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Apis {
+    /// By their base paths.
+    pub apis: Vec<ListedApi>,
+}
+
+/// Packages that a refresh has changed, which are none.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefreshedPackages {
+    /// Those that are new.
+    pub added: Vec<String>,
+    /// Those that are others now.
+    pub updated: Vec<String>,
+    /// Those that are gone.
+    pub deleted: Vec<String>,
+}
+
 /// What answers here.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -780,6 +848,10 @@ pub struct Limits {
     pub definitions_size: u64,
     /// Bytes that results and logs of its flares may take; beyond, its oldest ended flares are deleted.
     pub stored_size: u64,
+    /// Invocations of actions in a minute of the calendar.
+    pub invocations_per_minute: u32,
+    /// Triggers fired in a minute of the calendar.
+    pub fires_per_minute: u32,
     /// Deploys and rollbacks in a minute.
     pub deploys_per_minute: u32,
     /// Requests of any kind in a minute.
@@ -818,6 +890,12 @@ pub struct OwnLimits {
     /// Bytes that results and logs of its flares may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_size: Option<u64>,
+    /// Invocations of actions in a minute of the calendar; without it, as many as flares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invocations_per_minute: Option<u32>,
+    /// Triggers fired in a minute of the calendar; without it, as many as flares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fires_per_minute: Option<u32>,
     /// Deploys and rollbacks in a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deploys_per_minute: Option<u32>,

@@ -41,6 +41,10 @@ export BURST_FUZZ_USER="${auth%%:*}" BURST_FUZZ_KEY="${auth#*:}"
 burst() { dist/bin/burst "$@" --apihost "$address" --auth "$auth"; }
 id() { sed -n "s/.*\"$1\": *\"\([0-9a-f]*\)\".*/\1/p" | head -n 1; }
 burst deploy known dist/examples/noop >/dev/null
+burst action update known --web true >/dev/null
+burst api create /known /call get known --response-type json >/dev/null
+BURST_FUZZ_TENANT="$(printf guest | sha256sum | cut -c 1-32)"
+export BURST_FUZZ_TENANT
 BURST_FUZZ_FLARE="$(burst flare known --size 1 --output json | id flareId)"
 BURST_FUZZ_GROUP="$(burst group open known --size 1 --idle-timeout 1h --output json | id groupId)"
 BURST_FUZZ_OTHER_GROUP="$(burst group open known --size 1 --idle-timeout 1h --output json | id groupId)"

@@ -117,7 +117,13 @@ pub struct CreateArgs {
     /// Largest package, such as 64M
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub package_size: Option<u64>,
-    /// Flares it may start in a minute
+    /// Invocations of actions it may begin in a minute of the calendar
+    #[arg(long, value_name = "N")]
+    pub invocation_rate: Option<u32>,
+    /// Triggers it may fire in a minute of the calendar
+    #[arg(long, value_name = "N")]
+    pub fire_rate: Option<u32>,
+    /// Flares it may start in a minute; without their own rates, also invocations and fires
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
     /// Deploys it may make in a minute

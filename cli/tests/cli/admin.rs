@@ -6,7 +6,7 @@ use crate::platform::Platform;
 use crate::program::Burst;
 
 const ADMIN: &str = "admin:secret-admin-key";
-const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728,"deploysPerMinute":31,"requestsPerMinute":3200,"concurrentRequests":33,"egress":true}"#;
+const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728,"invocationsPerMinute":61,"firesPerMinute":62,"deploysPerMinute":31,"requestsPerMinute":3200,"concurrentRequests":33,"egress":true}"#;
 
 fn administrator(platform: &Platform) -> Burst {
     Burst::of(platform).with("BURST_ADMIN_AUTH", ADMIN)
@@ -39,6 +39,10 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
             "7",
             "--stored-size",
             "3M",
+            "--invocation-rate",
+            "61",
+            "--fire-rate",
+            "62",
             "--deploy-rate",
             "31",
             "--request-rate",
@@ -56,9 +60,11 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
         "1.0 MiB",
         "2.0 MiB",
         "3.0 MiB",
-        "deploys a minute   31",
-        "requests a minute  3200",
-        "requests at once   33",
+        "invocations a minute  61",
+        "fires a minute        62",
+        "deploys a minute      31",
+        "requests a minute     3200",
+        "requests at once      33",
         "internet",
         "keep them",
     ] {
@@ -73,7 +79,7 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
         requests[0].body,
         json!({"limits": {"concurrentSlots": 8, "memory": 1024,
             "packageSize": 1_048_576, "definitions": 7,
-            "storedSize": 3_145_728, "deploysPerMinute": 31, "requestsPerMinute": 3200,
+            "storedSize": 3_145_728, "invocationsPerMinute": 61, "firesPerMinute": 62, "deploysPerMinute": 31, "requestsPerMinute": 3200,
             "concurrentRequests": 33, "egress": true}})
     );
     assert!(requests[0].auth.starts_with("Basic "));
@@ -108,7 +114,12 @@ fn a_namespace_is_shown_with_all_its_limits() {
     platform.on(path, 200, &namespace("b", "2"));
     let burst = administrator(&platform);
     let shown = burst.run(&["admin", "namespace", "get", "b"]).ok();
-    for part in ["revoked", "stored size", "3.0 MiB", "requests at once   33"] {
+    for part in [
+        "revoked",
+        "stored size",
+        "3.0 MiB",
+        "requests at once      33",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
 }

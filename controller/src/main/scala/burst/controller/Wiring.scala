@@ -62,7 +62,7 @@ object Wiring:
         FlareDefaults.from(config),
         StoreSettings.from(config).retention,
         config.getDuration("burst.store.record-lease").toScala,
-        BuiltInSettings.from(config, http.scheme)
+        BuiltInSettings.from(config)
       )
 
   private def janitor(settings: Settings, storage: Storage): Janitor =
@@ -102,16 +102,19 @@ object Wiring:
         settings.builtIn
       )
       binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
+      redirecting <- orUndo(TlsRedirect.bind(settings.http, binding.localAddress.getPort)):
+        binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
+      unbound = () => Future.traverse(redirecting.toSeq :+ binding)(_.terminate(Draining))
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
-        binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
+        unbound().transformWith(_ => scheduler.shutdown())
       stopRecords = records.start()
       stopAlarms = served.alarms.start()
       stopJanitor = janitor(settings, storage).start(Blocking(transfers.ofAll))
     yield
       def stop(): Future[Unit] =
         for
-          _ <- binding.terminate(Draining)
+          _ <- unbound()
           _ <- stopAlarms()
           _ = stopRecords()
           _ <- stopJanitor()

@@ -3,9 +3,10 @@ package burst.controller.action
 import burst.controller.definition.FlareTerms
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest}
 import burst.controller.json.{Defaults, JsonPieces}
+import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{Blocking, Identity}
-import burst.protocol.{Environment, FlareId, Inputs, JsonText}
+import burst.protocol.{FlareId, Inputs, JsonText}
 import io.circe.JsonObject
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
@@ -31,21 +32,13 @@ private[action] final case class Call(
 /** An invocation that has been stored; `ended` waits for its end for so long at most. */
 final case class Begun(id: FlareId, ended: FiniteDuration => Future[Option[ActivationRecord]])
 
-/** How many flares a namespace may start in a minute, however it starts them. */
-trait InvocationPace:
-  /** Takes one off, or says in how many seconds there will be one. */
-  def take(caller: Identity): Either[Long, Unit]
-
-  /** Puts one back that came to nothing. */
-  def giveBack(caller: Identity): Unit
-
 /** Runs actions that are programs: each call a flare of one worker. */
 private[action] final class ActionRuns(
     service: FlareService,
     actions: Actions,
     builtIns: BuiltInRuns,
     activations: Activations,
-    pace: InvocationPace,
+    counts: MinuteCounts,
     defaults: FlareTerms,
     pieces: JsonPieces,
     blocking: Blocking
@@ -68,14 +61,13 @@ private[action] final class ActionRuns(
   ): Future[Either[InvocationRefusal, A]] =
     if call.counted then work
     else
-      pace.take(call.caller) match
-        case Left(pause) =>
-          val perMinute = call.caller.limits.flaresPerMinute
-          Future.successful(Left(InvocationRefusal.RateLimited(perMinute, pause)))
+      val namespace = call.caller.namespace
+      counts.take(namespace, call.caller.limits.invocationsPerMinute) match
+        case Left(used) => Future.successful(Left(InvocationRefusal.RateLimited(used)))
         case Right(()) =>
           work.andThen:
             case Success(Right(_)) => ()
-            case _ => pace.giveBack(call.caller)
+            case _ => counts.giveBack(namespace)
 
   /** Why a call is not begun, whatever the action is. */
   def problem(call: Call): Option[InvocationRefusal] =
@@ -117,7 +109,7 @@ private[action] final class ActionRuns(
 
   private def fields(call: Call): ActivationFields =
     FlareInvocation
-      .fields(call.action, call.transaction)
+      .fields(call.caller, call.action, call.transaction)
       .copy(cause = call.cause, component = call.component)
 
   /** What was read of the action may be no more by the time that the flare is stored: it is read again. */
@@ -152,7 +144,7 @@ object ActionRuns:
 
 /** The flare of an invocation. */
 object FlareInvocation:
-  def fields(action: Action, transaction: String): ActivationFields =
+  def fields(caller: Identity, action: Action, transaction: String): ActivationFields =
     val target = action.target
     ActivationFields(
       target.qualified.drop(1),
@@ -165,7 +157,8 @@ object FlareInvocation:
       binding = Option
         .when(action.name != target)(action.name.packageName.map(name => s"${action.name.namespace}/$name"))
         .flatten,
-      burst = false
+      burst = false,
+      caller.uuid.filter(_ => ActionRuns.isTruthy(action.annotations, "provide-api-key"))
     )
 
   def request(
@@ -177,7 +170,6 @@ object FlareInvocation:
       fields: ActivationFields
   ): FlareRequest =
     val definition = action.definition
-    val key = caller.key.filter(_ => ActionRuns.isTruthy(action.annotations, "provide-api-key"))
     FlareRequest(
       // Packs are the caller's, and never another's.
       definition.ref.copy(namespace = caller.namespace),
@@ -186,6 +178,5 @@ object FlareInvocation:
       terms,
       egress = caller.limits.egress,
       environment = definition.environment.started(action.initParameters),
-      invocation = Environment(key.map(shown => "api_key" -> shown.pair).toMap),
       activation = Some(fields)
     )

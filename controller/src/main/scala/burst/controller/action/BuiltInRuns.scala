@@ -46,7 +46,7 @@ private object BuiltInRuns:
 
   /** As it reads while it runs. */
   private def begun(id: FlareId, call: Call): ActivationHead =
-    val fields = FlareInvocation.fields(call.action, call.transaction)
+    val fields = FlareInvocation.fields(call.caller, call.action, call.transaction)
     ActivationHead(
       id,
       call.caller.namespace,

@@ -142,10 +142,10 @@ private[action] final class Compositions(
           ))
 
   private def refused(refusal: InvocationRefusal): RunResult = refusal match
-    case InvocationRefusal.RateLimited(perMinute, _) =>
+    case InvocationRefusal.RateLimited(used) =>
       RunResult.error(
         ActivationStatus.ApplicationError,
-        s"This namespace may start $perMinute flares a minute, and the next action would be one too many."
+        s"This namespace may begin ${used.allowed} invocations a minute, and the next action would be one too many."
       )
     case InvocationRefusal.FinalParameter(name) =>
       RunResult.error(

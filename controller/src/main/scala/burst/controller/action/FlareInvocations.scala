@@ -2,6 +2,7 @@ package burst.controller.action
 
 import burst.controller.definition.FlareTerms
 import burst.controller.json.JsonPieces
+import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Identity}
 import burst.protocol.{FlareId, JsonText}
@@ -16,7 +17,7 @@ final class FlareInvocations(
     builtIns: BuiltIns,
     activations: Activations,
     records: Records,
-    pace: InvocationPace,
+    counts: MinuteCounts,
     defaults: FlareTerms,
     pieces: JsonPieces,
     blocking: Blocking,
@@ -30,7 +31,7 @@ final class FlareInvocations(
       actions,
       BuiltInRuns(builtIns, records),
       activations,
-      pace,
+      counts,
       defaults,
       pieces,
       blocking

@@ -1,5 +1,6 @@
 package burst.controller.action
 
+import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.store.Identity
 import burst.protocol.FlareId
@@ -62,7 +63,7 @@ enum Invoked:
 
 /** Why an invocation is not begun. */
 enum InvocationRefusal:
-  case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+  case RateLimited(used: MinuteUsed)
 
   /** The payload names a parameter that the action has for good. */
   case FinalParameter(name: String)

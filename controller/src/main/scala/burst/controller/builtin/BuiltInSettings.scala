@@ -14,10 +14,5 @@ import scala.jdk.DurationConverters.*
 final case class BuiltInSettings(publicUrl: String, alarmInterval: FiniteDuration)
 
 object BuiltInSettings:
-  def from(config: Config, scheme: String): BuiltInSettings =
-    val http = config.getConfig("burst.http")
-    val own = s"$scheme://${http.getString("host")}:${http.getInt("port")}"
-    BuiltInSettings(
-      Option(http.getString("public-url")).filter(_.nonEmpty).getOrElse(own).stripSuffix("/"),
-      config.getDuration("burst.alarms.interval").toScala
-    )
+  def from(config: Config): BuiltInSettings =
+    BuiltInSettings(PublicUrl.of(config), config.getDuration("burst.alarms.interval").toScala)

@@ -1,5 +1,6 @@
 package burst.controller.cluster
 
+import burst.controller.builtin.PublicUrl
 import burst.controller.limits.{BytePace, PlatformLimits}
 import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
@@ -49,7 +50,8 @@ object ActorScheduling:
         Transfers.of(system),
         clock,
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
-        storage.secrets
+        storage.secrets,
+        InvocationEnvironment(storage.secrets.activationKeys, PublicUrl.of(config))
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

@@ -13,7 +13,7 @@ import burst.controller.scheduler.{
   WaitsFor
 }
 import burst.protocol.JsonSerializer.Kind
-import burst.protocol.{Environment, Inputs, JsonSerializer, Protocol}
+import burst.protocol.{Inputs, JsonSerializer, Protocol}
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.{Codec, Decoder, Encoder, Json}
 import org.apache.pekko.actor.ExtendedActorSystem
@@ -81,8 +81,7 @@ object SchedulerSerializer:
   private def summary(flare: Flare): Flare = flare.copy(
     request = flare.request.copy(
       inputs = Inputs.Hidden,
-      environment = SealedEnvironment.Empty,
-      invocation = Environment.Empty
+      environment = SealedEnvironment.Empty
     ),
     packs = Vector.empty,
     workers = Vector.empty

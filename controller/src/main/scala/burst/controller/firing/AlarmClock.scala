@@ -1,6 +1,7 @@
 package burst.controller.firing
 
 import burst.controller.alarm.*
+import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
 import io.circe.JsonObject
 import java.time.Instant
@@ -24,8 +25,8 @@ import scala.util.control.NonFatal
   *
   * @param scheduler
   *   answers once there is one
-  * @param pace
-  *   takes one of a namespace's firings, or says in how many seconds there will be one
+  * @param fires
+  *   of each namespace in a minute
   */
 final class AlarmClock(
     alarms: AlarmStore,
@@ -33,7 +34,7 @@ final class AlarmClock(
     rules: RuleStore,
     namespaces: NamespaceStore,
     firing: Firing,
-    pace: Identity => Either[Long, Unit],
+    fires: MinuteCounts,
     blocking: Blocking,
     interval: FiniteDuration,
     now: () => Instant = () => Instant.now(),
@@ -60,15 +61,15 @@ final class AlarmClock(
         alarms.replace(alarm, alarm.stopped("its namespace was revoked", moment))
         false
       case Some(namespace) =>
-        val caller = Identity(namespace.name, namespace.limits)
-        pace(caller) match
-          case Left(seconds) =>
+        val caller = namespace.identity
+        fires.take(caller.namespace, caller.limits.firesPerMinute) match
+          case Left(used) =>
             // Out of the way of others' alarms until then.
-            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(seconds))))
+            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(used.retryAfterSeconds))))
             false
           case Right(()) =>
             val claimed = alarms.replace(alarm, alarm.fired(moment))
-            if claimed then fire(caller, alarm)
+            if claimed then fire(caller, alarm) else fires.giveBack(caller.namespace)
             claimed
 
   private def fire(caller: Identity, alarm: Alarm): Unit =

@@ -15,6 +15,8 @@ import io.circe.Codec
   *   the package by which it was asked for
   * @param burst
   *   whether each of its packs is to have a record of its own
+  * @param key
+  *   beside which credentials its program gets a key of its own, if it is to have one
   */
 final case class ActivationFields(
     path: String,
@@ -25,7 +27,8 @@ final case class ActivationFields(
     cause: Option[FlareId],
     component: Boolean,
     binding: Option[String],
-    burst: Boolean
+    burst: Boolean,
+    key: Option[String]
 ) derives Codec.AsObject:
   /** The namespace and the name of the definition. */
   def definition: (String, String) = path.span(_ != '/') match

@@ -3,7 +3,7 @@ package burst.controller.flare
 import org.apache.pekko.util.ByteString
 import burst.protocol.JsonText
 import burst.controller.definition.{FlareTerms, SealedEnvironment}
-import burst.protocol.{DefinitionRef, Environment, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
+import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
@@ -34,7 +34,7 @@ object WorkerState:
   * under theirs, its time-out is theirs unless they name one.
   *
   * The flare of an invocation has what its record needs in `activation`; its definition's namespace is then
-  * the caller's, whosever the action is. `invocation` is what no record shows.
+  * the caller's, whosever the action is.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -44,7 +44,6 @@ final case class FlareRequest(
     group: Option[GroupRole] = None,
     egress: Boolean = false,
     environment: SealedEnvironment = SealedEnvironment.Empty,
-    invocation: Environment = Environment.Empty,
     activation: Option[ActivationFields] = None
 ):
   export terms.*

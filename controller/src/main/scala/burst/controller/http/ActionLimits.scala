@@ -13,9 +13,9 @@ final class ActionLimits(platform: PlatformLimits):
 
   /** Of a namespace. */
   def of(limits: NamespaceLimits): Json = Json.obj(
-    "invocationsPerMinute" -> limits.flaresPerMinute.asJson,
+    "invocationsPerMinute" -> limits.invocationsPerMinute.asJson,
     "concurrentInvocations" -> limits.concurrentSlots.asJson,
-    "firesPerMinute" -> limits.flaresPerMinute.asJson,
+    "firesPerMinute" -> limits.firesPerMinute.asJson,
     "allowedKinds" -> Seq("*").asJson,
     "storeActivations" -> true.asJson,
     "minActionMemory" -> LeastMemory.asJson,
@@ -42,8 +42,8 @@ final class ActionLimits(platform: PlatformLimits):
       "max_action_logs" -> bytes(MostLogs)
     )
     val counts = Seq(
-      "actions_per_minute" -> limits.flaresPerMinute.toLong,
-      "triggers_per_minute" -> limits.flaresPerMinute.toLong,
+      "actions_per_minute" -> limits.invocationsPerMinute.toLong,
+      "triggers_per_minute" -> limits.firesPerMinute.toLong,
       "concurrent_actions" -> limits.concurrentSlots.toLong,
       "sequence_length" -> Sequences.Most.toLong
     )

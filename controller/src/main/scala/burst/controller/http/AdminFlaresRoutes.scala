@@ -22,9 +22,11 @@ final class AdminFlaresRoutes(store: FlareStore, service: FlareService, blocking
 
   private def of(kind: Kind): Route =
     concat(
-      (pathPrefix(kind.path) & pathEndOrSingleSlash & get & extractRequest): request =>
+      (pathPrefix(kind.path) & pathEndOrSingleSlash & get & QueryParameters.only(
+        kind.parameters*
+      ) & extractRequest): request =>
         Answer(list(kind, request)),
-      (pathPrefix(kind.path / Segment) & pathEndOrSingleSlash & delete): text =>
+      (pathPrefix(kind.path / Segment) & pathEndOrSingleSlash & delete & QueryParameters.only()): text =>
         FlareId.parse(text) match
           case None => Answer.refused(kind.invalid)
           case Some(id) => Answer(end(kind, id))
@@ -57,6 +59,7 @@ object AdminFlaresRoutes:
   private final case class Kind(
       path: String,
       groups: Boolean,
+      parameters: Seq[String],
       view: Flare => Json,
       accepted: FlareId => Json,
       invalid: ApiError,
@@ -68,6 +71,7 @@ object AdminFlaresRoutes:
     Kind(
       "flares",
       groups = false,
+      Seq("limit", "skip", "namespace", "state"),
       Views.summary,
       Views.accepted,
       ApiError.InvalidFlareId,
@@ -77,6 +81,7 @@ object AdminFlaresRoutes:
     Kind(
       "groups",
       groups = true,
+      Seq("limit", "skip", "namespace"),
       Views.groupSummary,
       Views.acceptedGroup,
       ApiError.InvalidGroupId,

@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
 import burst.controller.gateway.GatewayProblem
+import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
 import burst.controller.web.WebProblem
@@ -34,6 +35,7 @@ enum ApiError:
   case InvalidFlareId
   case InvalidGroupId
   case InvalidParameter(name: String, expected: String)
+  case UnknownParameter(name: String, allowed: Seq[String])
   case InvalidVariable(path: String)
   case VariableTwice(name: String)
   case NoSecretsKey
@@ -67,6 +69,7 @@ enum ApiError:
   case NotJson
   case EncodedBody
   case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+  case InvocationsLimited(used: MinuteUsed)
   case DeploysLimited(perMinute: Int, retryAfterSeconds: Long)
   case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
   case TooManyAtOnce(limit: Int)
@@ -104,10 +107,11 @@ object ApiError:
     case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) | Web(WebProblem.NeedsCredentials) =>
       Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
+    case InvocationsLimited(used) => Seq(`Retry-After`(used.retryAfterSeconds))
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
-    case OfTrigger(TriggerProblem.FiresLimited(_, seconds)) => Seq(`Retry-After`(seconds))
+    case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(used.retryAfterSeconds))
     case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) |
         TimedOut =>
@@ -149,6 +153,10 @@ object ApiError:
     case InvalidGroupId => BadRequest -> "A group id has 32 lower-case hexadecimal digits."
     case InvalidParameter(name, expected) =>
       BadRequest -> s"The query parameter '$name' must be $expected."
+    case UnknownParameter(name, Seq()) =>
+      BadRequest -> s"There is no query parameter '$name' here; remove it."
+    case UnknownParameter(name, allowed) =>
+      BadRequest -> s"There is no query parameter '$name' here; remove it or use one of: ${allowed.mkString(", ")}."
     case InvalidVariable(path) =>
       BadRequest -> s"""The field '$path' is no name for a variable; use up to ${VariableName.MaxLength} letters, digits and '_', no digit first, and
         | neither ${VariableName.Reserved} nor what begins with
@@ -197,6 +205,7 @@ object ApiError:
     case EncodedBody => UnsupportedMediaType -> "Send the body as it is, without 'Content-Encoding'."
     case RateLimited(perMinute, seconds) =>
       TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
+    case InvocationsLimited(used) => TooManyRequests -> tooMany("invocations", used)
     case DeploysLimited(perMinute, seconds) =>
       TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait $seconds s."
     case RequestsLimited(perMinute, seconds) =>
@@ -222,6 +231,11 @@ object ApiError:
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
     case Internal =>
       InternalServerError -> "The platform failed; its operator finds the reason by this answer's code."
+
+  /** As OpenWhisk has it. */
+  private[http] def tooMany(what: String, used: MinuteUsed): String =
+    s"""Too many $what by this namespace in this minute (count: ${used.count}, allowed: ${used.allowed}); wait
+       | ${used.retryAfterSeconds} s.""".stripMargin.replace("\n", "")
 
   private def describe(refusal: Refusal): (StatusCode, String) = refusal match
     case Refusal.TooLarge(size, slots) =>

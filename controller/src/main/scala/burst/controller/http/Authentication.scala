@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.http.connection.Connection
-import burst.controller.store.{Blocking, Credentials, Identity, NamespaceStore}
+import burst.controller.store.{Blocking, Identity, NamespaceStore}
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.model.headers.{Authorization, BasicHttpCredentials}
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -29,8 +29,7 @@ final class Authentication(
             s"$uuid:$key"
           )(blocking(namespaces.authenticate(uuid, key))))
             .flatMap: found =>
-              val known = found.map(_.map(_.copy(key = Some(Credentials(s"$uuid:$key")))))
-              admitted(request, known, ApiError.Unauthorized)
+              admitted(request, found, ApiError.Unauthorized)
 
   /** Whom the credentials of a request that needs none open a namespace for, if they do. Others may be meant
     * for who answers it: only what could be a key of ours is looked for.

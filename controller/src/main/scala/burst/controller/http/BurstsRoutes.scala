@@ -34,17 +34,19 @@ final class BurstsRoutes(
   def route(caller: Identity): Route =
     concat(
       (pathPrefix("bursts") & pathEndOrSingleSlash):
-        get(extractRequest(request => Answer(list(caller, request))))
+        (get & QueryParameters.only("limit", "skip") & extractRequest)(request =>
+          Answer(list(caller, request))
+        )
       ,
       (pathPrefix("bursts" / Segment) & pathEndOrSingleSlash): name =>
         if !EntityName.isPath(name) then Answer.refused(ApiError.InvalidName)
         else
           extractRequest: request =>
             concat(
-              put(Answer(deploy(caller, name, request))),
-              get(Answer(show(caller, name))),
-              delete(Answer(remove(caller, name))),
-              post(Answer(flare(caller, name, request)))
+              (put & QueryParameters.only("overwrite"))(Answer(deploy(caller, name, request))),
+              (get & QueryParameters.only())(Answer(show(caller, name))),
+              (delete & QueryParameters.only())(Answer(remove(caller, name))),
+              (post & QueryParameters.only("blocking", "result"))(Answer(flare(caller, name, request)))
             )
     )
 

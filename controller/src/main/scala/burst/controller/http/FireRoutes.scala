@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.EntityName
 import burst.controller.firing.Firing
 import burst.controller.http.BodyIntake.Growing
+import burst.controller.limits.MinuteCounts
 import burst.controller.store.{Blocking, Identity, TriggerStore}
 import burst.protocol.FlareId
 import io.circe.syntax.*
@@ -18,7 +19,7 @@ import scala.concurrent.{ExecutionContext, Future}
 final class FireRoutes(
     triggers: TriggerStore,
     firing: Firing,
-    fires: RateLimiter,
+    fires: MinuteCounts,
     body: RequestBody,
     intake: BodyIntake,
     blocking: Blocking
@@ -31,11 +32,10 @@ final class FireRoutes(
       else extractRequest(request => Answer(fire(caller, name, request)))
 
   private def fire(caller: Identity, name: String, request: HttpRequest): Answer =
-    val perMinute = caller.limits.flaresPerMinute
     val limited = fires
-      .take(caller.namespace, perMinute)
+      .take(caller.namespace, caller.limits.firesPerMinute)
       .left
-      .map(seconds => ApiError.OfTrigger(TriggerProblem.FiresLimited(perMinute, seconds)))
+      .map(used => ApiError.OfTrigger(TriggerProblem.FiresLimited(used)))
     Refusable(limited): _ =>
       intake(caller.namespace, request, EntityFields.MostParameters): taken =>
         taken.growing(bytes => payload(body, bytes).map(Growing.done)): payload =>

@@ -62,7 +62,7 @@ final class FlareBody(
       sized <- inputs(None, values, limits)
       (workers, inputs) = sized
       plain = complete(action.definition, workers, inputs, own, limits)
-      fields = FlareInvocation.fields(action, transaction).copy(burst = true)
+      fields = FlareInvocation.fields(caller, action, transaction).copy(burst = true)
       // Each of its records is of a container that was started once.
       terms = plain.terms.copy(retries = 0)
       request = FlareInvocation.request(caller, action, workers, inputs, terms, fields)

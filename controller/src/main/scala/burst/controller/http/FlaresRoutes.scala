@@ -27,7 +27,8 @@ final class FlaresRoutes(
   def route(caller: Identity): Route =
     concat(
       (pathPrefix("flares") & pathEndOrSingleSlash):
-        get(extractRequest(request => Answer(list(caller, request))))
+        (get & QueryParameters.only("limit", "skip", "state", "name") & extractRequest): request =>
+          Answer(list(caller, request))
       ,
       pathPrefix("flares" / Segment): text =>
         FlareId.parse(text) match
@@ -39,19 +40,19 @@ final class FlaresRoutes(
     concat(
       pathEndOrSingleSlash:
         concat(
-          get(Answer(show(caller, id))),
-          delete(Answer(cancel(caller, id)))
+          (get & QueryParameters.only())(Answer(show(caller, id))),
+          (delete & QueryParameters.only())(Answer(cancel(caller, id)))
         )
       ,
-      (path("result") & get):
+      (path("result") & get & QueryParameters.only()):
         Answer(blocking(own(caller, id).map(flare => results(StatusCodes.OK, flare))))
       ,
-      (path("logs") & get & extractRequest): request =>
+      (path("logs") & get & QueryParameters.only("worker") & extractRequest): request =>
         Answer:
           Refusable(QueryParameters(request.uri.query()).optionalInt("worker")): worker =>
             Refusable(blocking(own(caller, id)))(_ => logAnswer(caller.namespace, id, worker))
       ,
-      (path("timeline") & get):
+      (path("timeline") & get & QueryParameters.only()):
         Answer:
           read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)), clock.now()))
     )

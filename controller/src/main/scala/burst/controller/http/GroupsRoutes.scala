@@ -28,17 +28,18 @@ final class GroupsRoutes(
     concat(
       (pathPrefix("groups") & pathEndOrSingleSlash & extractRequest): request =>
         concat(
-          get(Answer(list(caller, request))),
-          post(Answer(open(caller, request)))
+          (get & QueryParameters.only("limit", "skip", "name"))(Answer(list(caller, request))),
+          (post & QueryParameters.only())(Answer(open(caller, request)))
         ),
       (pathPrefix("groups" / Segment) & pathEndOrSingleSlash): text =>
         FlareId.parse(text) match
           case None => Answer.refused(ApiError.InvalidGroupId)
           case Some(id) =>
             concat(
-              get(Answer(show(caller, id))),
-              post(extractRequest(request => Answer(flare(caller, id, request)))),
-              delete(Answer(close(caller, id)))
+              (get & QueryParameters.only())(Answer(show(caller, id))),
+              (post & QueryParameters.only("blocking", "result") & extractRequest): request =>
+                Answer(flare(caller, id, request)),
+              (delete & QueryParameters.only())(Answer(close(caller, id)))
             )
     )
 

@@ -4,7 +4,7 @@ import burst.controller.action.*
 import burst.controller.builtin.{Alarms, BuiltInSettings, Utils}
 import burst.controller.firing.{AlarmClock, Firing}
 import burst.controller.json.JsonPieces
-import burst.controller.limits.PlatformLimits
+import burst.controller.limits.{MinuteCounts, PlatformLimits}
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
@@ -43,12 +43,11 @@ object HttpServer:
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
     val actions = StoredActions(storage.definitions, storage.actionPackages)
     val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
-    val rates = RateLimiter()
     val flareCall = FlareCall(
       service,
       flareIntake,
       pieces,
-      rates,
+      RateLimiter(),
       results,
       settings
     )
@@ -69,7 +68,7 @@ object HttpServer:
       ),
       activations,
       records,
-      FlarePace(rates),
+      MinuteCounts(),
       defaults.terms,
       pieces,
       blocking,
@@ -85,7 +84,7 @@ object HttpServer:
       blocking,
       settings.blockingLimit
     )
-    val fires = RateLimiter()
+    val fires = MinuteCounts()
     val firing = Firing(actions, invocations, blocking, explained)
     val alarms = AlarmClock(
       storage.alarms,
@@ -93,7 +92,7 @@ object HttpServer:
       storage.rules,
       storage.namespaces,
       firing,
-      caller => fires.take(caller.namespace, caller.limits.flaresPerMinute),
+      fires,
       blocking,
       builtIn.alarmInterval,
       scheduler = () => service.invokers()

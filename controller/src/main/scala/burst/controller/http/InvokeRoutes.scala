@@ -95,7 +95,7 @@ object InvokeRoutes:
   def refusal(problem: ActionProblem): ApiError = ApiError.OfEntity(EntityProblem.Unreachable(problem))
 
   def refusal(refusal: InvocationRefusal): ApiError = refusal match
-    case InvocationRefusal.RateLimited(perMinute, pause) => ApiError.RateLimited(perMinute, pause)
+    case InvocationRefusal.RateLimited(used) => ApiError.InvocationsLimited(used)
     case InvocationRefusal.FinalParameter(name) => ApiError.FinalParameter(name)
     case InvocationRefusal.PayloadTooLarge(limit) => ApiError.BodyTooLarge(limit)
     case InvocationRefusal.Refused(refusal) => ApiError.Refused(refusal)

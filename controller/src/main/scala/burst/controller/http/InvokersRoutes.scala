@@ -10,7 +10,7 @@ import scala.concurrent.ExecutionContext
 /** `/invokers`: the cluster's machines, for anyone with credentials. */
 final class InvokersRoutes(service: FlareService)(using ExecutionContext):
   val route: Route =
-    (pathPrefix("invokers") & pathEndOrSingleSlash & get):
+    (pathPrefix("invokers") & pathEndOrSingleSlash & get & QueryParameters.only()):
       Answer:
         service
           .invokers()

@@ -5,7 +5,6 @@ import burst.controller.store.{Blocking, FlareStore}
 import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
-import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
 /** What the platform says of itself, to anyone. */
@@ -29,7 +28,8 @@ final class MetaRoutes(
         )
       ,
       (path("ping") & get)(complete(pong)),
-      (path("api" / "v1" / "openapi.yaml") & get)(complete(description)),
+      (path("api" / "v1" / "openapi.yaml") & get)(complete(ApiDescriptionAnswer.asYaml)),
+      (path("api" / "v1" / "api-docs" ~ Slash.?) & get)(complete(ApiDescriptionAnswer.asJson)),
       (path("metrics") & get)(Answer(scrape()))
     )
 
@@ -50,11 +50,4 @@ object MetaRoutes:
   private val PrometheusText =
     ContentType.parse(Metrics.ContentType).getOrElse(ContentTypes.`text/plain(UTF-8)`)
 
-  private val Yaml = ContentType.parse("application/yaml").getOrElse(ContentTypes.`text/plain(UTF-8)`)
-
   private val pong = HttpResponse(entity = "pong")
-
-  private lazy val description: HttpResponse =
-    val in = getClass.getResourceAsStream("/openapi.yaml")
-    try HttpResponse(entity = HttpEntity.Strict(Yaml, ByteString.fromArrayUnsafe(in.readAllBytes())))
-    finally in.close()

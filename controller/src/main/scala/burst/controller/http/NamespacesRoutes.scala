@@ -22,7 +22,7 @@ final class NamespacesRoutes(
 
   val route: Route =
     concat(
-      (pathPrefix("namespaces") & pathEndOrSingleSlash & get):
+      (pathPrefix("namespaces") & pathEndOrSingleSlash & get & QueryParameters.only("limit", "skip")):
         extractRequest(request => Answer(list(request)))
       ,
       (pathPrefix("namespaces" / Segment) & pathEndOrSingleSlash): name =>
@@ -30,9 +30,10 @@ final class NamespacesRoutes(
         else
           extractRequest: request =>
             concat(
-              put(if Reserved(name) then Answer.refused(reserved(name)) else Answer(create(name, request))),
-              get(Answer(found(name, namespaces.find(name)))),
-              delete(Answer(revoke(name)))
+              (put & QueryParameters.only("overwrite"))(if Reserved(name) then Answer.refused(reserved(name))
+              else Answer(create(name, request))),
+              (get & QueryParameters.only())(Answer(found(name, namespaces.find(name)))),
+              (delete & QueryParameters.only())(Answer(revoke(name)))
             )
     )
 
@@ -89,6 +90,8 @@ object NamespacesRoutes:
         "definitions",
         "definitionsSize",
         "storedSize",
+        "invocationsPerMinute",
+        "firesPerMinute",
         "deploysPerMinute",
         "requestsPerMinute",
         "concurrentRequests",
@@ -102,6 +105,8 @@ object NamespacesRoutes:
       definitions <- limits.int("definitions", 0, Million)
       definitionsSize <- limits.long("definitionsSize", 0, 1L << 50)
       storedSize <- limits.long("storedSize", 0, 1L << 50)
+      invocationsPerMinute <- limits.int("invocationsPerMinute", 0, Million)
+      firesPerMinute <- limits.int("firesPerMinute", 0, Million)
       deploysPerMinute <- limits.int("deploysPerMinute", 0, Million)
       requestsPerMinute <- limits.int("requestsPerMinute", 1, Million)
       concurrentRequests <- limits.int("concurrentRequests", 1, Million)
@@ -115,6 +120,8 @@ object NamespacesRoutes:
       definitions,
       definitionsSize,
       storedSize,
+      invocationsPerMinute,
+      firesPerMinute,
       deploysPerMinute,
       requestsPerMinute,
       concurrentRequests,

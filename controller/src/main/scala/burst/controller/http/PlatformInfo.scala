@@ -25,12 +25,13 @@ final class PlatformInfo(limits: ActionLimits):
     "api_version_path" -> "v1".asJson,
     "build" -> Build.asJson,
     "buildno" -> Build.asJson,
-    "swagger_paths" -> Json.obj("ui" -> Support.asJson, "api-docs" -> Support.asJson)
+    "swagger_paths" -> Json.obj("ui" -> Support.asJson, "api-docs" -> Documents.asJson)
   )
 
 object PlatformInfo:
   private val Api = "/api/v1"
   private val Support = s"$Api/openapi.yaml"
+  private val Documents = s"$Api/api-docs"
   private val Description = "Burst, a platform for burst computing"
 
   /** Of a build that was packaged, its version. */

@@ -3,6 +3,8 @@ package burst.controller.http
 import burst.controller.definition.EntityName
 import java.util.Locale
 import org.apache.pekko.http.scaladsl.model.Uri
+import org.apache.pekko.http.scaladsl.server.Directive0
+import org.apache.pekko.http.scaladsl.server.Directives.{extractRequest, mapInnerRoute, pass}
 
 /** Query parameters, read so that a mistake is told by name. */
 final class QueryParameters(query: Uri.Query):
@@ -71,9 +73,19 @@ final class QueryParameters(query: Uri.Query):
       skip <- int("skip", 0, 0, Int.MaxValue)
     yield Page(if limit == 0 then Page.Most else limit, skip)
 
-private object QueryParameters:
+object QueryParameters:
+  /** Lets requests through whose query names nothing else. OpenWhisk's calls tolerate that; ours do not, so
+    * that who has mistyped something learns it.
+    */
+  def only(names: String*): Directive0 = extractRequest.flatMap: request =>
+    request.uri.query().find((name, _) => name.nonEmpty && !names.contains(name)) match
+      case None => pass
+      case Some((name, _)) =>
+        val error = ApiError.UnknownParameter(Fields.shortened(name), names)
+        mapInnerRoute(_ => Answer.refused(error))
+
   /** A time that is still one in microseconds. */
-  val Latest: Long = Long.MaxValue / 2000
+  private val Latest: Long = Long.MaxValue / 2000
 
 /** A part of a list. */
 final case class Page(limit: Int, skip: Int)

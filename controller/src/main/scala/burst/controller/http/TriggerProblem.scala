@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.limits.MinuteUsed
 import burst.controller.trigger.TriggerRefusal
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
@@ -12,7 +13,7 @@ enum TriggerProblem:
   case NoSuchAction(name: String)
   case NoStatus
   case NotStored(refusal: TriggerRefusal)
-  case FiresLimited(perMinute: Int, retryAfterSeconds: Long)
+  case FiresLimited(used: MinuteUsed)
 
 object TriggerProblem:
   /** A status, and a sentence that says what to do. */
@@ -21,8 +22,7 @@ object TriggerProblem:
     case NoSuchAction(name) => BadRequest -> s"The rule's action '$name' does not exist; create it first."
     case NoStatus => BadRequest -> "The field 'status' must be one of: active, inactive."
     case NotStored(refusal) => describe(refusal)
-    case FiresLimited(perMinute, seconds) =>
-      TooManyRequests -> s"This namespace may fire $perMinute triggers a minute; wait $seconds s."
+    case FiresLimited(used) => TooManyRequests -> ApiError.tooMany("triggers fired", used)
 
   private def describe(refusal: TriggerRefusal): (StatusCode, String) = refusal match
     case TriggerRefusal.Exists(name) =>

@@ -39,12 +39,12 @@ final class VersionsRoutes(
   def route(caller: Identity): Route =
     pathPrefix("bursts" / Segment): name =>
       concat(
-        (pathPrefix("versions") & pathEndOrSingleSlash & get):
+        (pathPrefix("versions") & pathEndOrSingleSlash & get & QueryParameters.only("limit", "skip")):
           extractRequest(request => Answer(named(name)(list(caller, name, request))))
         ,
-        (pathPrefix("versions" / Segment) & pathEndOrSingleSlash & get): version =>
+        (pathPrefix("versions" / Segment) & pathEndOrSingleSlash & get & QueryParameters.only()): version =>
           Answer(named(name)(show(caller, name, version))),
-        (pathPrefix("rollback") & pathEndOrSingleSlash & post):
+        (pathPrefix("rollback") & pathEndOrSingleSlash & post & QueryParameters.only()):
           extractRequest(request => Answer(named(name)(rollBack(caller, name, request))))
       )
 

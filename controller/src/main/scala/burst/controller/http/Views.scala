@@ -174,6 +174,8 @@ object Views:
       "definitions" -> namespace.limits.definitions.asJson,
       "definitionsSize" -> namespace.limits.definitionBytes.asJson,
       "storedSize" -> namespace.limits.storedBytes.asJson,
+      "invocationsPerMinute" -> namespace.limits.invocationsPerMinute.asJson,
+      "firesPerMinute" -> namespace.limits.firesPerMinute.asJson,
       "deploysPerMinute" -> namespace.limits.deploysPerMinute.asJson,
       "requestsPerMinute" -> namespace.limits.requestsPerMinute.asJson,
       "concurrentRequests" -> namespace.limits.concurrentRequests.asJson,

@@ -61,7 +61,7 @@ final class WebCall(
       // Through a binding it would run with what its owner has told nobody but that package.
       action <- actions.find(name).toOption if action.target == name
       rules = WebRules.of(action) if rules.exported
-    yield Found(Identity(owner.name, owner.limits), action, rules)
+    yield Found(owner.identity, action, rules)
 
   private def answer(request: HttpRequest, path: WebPath, more: More, found: Found): Future[HttpResponse] =
     if request.method == HttpMethods.OPTIONS && !found.rules.customOptions then

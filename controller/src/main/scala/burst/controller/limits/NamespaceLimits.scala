@@ -4,7 +4,8 @@ import io.circe.Codec
 
 /** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
   * packages, parameters and variables, `storedBytes` those of all its flares' results and logs, beyond which
-  * its oldest go; `egress` whether its packs may reach the internet.
+  * its oldest go; `invocationsPerMinute` and `firesPerMinute` in minutes of the calendar; `egress` whether
+  * its packs may reach the internet.
   */
 final case class NamespaceLimits(
     burstSize: Int,
@@ -15,13 +16,17 @@ final case class NamespaceLimits(
     definitions: Int,
     definitionBytes: Long,
     storedBytes: Long,
+    invocationsPerMinute: Int,
+    firesPerMinute: Int,
     deploysPerMinute: Int,
     requestsPerMinute: Int,
     concurrentRequests: Int,
     egress: Boolean
 )
 
-/** The limits a namespace has of its own. For all others the configured ones hold, also when they change. */
+/** The limits a namespace has of its own. For all others the configured ones hold, also when they change;
+  * invocations and fires have what is said of flares.
+  */
 final case class OwnLimits(
     burstSize: Option[Int] = None,
     concurrentSlots: Option[Int] = None,
@@ -31,6 +36,8 @@ final case class OwnLimits(
     definitions: Option[Int] = None,
     definitionBytes: Option[Long] = None,
     storedBytes: Option[Long] = None,
+    invocationsPerMinute: Option[Int] = None,
+    firesPerMinute: Option[Int] = None,
     deploysPerMinute: Option[Int] = None,
     requestsPerMinute: Option[Int] = None,
     concurrentRequests: Option[Int] = None,
@@ -45,6 +52,8 @@ final case class OwnLimits(
     definitions.getOrElse(configured.definitions),
     definitionBytes.getOrElse(configured.definitionBytes),
     storedBytes.getOrElse(configured.storedBytes),
+    invocationsPerMinute.orElse(flaresPerMinute).getOrElse(configured.invocationsPerMinute),
+    firesPerMinute.orElse(flaresPerMinute).getOrElse(configured.firesPerMinute),
     deploysPerMinute.getOrElse(configured.deploysPerMinute),
     requestsPerMinute.getOrElse(configured.requestsPerMinute),
     concurrentRequests.getOrElse(configured.concurrentRequests),

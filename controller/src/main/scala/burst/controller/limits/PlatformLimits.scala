@@ -31,6 +31,8 @@ object PlatformLimits:
         limits.getInt("definitions"),
         limits.getBytes("definitions-size"),
         limits.getBytes("stored-size"),
+        limits.getInt("invocations-per-minute"),
+        limits.getInt("fires-per-minute"),
         limits.getInt("deploys-per-minute"),
         limits.getInt("requests-per-minute"),
         limits.getInt("concurrent-requests"),

@@ -277,7 +277,7 @@ private final class FlareActor(
   private def prepare(plan: Plan): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
       val timeLeft = life.deadline.fold(request.timeout * 1000)(_ - now()).max(0)
-      val invocation = InvocationEnvironment.of(id, request, deadline = now() + timeLeft)
+      val invocation = environment.invocations.of(id, request, deadline = now() + timeLeft)
       packs.prepare(plan, life.flare.attempt, inputs.current, backend, timeLeft, variables, invocation)
     }
     variables = Environment.Empty

@@ -10,7 +10,8 @@ import scala.concurrent.ExecutionContext
 
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
   * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
-  * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions.
+  * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
+  * `invocations` is what functions are told.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -22,7 +23,8 @@ final case class FlareEnvironment(
     transfers: Transfers,
     clock: Clock,
     logPace: BytePace,
-    secrets: Secrets
+    secrets: Secrets,
+    invocations: InvocationEnvironment
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =

@@ -1,27 +1,38 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.controller.secrets.ActivationKeys
 import burst.protocol.{DefinitionRef, Environment, FlareId}
 
 /** What a function of OpenWhisk's is told of its run, by the names that its runtimes have for that. Our own
   * programs ask their context.
+  *
+  * @param apiHost
+  *   where the API is
   */
-private[scheduler] object InvocationEnvironment:
+final class InvocationEnvironment(keys: ActivationKeys, apiHost: String):
   /** @param deadline
     *   in microseconds since the epoch
     */
   def of(id: FlareId, request: FlareRequest, deadline: Long): Environment =
     val definition = request.definition
-    if request.activation.isEmpty && definition.kind == DefinitionRef.Rust then request.invocation
+    if request.activation.isEmpty && definition.kind == DefinitionRef.Rust then Environment.Empty
     else
       val path = request.activation.fold(s"${definition.namespace}/${definition.name}")(_.path)
+      val until = deadline / 1000
+      val key =
+        for
+          uuid <- request.activation.flatMap(_.key)
+          made <- keys.make(uuid, until)
+        yield "api_key" -> s"$uuid:$made"
       Environment(
-        request.invocation.variables ++ Map(
+        Map(
+          "api_host" -> apiHost,
           "namespace" -> definition.namespace,
           "action_name" -> s"/$path",
           "action_version" -> request.activation.fold(definition.version)(_.version),
           "activation_id" -> id.value,
           "transaction_id" -> request.activation.fold(id.value)(_.transaction),
-          "deadline" -> (deadline / 1000).toString
-        )
+          "deadline" -> until.toString
+        ) ++ key
       )

@@ -5,6 +5,7 @@ import burst.protocol.Environment
 
 /** Seals secrets when they come and opens them when packs are asked for, if this controller has the key. */
 final class Secrets(key: Option[SecretsKey]):
+  val activationKeys: ActivationKeys = ActivationKeys(key)
 
   /** Nothing without a key. */
   def seal(definition: DefinitionName, values: Map[String, String]): Option[Vector[SealedSecret]] =

@@ -6,7 +6,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.Path
 import java.security.{GeneralSecurityException, MessageDigest, SecureRandom}
 import java.util.{Base64, HexFormat}
-import javax.crypto.Cipher
+import javax.crypto.{Cipher, Mac}
 import javax.crypto.spec.{GCMParameterSpec, SecretKeySpec}
 import scala.util.Try
 
@@ -22,6 +22,12 @@ final class SecretsKey private (bytes: Array[Byte]):
   )
 
   private val key = SecretKeySpec(bytes, "AES")
+
+  /** Another key, for another purpose, which says nothing of this one. */
+  private[secrets] def derived(purpose: String): Array[Byte] =
+    val mac = Mac.getInstance(Derivation)
+    mac.init(SecretKeySpec(bytes, Derivation))
+    mac.doFinal(purpose.getBytes(UTF_8))
 
   def seal(definition: DefinitionName, name: String, value: String): SealedSecret =
     val nonce = new Array[Byte](NonceBytes)
@@ -55,6 +61,7 @@ object SecretsKey:
   private val KeyBytes = 32
   private val NonceBytes = 12
   private val TagBytes = 16
+  private val Derivation = "HmacSHA256"
   private val Random = SecureRandom()
 
   /** Bytes of what was sealed. */

@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
+import burst.controller.secrets.ActivationKeys
 import io.circe.syntax.*
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.{MessageDigest, SecureRandom}
@@ -11,7 +12,8 @@ import scalikejdbc.*
 /** Namespaces in any SQL database. A key is 256 random bits, so that one SHA-256 of it at rest cannot be
   * searched; a slow password hash would only slow every request down.
   */
-final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) extends NamespaceStore:
+final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, keys: ActivationKeys)
+    extends NamespaceStore:
   import JdbcNamespaceStore.*
 
   def authenticate(uuid: String, key: String): Option[Identity] =
@@ -20,12 +22,14 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) ex
     val found = database.read("authenticating"):
       sql"SELECT name, key_hash, limits FROM namespace WHERE uuid = $known AND revoked IS NULL"
         .map: row =>
-          (row.string("key_hash"), Identity(row.string("name"), limits(row.stringOpt("limits"))))
+          val identity = Identity(row.string("name"), limits(row.stringOpt("limits")), Some(known))
+          (row.string("key_hash"), identity)
         .single()
     // An unknown uuid is compared as well: how long an answer takes must not say which half was wrong.
     val expected = found.fold(NoHash)((hash, _) => hash)
     val matches = MessageDigest.isEqual(hash(key).getBytes(UTF_8), expected.getBytes(UTF_8))
-    found.collect { case (_, identity) if matches => identity }
+    val signed = keys.opens(known, key, System.currentTimeMillis())
+    found.collect { case (_, identity) if matches || signed => identity }
 
   def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] =
     val (uuid, key) = freshPair()
@@ -73,18 +77,19 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) ex
 
   def list(limit: Int, skip: Int): Vector[Namespace] =
     database.read("listing namespaces"):
-      sql"SELECT name, limits, created, revoked FROM namespace ORDER BY name LIMIT $limit OFFSET $skip"
+      sql"SELECT name, limits, created, revoked, uuid FROM namespace ORDER BY name LIMIT $limit OFFSET $skip"
         .map(read)
         .collection[Vector]()
 
   private def select(namespace: String)(using DBSession): Option[Namespace] =
-    sql"SELECT name, limits, created, revoked FROM namespace WHERE name = $namespace".map(read).single()
+    sql"SELECT name, limits, created, revoked, uuid FROM namespace WHERE name = $namespace".map(read).single()
 
   private def read(row: WrappedResultSet): Namespace = Namespace(
     row.string("name"),
     limits(row.stringOpt("limits")),
     row.long("created"),
-    row.longOpt("revoked")
+    row.longOpt("revoked"),
+    row.string("uuid")
   )
 
   private def limits(own: Option[String]): NamespaceLimits =

@@ -37,11 +37,11 @@ object Storage:
     def close(): Unit =
       database.close()
       blobs.close()
-    val secretsKey = onFailure(close()):
+    val secrets = onFailure(close()):
       if settings.postgres.isDefined then PackagePlace.settle(place(settings), database)
       // Before, it may be a place that is not ours.
       blobs.takeOver()
-      SecretsKeyFile.settle(settings.secretsKey, database)
+      Secrets(SecretsKeyFile.settle(settings.secretsKey, database))
     val index = JdbcPackageIndex(database)
     val definitions = JdbcDefinitionStore(database, index, settings.versions)
     Storage(
@@ -49,11 +49,11 @@ object Storage:
       JdbcActionPackageStore(database, definitions),
       JdbcApiStore(database),
       JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
-      JdbcNamespaceStore(database, defaults),
+      JdbcNamespaceStore(database, defaults, secrets.activationKeys),
       Packages(index, blobs.packages),
       blobs.flares,
       JdbcEpochStore(database),
-      Secrets(secretsKey),
+      secrets,
       JdbcTriggerStore(database),
       JdbcRuleStore(database),
       JdbcAlarmStore(database),

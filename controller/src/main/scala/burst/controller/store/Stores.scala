@@ -222,18 +222,28 @@ final case class LogExtent(from: Long, until: Long, truncated: Boolean)
 /** A part of a log, in the order it arrived, and where the next one begins. */
 final case class LogPart(texts: Vector[LogText], next: Long)
 
-/** A caller: the namespace its key opens, and that where he has just shown it. */
-final case class Identity(namespace: String, limits: NamespaceLimits, key: Option[Credentials] = None)
+/** A caller: the namespace its key opens. `uuid` is that half of its credentials which says which they are,
+  * where programs that it calls may have a key.
+  */
+final case class Identity(namespace: String, limits: NamespaceLimits, uuid: Option[String] = None)
 
-/** A key pair, `uuid:key`, which no log may show. */
-final case class Credentials(pair: String):
-  override def toString: String = "Credentials(…)"
-
-/** A namespace as its administrator sees it. Times in microseconds since the epoch. */
-final case class Namespace(name: String, limits: NamespaceLimits, created: Long, revoked: Option[Long])
+/** A namespace as the platform knows it, with the name of its credentials. Times in microseconds since the
+  * epoch.
+  */
+final case class Namespace(
+    name: String,
+    limits: NamespaceLimits,
+    created: Long,
+    revoked: Option[Long],
+    uuid: String
+):
+  /** As whoever acts for it without its key. */
+  def identity: Identity = Identity(name, limits, Some(uuid))
 
 trait NamespaceStore:
-  /** The identity behind a key pair, or nothing; takes the same time either way. */
+  /** The identity behind a key pair, or nothing; takes the same time either way. A program's key, which it
+    * has until its deadline, opens what its caller's does.
+    */
   def authenticate(uuid: String, key: String): Option[Identity]
 
   /** Creates a namespace with a fresh key pair and returns `uuid:key`, the only time it is seen in clear;

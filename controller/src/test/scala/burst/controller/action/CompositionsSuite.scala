@@ -5,6 +5,7 @@ import burst.controller.flare.{FlareRequest, FlareState}
 import burst.controller.http.FakeFlareService
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.json.JsonPieces
+import burst.controller.limits.MinuteCounts
 import burst.controller.store.{Blocking, EmbeddedStorage, Identity, Samples, Storage}
 import burst.protocol.{FlareId, Inputs, JsonText}
 import io.circe.syntax.*
@@ -31,12 +32,8 @@ class CompositionsSuite extends EmbeddedStorage:
     var known = Map.empty[String, Action]
     var programs = Map.empty[String, Json => Json]
     var builtIns = Map.empty[String, BuiltIn]
-    var taken = 0
-    val pace = new InvocationPace:
-      def take(caller: Identity) =
-        taken += 1
-        Right(())
-      def giveBack(caller: Identity) = taken -= 1
+    val counts = MinuteCounts(() => 0)
+    def taken: Int = counts.take("guest", 0).fold(_.count, _ => 0)
     val actions = new Actions:
       def find(caller: Identity, name: ActionName) =
         if name.namespace == "secret" then Left(ActionProblem.NotEntitled) else find(name)
@@ -51,7 +48,7 @@ class CompositionsSuite extends EmbeddedStorage:
         BuiltIns(builtIns),
         activations,
         records,
-        pace,
+        counts,
         terms,
         pieces,
         blocking,

@@ -1,6 +1,7 @@
 package burst.controller.firing
 
 import burst.controller.alarm.*
+import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
 import burst.controller.trigger.*
 import io.circe.JsonObject
@@ -20,7 +21,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   private val begin = Instant.parse("2030-01-01T00:00:00Z")
 
-  private final class Clock(storage: Storage, pace: Identity => Either[Long, Unit] = _ => Right(())):
+  private final class Clock(storage: Storage, fires: MinuteCounts = MinuteCounts()):
     @volatile var now: Instant = begin
     val invocations: FakeInvocations = FakeInvocations()
     private val blocking = Blocking(kit.system.executionContext)
@@ -32,7 +33,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       storage.rules,
       storage.namespaces,
       firing,
-      pace,
+      fires,
       blocking,
       1.second,
       () => now
@@ -121,8 +122,11 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(s.alarms.find("guest", "kept").map(_.due), Some(None))
 
   storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
-    val limited = Clock(s, _ => Left(7))
     alarmed(s, "t", minutely)
+    val minute = MinuteCounts(() => 53_000)
+    val allowed = s.namespaces.limits("guest").fold(0)(_.firesPerMinute)
+    (1 to allowed).foreach(_ => minute.take("guest", allowed))
+    val limited = Clock(s, minute)
     assertEquals(limited.alarms.round(), 0)
     assertEquals(s.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(7)))
     s.namespaces.revoke("guest")

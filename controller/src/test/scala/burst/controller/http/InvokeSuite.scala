@@ -4,17 +4,7 @@ import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
-import burst.protocol.{
-  Environment,
-  Failure,
-  FailureKind,
-  FlareId,
-  Inputs,
-  InvokerId,
-  JsonText,
-  LogStream,
-  PackStart
-}
+import burst.protocol.{Failure, FailureKind, FlareId, Inputs, InvokerId, JsonText, LogStream, PackStart}
 import io.circe.Json
 
 class InvokeSuite extends HttpSuite:
@@ -56,9 +46,35 @@ class InvokeSuite extends HttpSuite:
     assertEquals(request.size, 1)
     assertEquals(request.inputs, Inputs.Shared(JsonText("""{"kept":1,"who":"me"}""")))
     assertEquals(request.activation.map(_.path), Some("guest/hello"))
-    assertEquals(request.invocation, Environment.Empty)
+    assertEquals(request.activation.flatMap(_.key), None)
     refused(send("GET", s"$activations/${id(reply)}"), 404, "has not ended yet")
     assertEquals(send("GET", s"$flares/${id(reply)}").status, 200)
+
+  test("an action that asks for a key has one of its caller's"):
+    val about = ""","annotations":[{"key":"provide-api-key","value":true}]"""
+    val exec = """{"kind":"nodejs","code":"function main() {}"}"""
+    assertEquals(send("PUT", s"$actions/keyed", Some(s"""{"exec":$exec$about}""")).status, 200)
+    assertEquals(invoke(name = "keyed").status, 202)
+    assertEquals(service.last.get.flatMap(_.activation).flatMap(_.key), Some(credentials.takeWhile(_ != ':')))
+
+  test("a namespace's invocations of a minute are counted"):
+    val limits = """{"limits":{"invocationsPerMinute":2,"flaresPerMinute":100}}"""
+    val own = send("PUT", s"$admin/counted", Some(limits), caller(admin)).string("auth")
+    val exec = """{"kind":"nodejs","code":"function main() {}"}"""
+    send("PUT", s"$actions/one", Some(s"""{"exec":$exec}"""), Some(own))
+    def call() = send("POST", s"$actions/one", Some("{}"), Some(own))
+    service.refusing = Some(Refusal.NoInvokers)
+    (1 to 5).foreach(_ => refused(call(), 503))
+    service.refusing = None
+    assertEquals(Seq.fill(2)(call().status), Seq(202, 202), "what was refused did not count")
+    // The minute may end meanwhile.
+    val limited = Iterator.continually(call()).take(5).find(_.status != 202).getOrElse(fail("no limit"))
+    refused(limited, 429, "invocations", "count: 2, allowed: 2")
+    val seconds = limited.headers.get("retry-after").flatMap(_.toIntOption)
+    assert(seconds.exists(s => s >= 1 && s <= 60), seconds)
+    val shown = send("GET", "/api/v1/namespaces/_/limits", auth = Some(own)).json.hcursor
+    assertEquals(shown.get[Int]("invocationsPerMinute"), Right(2))
+    assertEquals(shown.get[Int]("firesPerMinute"), Right(100))
 
   test("a call without a body has the action's parameters"):
     val reply = send("POST", s"$actions/hello", None)

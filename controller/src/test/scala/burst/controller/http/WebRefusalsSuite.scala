@@ -1,6 +1,7 @@
 package burst.controller.http
 
 import burst.controller.action.{ActivationStatus, InvocationRefusal}
+import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.web.WebHeaders
 import org.apache.pekko.http.scaladsl.model.StatusCodes
@@ -201,7 +202,7 @@ class WebRefusalsSuite extends WebSuite:
 
   test("what the platform does not take at present"):
     Seq(
-      (InvocationRefusal.RateLimited(60, 7), 429, "60"),
+      (InvocationRefusal.RateLimited(MinuteUsed(60, 60, 7)), 429, "60"),
       (InvocationRefusal.PayloadTooLarge(5), 413, "5"),
       (InvocationRefusal.FinalParameter("key"), 400, "key"),
       (InvocationRefusal.Refused(Refusal.QueueFull(3)), 429, "3")

@@ -207,8 +207,8 @@ final class FakeNamespaces(limits: burst.controller.limits.NamespaceLimits, pair
   def authenticate(uuid: String, key: String): Option[Identity] =
     Option.when((uuid, key) == pair)(Identity("guest", limits))
   def find(namespace: String): Option[Namespace] = namespace match
-    case "guest" => Some(Namespace(namespace, limits, 0, None))
-    case "gone" => Some(Namespace(namespace, limits, 0, Some(1)))
+    case "guest" => Some(Namespace(namespace, limits, 0, None, pair(0)))
+    case "gone" => Some(Namespace(namespace, limits, 0, Some(1), pair(0)))
     case _ => None
   def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
   def establish(namespace: String): Option[String] = None

@@ -397,7 +397,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.life, before)
 
   test("an invocation that had not begun is started elsewhere, twice at most; one that had is not"):
-    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false)
+    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false, None)
     def driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1), activation = Some(fields))
     def lost = FlareEvent.InvokerLost(InvokerId("a"), "gone", 5)
     val unbegun = driver.start().happen(lost)

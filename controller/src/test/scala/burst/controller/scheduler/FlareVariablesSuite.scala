@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.{SealedEnvironment, SealedSecret}
-import burst.controller.flare.FlareRequest
+import burst.controller.flare.{ActivationFields, FlareRequest}
 import burst.controller.secrets.{DefinitionName, Secrets, SecretsKey}
 import burst.protocol.Environment
 
@@ -37,3 +37,36 @@ class FlareVariablesSuite extends SchedulerFixture:
     assert(message.contains("the secret TOKEN cannot be opened"), message)
     assert(!message.contains("hunter2"))
     world.eventuallyFree("a" -> 2)
+
+  test(
+    "the program of an invocation has a key of its own, which opens its caller's namespace until its deadline"
+  ):
+    val secrets = Secrets(Some(key))
+    val uuid = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    def told(wanted: Option[String], secrets: Secrets) =
+      val world = World(secrets = secrets)
+      val invoker = world.invoker("a", 1)
+      val fields =
+        ActivationFields(
+          "guest/hello",
+          "0.0.1",
+          "t",
+          10,
+          1,
+          None,
+          component = false,
+          None,
+          burst = false,
+          wanted
+        )
+      world.submit(Samples.request(1).copy(activation = Some(fields)))
+      invoker.prepared().assignment.invocation.variables
+    val variables = told(Some(uuid), secrets)
+    val shown = variables("api_key")
+    assert(shown.startsWith(s"$uuid:"), shown)
+    assertEquals(variables.get("api_host"), Some(Samples.apiHost))
+    val deadline = variables("deadline").toLong
+    assert(secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline - 1))
+    assert(!secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline))
+    assertEquals(told(None, secrets).get("api_key"), None)
+    assertEquals(told(Some(uuid), Secrets(None)).get("api_key"), None, "without a key of the platform's")

@@ -12,6 +12,7 @@ import scala.concurrent.duration.{Duration, DurationInt}
 
 /** Requests and settings for tests. */
 object Samples:
+  val apiHost = "https://burst.example.org"
   val packageId: PackageId = PackageId.of(Array[Byte](1, 2, 3))
 
   /** A directory for what tests keep, gone with the process. */
@@ -48,7 +49,7 @@ object Samples:
   val walltime: Walltime = Walltime(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
 
   val limits: NamespaceLimits =
-    NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 600, 60000, 500, false)
+    NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 1000, 1000, 600, 60000, 500, false)
 
   val settings: SchedulerSettings = SchedulerSettings(
     DefaultGranularity.Cheapest(PackCosts.Measured),

@@ -92,7 +92,7 @@ class Namespaces extends NamespaceStore:
   def renewKey(namespace: String): Option[String] = None
   def revoke(namespace: String): Option[Namespace] = None
   def find(namespace: String): Option[Namespace] =
-    Option.when(revoked()(namespace))(Namespace(namespace, Samples.limits, 0, Some(0)))
+    Option.when(revoked()(namespace))(Namespace(namespace, Samples.limits, 0, Some(0), ""))
   def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty
 
 /** A scheduler upon a store in memory, with time that passes when told to. */
@@ -132,7 +132,8 @@ abstract class SchedulerFixture extends FunSuite:
         Transfers(transfers),
         Clock(() => clock.get + set.get, elapsed),
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
-        secrets
+        secrets,
+        InvocationEnvironment(secrets.activationKeys, Samples.apiHost)
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

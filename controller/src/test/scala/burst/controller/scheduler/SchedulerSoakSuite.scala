@@ -132,7 +132,8 @@ class SchedulerSoakSuite extends FunSuite:
         Transfers(stores),
         Clock.ofMachine,
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
-        Secrets(None)
+        Secrets(None),
+        InvocationEnvironment(Secrets(None).activationKeys, "")
       )
     val scheduler =
       kit.spawn(GangScheduler(environment, SlotLimits(Namespaces(), 100, 1.hour, stores, () => 0L)))

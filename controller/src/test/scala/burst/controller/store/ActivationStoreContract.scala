@@ -8,7 +8,7 @@ import io.circe.syntax.*
 /** What every implementation of [[ActivationStore]] must do. */
 abstract class ActivationStoreContract extends StorageFixtures:
   private val fields =
-    ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, component = false, None, burst = false)
+    ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, component = false, None, burst = false, None)
 
   private def invocation(created: Long, name: String = "hello"): Flare =
     val flare = Samples.flare(created, name = name)

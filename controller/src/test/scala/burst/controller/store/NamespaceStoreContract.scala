@@ -30,11 +30,35 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     val (uuid, key) = split(s.namespaces.create("guest"))
     val own = limits.copy(burstSize = 3)
     val (otherUuid, otherKey) = split(s.namespaces.create("other", OwnLimits(burstSize = Some(3))))
-    assertEquals(s.namespaces.authenticate(uuid, key), Some(Identity("guest", limits)))
-    assertEquals(s.namespaces.authenticate(otherUuid, otherKey), Some(Identity("other", own)))
+    assertEquals(s.namespaces.authenticate(uuid, key), Some(Identity("guest", limits, Some(uuid))))
+    assertEquals(
+      s.namespaces.authenticate(otherUuid, otherKey),
+      Some(Identity("other", own, Some(otherUuid)))
+    )
     assertEquals(s.namespaces.authenticate(uuid, otherKey), None)
     assertEquals(s.namespaces.limits("other"), Some(own))
     assertEquals(s.namespaces.limits("nobody"), None)
+
+  sharing.test("a program's key opens its caller's namespace until its time is over, on every controller"):
+    (one, other) =>
+      val (uuid, _) = split(one.namespaces.create("guest"))
+      val (otherUuid, _) = split(one.namespaces.create("other"))
+      assertEquals(one.namespaces.find("guest").map(_.uuid), Some(uuid))
+      def made(until: Long) = one.secrets.activationKeys.make(uuid, until).getOrElse(fail("no key"))
+      val key = made(System.currentTimeMillis() + 60_000)
+      assertEquals(other.namespaces.authenticate(uuid, key).map(_.namespace), Some("guest"))
+      assertEquals(other.namespaces.authenticate(otherUuid, key), None)
+      assertEquals(other.namespaces.authenticate(uuid, made(System.currentTimeMillis() - 1)), None)
+
+  storage.test("a program's key opens nothing once its namespace's is replaced or revoked"): s =>
+    def key(uuid: String) =
+      s.secrets.activationKeys.make(uuid, System.currentTimeMillis() + 60_000).getOrElse(fail("no key"))
+    val (uuid, _) = split(s.namespaces.create("guest"))
+    val (newUuid, _) = split(s.namespaces.create("guest", overwrite = true))
+    assertEquals(s.namespaces.authenticate(uuid, key(uuid)), None)
+    assertEquals(s.namespaces.authenticate(newUuid, key(newUuid)).map(_.namespace), Some("guest"))
+    s.namespaces.revoke("guest")
+    assertEquals(s.namespaces.authenticate(newUuid, key(newUuid)), None)
 
   storage.test("a namespace is created once"): s =>
     assert(s.namespaces.create("guest").isDefined)
@@ -82,7 +106,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     assertEquals(s.namespaces.authenticate(uuid, key), None)
     assertEquals(
       s.namespaces.authenticate(newUuid, newKey),
-      Some(Identity("guest", limits.copy(burstSize = 7)))
+      Some(Identity("guest", limits.copy(burstSize = 7), Some(newUuid)))
     )
 
   storage.test("a list is by name, and cut by limit and skip"): s =>

@@ -19,7 +19,22 @@ object Samples:
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
   val limits: NamespaceLimits =
-    NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000, 100, 1 << 26, 1 << 20, 600, 60000, 500, false)
+    NamespaceLimits(
+      4096,
+      4096,
+      8192,
+      1 << 26,
+      10000,
+      100,
+      1 << 26,
+      1 << 20,
+      10000,
+      10000,
+      600,
+      60000,
+      500,
+      false
+    )
 
   private val contents =
     Vector[Byte](1, 2).map(content => PackageId.of(Array(content)) -> Array(content)).toMap

@@ -1,0 +1,41 @@
+package burst.controller.secrets
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.HexFormat
+import javax.crypto.Mac
+import javax.crypto.spec.SecretKeySpec
+import scala.util.Try
+
+/** Keys that programs get, which open their caller's namespace as its own does, until a moment that stands in
+  * them: they are signed, so that nobody has to keep them. What is signed names the credentials they stand
+  * beside; once those are replaced or revoked, they open nothing. Without a key of this controller's there
+  * are none.
+  */
+final class ActivationKeys(key: Option[SecretsKey]):
+  import ActivationKeys.*
+
+  private val signing = key.map(_.derived("activation keys"))
+
+  /** @param until
+    *   in milliseconds since the epoch
+    * @return
+    *   to stand behind `uuid:`
+    */
+  def make(uuid: String, until: Long): Option[String] = signing.map: secret =>
+    val time = HexFormat.of.toHexDigits(until)
+    time + sign(secret, uuid, time)
+
+  def opens(uuid: String, shown: String, now: Long): Boolean = signing.exists: secret =>
+    val (time, signature) = shown.splitAt(TimeDigits)
+    val same = MessageDigest.isEqual(sign(secret, uuid, time).getBytes(UTF_8), signature.getBytes(UTF_8))
+    same && Try(HexFormat.fromHexDigitsToLong(time)).toOption.exists(_ > now)
+
+  private def sign(secret: Array[Byte], uuid: String, time: String): String =
+    val mac = Mac.getInstance(Algorithm)
+    mac.init(SecretKeySpec(secret, Algorithm))
+    HexFormat.of.formatHex(mac.doFinal(s"$uuid $time".getBytes(UTF_8)))
+
+private object ActivationKeys:
+  val Algorithm = "HmacSHA256"
+  val TimeDigits = 16

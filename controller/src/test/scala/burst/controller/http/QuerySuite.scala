@@ -1,0 +1,23 @@
+package burst.controller.http
+
+/** What queries may name: on our own calls what is described, on OpenWhisk's anything. */
+class QuerySuite extends HttpSuite:
+  private val tolerant = Seq(
+    "/api/v1/namespaces/\\{namespace}/(actions|packages|triggers|rules|activations|limits).*",
+    "/|/ping|/metrics|/api/v1|/api/v1/(namespaces|openapi.yaml|api-docs)",
+    "/api/v1/web/.*|/api/\\{tenant}/.*"
+  )
+
+  test("a parameter that is none of a call's is refused by name on each of ours, and passed over elsewhere"):
+    for (method, path) <- ApiDescription.operations.toSeq.sorted if method != "HEAD" do
+      val concrete = ApiDescription.concrete(path)
+      val body = Option.when(method != "GET")("{}")
+      val reply = send(method, s"$concrete?sikp=3", body, caller(concrete))
+      val isTolerant = tolerant.exists(path.matches(_))
+      assertEquals(reply.body.contains("'sikp'"), !isTolerant, s"$method $path: ${reply.body}")
+
+  test("the sentence says what there is"):
+    refused(send("GET", s"$bursts?limit=1&offset=3"), 400, "'offset'", "limit, skip")
+    refused(send("DELETE", s"$bursts/x?force=true"), 400, "'force'")
+    refused(send("GET", s"$flares?status=running"), 400, "'status'", "state")
+    refused(send("POST", s"$bursts/x?blocking=true&results=true", Some("{}")), 400, "'results'", "result")
