@@ -36,10 +36,13 @@ object Main:
           _ <- Future(bootstrap.write(url, credentials))(using blocking)
         yield s"burst controller is ready on $url"
 
-      /** Before it is a member it has begun nothing that does not end with the process. */
+      /** Before it is a member it has begun nothing that does not end with the process, and what it was about
+        * to begin when it was none any more never will have.
+        */
       def stop(bound: FiniteDuration): Future[Unit] =
         leaving.set(true)
-        if !membership.joined.isCompleted then Future.unit
+        val hasBegun = membership.joined.isCompleted && (started.isCompleted || !membership.removed.isCompleted)
+        if !hasBegun then Future.unit
         else started.transformWith(_.fold(_ => Future.unit, _.shutdown()))
 
       override def lost: Future[String] = membership.removed.flatMap: _ =>

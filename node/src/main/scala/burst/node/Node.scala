@@ -16,7 +16,7 @@ trait Node:
   /** Ends in good order, within `bound`, whether it serves yet or not. */
   def stop(bound: FiniteDuration): Future[Unit]
 
-  /** Completes when it can serve no more and has to be started anew, with the reason. */
+  /** Completes when it can serve no more, or never will, and has to be started anew, with the reason. */
   def lost: Future[String] = Future.never
 
 /** Runs a node as this process: says when it is ready, until SIGTERM or SIGINT, and then ends in good order
@@ -36,13 +36,14 @@ object Node:
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
       try
         val node = Await.result(starting, Duration.Inf)
-        println(Await.result(node.ready, Duration.Inf))
+        // What is lost before it serves never will.
         node.lost.foreach { reason =>
           log.error("this node ends: {}", reason)
           exitCode.set(1)
           System.err.println(s"burst: $reason")
           System.exit(1)
         }(using ExecutionContext.global)
+        println(Await.result(node.ready, Duration.Inf))
       catch
         case NonFatal(problem) =>
           exitCode.set(1)

@@ -1,0 +1,34 @@
+package burst.node
+
+import java.nio.file.{Files, Path}
+import java.util.concurrent.TimeUnit
+import munit.FunSuite
+import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
+
+/** How a process of the platform ends. */
+class NodeSuite extends FunSuite:
+  test("one that is lost before it serves says so and ends"):
+    val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
+    val data = Files.createTempDirectory("burst-data")
+    val process = ProcessBuilder(
+      java,
+      "-cp",
+      System.getProperty("java.class.path"),
+      s"-Dburst.data=$data",
+      "burst.node.LostBeforeItServes"
+    ).redirectErrorStream(true).start()
+    try
+      assert(process.waitFor(60, TimeUnit.SECONDS), "it goes on")
+      val said = String(process.getInputStream.readAllBytes()).trim
+      assertEquals(process.exitValue, 1, said)
+      assert(said.contains("burst: nobody waits for this one"), said)
+    finally process.destroyForcibly(): Unit
+
+object LostBeforeItServes:
+  def main(arguments: Array[String]): Unit = Node.run(Role.Standalone): (_, _) =>
+    Future.successful:
+      new Node:
+        def ready: Future[String] = Future.never
+        def stop(bound: FiniteDuration): Future[Unit] = Future.unit
+        override def lost: Future[String] = Future.successful("nobody waits for this one")
