@@ -438,7 +438,7 @@ while read -r line; do
     *exit*) exit 3 ;;
     *text*) echo hello >&3 ;;
     *spin*) while :; do :; done ;;
-    *twice*) echo '{"once":true}' >&3; echo '{"twice":true}' >&3 ;;
+    *twice*) printf '{"once":true}\n{"twice":true}\n' >&3 ;;
     *) printf '{"runs":%d,"line":%s,"name":"%s"}\n' "$runs" "$line" "$__OW_ACTION_NAME" >&3 ;;
   esac
 done
