@@ -41,7 +41,8 @@ object Main:
         */
       def stop(bound: FiniteDuration): Future[Unit] =
         leaving.set(true)
-        val hasBegun = membership.joined.isCompleted && (started.isCompleted || !membership.removed.isCompleted)
+        val hasBegun =
+          membership.joined.isCompleted && (started.isCompleted || !membership.removed.isCompleted)
         if !hasBegun then Future.unit
         else started.transformWith(_.fold(_ => Future.unit, _.shutdown()))
 
