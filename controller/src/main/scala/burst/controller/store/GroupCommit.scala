@@ -27,8 +27,9 @@ private[store] final class GroupCommit(write: (() => Unit) => Unit):
       busy = true
       if !first then waiting += own
       first
-    if !first then own.await()
+    val interrupted = !first && own.await()
     if own.outcome.isEmpty then lead(own)
+    if interrupted then Thread.currentThread.interrupt()
     own.outcome.foreach(_.get)
 
   /** How many wait for their turn. */
@@ -53,5 +54,11 @@ private object GroupCommit:
 
     @volatile var outcome = Option.empty[Try[Unit]]
 
-    def await(): Unit = woken.await()
+    /** Whether it was interrupted meanwhile: it waits on, as the others may be waiting for it. */
+    def await(): Boolean =
+      var interrupted = false
+      while woken.getCount > 0 do
+        try woken.await()
+        catch case _: InterruptedException => interrupted = true
+      interrupted
     def wake(): Unit = woken.countDown()
