@@ -251,28 +251,26 @@ pub struct Failure {
     pub operation: Option<String>,
 }
 
-/// A work function as it is uploaded.
+/// A program as it is uploaded.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Package {
-    /// What a work function is written in.
-    pub kind: Kind,
-    /// Base64 of a zip that holds an executable named `exec`, or of the executable itself.
+    /// What it is written in: `rust`, `python`, `nodejs`, `go` or `swift`, of which all but the first may have a
+    /// version, as `python:3.10` or `nodejs:default`.
+    pub kind: String,
+    /// The text of a source of Python or Node; else base64, of a zip that holds an executable named `exec`, of the
+    /// executable itself, or of a zip with `__main__.py` or `package.json` or `index.js`.
     pub code: String,
-}
-
-vocabulary! {
-    /// What a work function is written in.
-    Kind {
-        Rust = "rust",
-    }
+    /// The function of Python or Node that is called, if it is not `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main: Option<String>,
 }
 
 /// A package and how its flares are to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deployment {
-    /// A work function as it is uploaded.
+    /// A program as it is uploaded.
     pub exec: Package,
     /// What is absent is the platform's choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]

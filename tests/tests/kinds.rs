@@ -6,6 +6,7 @@ use std::io::{Cursor, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use burst_tests::cli::Cli;
 use burst_tests::{Driver, Platform, Settings};
 use serde_json::{Value, json};
 
@@ -125,4 +126,54 @@ fn functions_of_node_in_containers_find_the_packages_of_openwhisks_image() {
     let output = &platform.api().result(&flare.flare_id).outputs[0];
     let output: Value = output.read().unwrap().unwrap();
     assert_eq!(output["found"], json!(["function", "object", "object"]));
+}
+
+#[test]
+fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(4));
+    let scratch = tempfile::tempdir().unwrap();
+    let cli = Cli::of(platform.api(), scratch.path());
+    let put = |name: &str, text: &str| {
+        let path = scratch.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let python = "def hello(args):\n    return {'greeting': 'hello ' + args['name']}\n";
+    let python = put("snake.py", python);
+    let ran = cli.run(&[
+        "run", &python, "--main", "hello", "--size", "3", "--param", "name=Ada",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert_eq!(ran.stdout.matches("hello Ada").count(), 3, "{}", ran.stdout);
+    let nodejs = put("node.js", "exports.main = ({ name }) => ({ name });\n");
+    let deployed = cli.run(&[
+        "deploy", "node", &nodejs, "--kind", "nodejs", "--memory", "128M",
+    ]);
+    assert_eq!(deployed.code, Some(0), "{}", deployed.stderr);
+    let flared = cli.run(&[
+        "flare", "node", "--size", "2", "--param", "name=Bob", "--result",
+    ]);
+    assert_eq!(flared.code, Some(0), "{}", flared.stderr);
+    assert_eq!(flared.stdout.matches("Bob").count(), 2, "{}", flared.stdout);
+    for (arguments, said) in [
+        (
+            vec!["deploy", "x", &python, "--kind", "cobol"],
+            "must be one of",
+        ),
+        (vec!["deploy", "x", &python, "--target", "x"], "--target"),
+        (
+            vec![
+                "deploy",
+                "x",
+                scratch.path().to_str().unwrap(),
+                "--kind",
+                "python",
+            ],
+            "zip it",
+        ),
+    ] {
+        let refused = cli.run(&arguments);
+        assert_ne!(refused.code, Some(0));
+        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+    }
 }

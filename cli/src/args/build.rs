@@ -1,8 +1,8 @@
-//! How a crate is built.
+//! How a program is made ready.
 
 use clap::Args;
 
-/// Flags of what builds a crate.
+/// Flags of what builds a crate, or takes a source.
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// Which binary of the crate, if it has several
@@ -12,4 +12,10 @@ pub struct BuildArgs {
     /// programs of this one do not run there]
     #[arg(long, value_name = "TRIPLE")]
     pub target: Option<String>,
+    /// What a file is written in, such as python:3.10 or nodejs:default [default: by its ending]
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    /// The function of Python or Node to call [default: main]
+    #[arg(long, value_name = "NAME")]
+    pub main: Option<String>,
 }

@@ -17,6 +17,7 @@ Examples:
   burst deploy hello ./hello                       a crate: built with cargo build --release
   burst deploy hello ./target/release/hello        an executable that is built already
   burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
+  burst deploy hello hello.py                      Python or Node, as it is; --kind names a version
   burst deploy hello ./hello --target aarch64-unknown-linux-musl
   burst deploy sort ./sort --granularity 8 --memory 512M --timeout 2m --param rows=1000
   burst deploy hello ./hello --env LANGUAGE=fr --secret TOKEN      asks for the token
@@ -28,7 +29,7 @@ end of line is left out.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
-    /// Directory of a Rust crate, an executable, or a zip with an executable named exec
+    /// Directory of a Rust crate, an executable, a zip with an executable named exec, or a file of Python or Node
     pub path: PathBuf,
     /// How to build it.
     #[command(flatten)]
@@ -93,7 +94,7 @@ What it deploys replaces the definition of the same name, whose own options and 
 given here are this flare's. The log goes to standard error as it comes, and at the end the outputs to
 standard output, as with burst flare --result. Ctrl-C cancels the flare.")]
 pub struct RunArgs {
-    /// Directory of a Rust crate, an executable, or a zip with an executable named exec
+    /// Directory of a Rust crate, an executable, a zip with an executable named exec, or a file of Python or Node
     pub path: PathBuf,
     /// Name of the definition [default: that of the program]
     #[arg(long, value_name = "NAME")]

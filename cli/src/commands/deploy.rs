@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use burst_client::{Answer, Client, Definition, DeployQuery, Error as ApiError, Kind, Package};
+use burst_client::{Answer, Client, Definition, DeployQuery, Error as ApiError, Package};
 use serde::Serialize;
 
 use crate::args::{DeployArgs, GlobalArgs, Options};
@@ -16,7 +14,7 @@ use crate::{output, package};
 
 #[derive(Serialize)]
 struct Body<'a> {
-    exec: Package,
+    exec: &'a Package,
     config: &'a Options,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Params>,
@@ -33,10 +31,10 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     let parameters = given.then(|| inputs::params(&args.params)).transpose()?;
     let variables = variables::variables(&args.variables)?;
     let package = package::prepare(&args.path, &args.build, client, global.verbose)?;
-    let size = output::size(package.bytes.len() as u64);
+    let size = output::size(package.size);
     let upload = Upload {
         name,
-        package: &package.bytes,
+        package: &package,
         options: &args.options,
         parameters,
         variables,
@@ -57,8 +55,8 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
 pub struct Upload<'a> {
     /// The definition's name.
     pub name: &'a str,
-    /// The zip.
-    pub package: &'a [u8],
+    /// The program.
+    pub package: &'a package::Package,
     /// Default options.
     pub options: &'a Options,
     /// Default parameters, if they are to be set.
@@ -72,13 +70,10 @@ pub struct Upload<'a> {
 impl Upload<'_> {
     /// Uploads it.
     pub fn send(self, client: &Client, verbose: bool) -> Result<Answer<Definition>, ApiError> {
-        let size = output::size(self.package.len() as u64);
+        let size = output::size(self.package.size);
         let _progress = Progress::spinner(format!("uploading {size}"), verbose);
         let body = Body {
-            exec: Package {
-                kind: Kind::Rust,
-                code: STANDARD.encode(self.package),
-            },
+            exec: &self.package.exec,
             config: self.options,
             parameters: self.parameters,
             environment: self.variables.environment,

@@ -17,7 +17,7 @@ pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), E
     let name = args.name.as_deref().unwrap_or(&package.name);
     let upload = Upload {
         name,
-        package: &package.bytes,
+        package: &package,
         options: &Options::default(),
         parameters: None,
         variables: Variables::default(),

@@ -1,13 +1,16 @@
-//! Packages: a zip with the executable `exec`, from a crate, an executable or a zip.
+//! Programs as they are uploaded: a zip with the executable `exec`, from a crate, an executable or a zip; or a source.
 
 mod archive;
 mod build;
 mod executable;
+pub mod source;
 mod target;
 
 use std::fs;
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use burst_client::Client;
 
 use crate::args::BuildArgs;
@@ -16,12 +19,16 @@ use crate::error::Error;
 /// More than any platform takes; the platform's own limit is usually lower.
 const LARGEST: u64 = 1 << 30;
 
+const ELF: &[u8] = b"\x7fELF";
+
 /// What is uploaded.
 pub struct Package {
     /// Of the program: its binary's, or its file's.
     pub name: String,
-    /// The zip.
-    pub bytes: Vec<u8>,
+    /// Its kind and code.
+    pub exec: burst_client::Package,
+    /// Bytes of the code.
+    pub size: u64,
 }
 
 /// Makes the package to upload out of what the path leads to. A crate is built for the platform of the client.
@@ -32,24 +39,51 @@ pub fn prepare(
     verbose: bool,
 ) -> Result<Package, Error> {
     let found = fs::metadata(path).map_err(Error::file("read", path))?;
-    if found.is_dir() {
+    let kind = args.kind.as_deref().map(source::complete);
+    let kind = kind.or_else(|| source::by_ending(path).map(Into::into));
+    let kind = kind.filter(|kind| !kind.starts_with("rust"));
+    if found.is_dir() && args.kind.is_none() && args.main.is_none() {
         let built = build::run(path, args, client, verbose)?;
         return pack(&built);
+    }
+    if found.is_dir() {
+        return Err(Error::Usage(
+            "--kind and --main are of a file: a directory of Rust is built, and of another kind zip it".into(),
+        ));
     }
     if args.bin.is_some() || args.target.is_some() {
         return Err(Error::Usage(
             "--bin and --target say how a crate is built, and this is no directory of one".into(),
         ));
     }
-    pack(path)
+    match kind {
+        Some(kind) => {
+            let bytes = read_some(path)?;
+            let size = bytes.len() as u64;
+            let (code, _) = source::encoded(bytes);
+            Ok(package(path, kind, code, args.main.clone(), size))
+        }
+        None if args.main.is_some() => Err(Error::Usage(
+            "--main is of Python and Node: say which by --kind".into(),
+        )),
+        None => pack(path),
+    }
 }
 
 fn pack(path: &Path) -> Result<Package, Error> {
+    let bytes = zipped(path)?;
+    let size = bytes.len() as u64;
+    let code = STANDARD.encode(bytes);
+    Ok(package(path, "rust".into(), code, None, size))
+}
+
+fn package(path: &Path, kind: String, code: String, main: Option<String>, size: u64) -> Package {
     let stem = path.file_stem().unwrap_or_default();
-    Ok(Package {
+    Package {
         name: stem.to_string_lossy().into_owned(),
-        bytes: zipped(path)?,
-    })
+        exec: burst_client::Package { kind, code, main },
+        size,
+    }
 }
 
 /// The zip of an executable, or a zip with one as it is.
@@ -58,7 +92,7 @@ pub fn zip(path: &Path) -> Result<Vec<u8>, Error> {
 }
 
 fn zipped(path: &Path) -> Result<Vec<u8>, Error> {
-    let bytes = read(path)?;
+    let bytes = read_some(path)?;
     let name = path.display().to_string();
     if bytes.starts_with(archive::MAGIC) {
         executable::check(
@@ -71,11 +105,23 @@ fn zipped(path: &Path) -> Result<Vec<u8>, Error> {
     archive::pack(&bytes)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let size = fs::metadata(path).map_err(Error::file("read", path))?.len();
-    if size == 0 {
-        return Err(Error::Build(format!("{} is empty", path.display())));
+/// Whether they are an executable's.
+pub fn is_elf(bytes: &[u8]) -> bool {
+    bytes.starts_with(ELF)
+}
+
+/// What a file holds that is not empty.
+fn read_some(path: &Path) -> Result<Vec<u8>, Error> {
+    let bytes = read(path)?;
+    match bytes.is_empty() {
+        true => Err(Error::Build(format!("{} is empty", path.display()))),
+        false => Ok(bytes),
     }
+}
+
+/// What a file holds, if that is not more than any platform takes.
+pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let size = fs::metadata(path).map_err(Error::file("read", path))?.len();
     if size > LARGEST {
         return Err(too_large(&path.display().to_string()));
     }

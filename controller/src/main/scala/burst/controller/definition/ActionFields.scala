@@ -2,6 +2,7 @@ package burst.controller.definition
 
 import io.circe.derivation.{Configuration, ConfiguredCodec}
 import io.circe.JsonObject
+import io.circe.syntax.*
 
 /** What a definition has beside its program and options: what OpenWhisk's clients say of an action.
   *
@@ -38,7 +39,9 @@ final case class ActionFields(
   def nextLabel: Option[String] = label.map(EntityVersion.after)
 
   /** Those of a next version whose program was replaced by who knows nothing of actions. */
-  def under(program: ActionFields, init: Set[String]): ActionFields = copy(
+  def under(program: ActionFields, kind: String, init: Set[String]): ActionFields = copy(
+    annotations = if annotations.contains("exec") then annotations.add("exec", kind.asJson) else annotations,
+    concurrency = if Kind.familyOf(kind).exists(_.isConcurrent) then concurrency else 1,
     main = program.main,
     image = program.image,
     components = program.components,

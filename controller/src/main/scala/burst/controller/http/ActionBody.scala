@@ -108,8 +108,8 @@ object ActionBody:
   import EntityProblem.*
 
   private val NoNames = burst.controller.action.SequenceProblem.BadComponents
-  private val MostName = 512
-  private val AName = s"a name of at most $MostName characters"
+  val MostName = 512
+  val AName = s"a name of at most $MostName characters"
   private val AnImage = "the name of an image, such as registry.example.org/image:1"
   private val Image = raw"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,511}".r
 

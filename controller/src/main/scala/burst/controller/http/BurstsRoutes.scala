@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.{Definition, EntityName}
+import burst.controller.definition.{ActionFields, Definition, EntityName}
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
 import burst.controller.secrets.{DefinitionName, Secrets}
@@ -91,7 +91,10 @@ final class BurstsRoutes(
   ): Either[ApiError, Deployment] =
     for
       deployment <- deployBody.read(body, caller.limits)
-      _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
+      _ <- inspector
+        .inspect(deployment.code.bytes, deployment.family, deployment.code.binary, runtimes)
+        .left
+        .map(ApiError.PackageRefused(_))
     yield deployment
 
   private def store(
@@ -106,7 +109,7 @@ final class BurstsRoutes(
         definitions
           .deploy(
             definition(caller, name, deployment),
-            deployment.code,
+            deployment.code.bytes,
             overwrite,
             caller.limits,
             replaceParameters = deployment.parameters.isDefined,
@@ -125,11 +128,12 @@ final class BurstsRoutes(
       name,
       version = "",
       deployment.kind,
-      PackageId.of(deployment.code),
-      deployment.code.length,
+      PackageId.of(deployment.code.bytes),
+      deployment.code.bytes.length,
       deployment.options,
       deployment.parameters.getOrElse(JsonObject.empty),
-      updated = System.currentTimeMillis() * 1000
+      updated = System.currentTimeMillis() * 1000,
+      action = ActionFields(main = deployment.main, binary = deployment.code.binary)
     )
 
   private def flare(caller: Identity, name: String, request: HttpRequest): Answer =

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.FlareOptions
+import burst.controller.definition.{FlareOptions, Kind, KindFamily}
 import burst.controller.json.JsonPieces
 import burst.controller.json.JsonPieces.Problem
 import burst.controller.limits.NamespaceLimits
@@ -8,12 +8,14 @@ import burst.protocol.JsonText
 import io.circe.JsonObject
 import org.apache.pekko.util.ByteString
 
-/** What a deploy brings: the package's bytes and the definition around it. Without parameters it leaves those
-  * that are there.
+/** What a deploy brings: the program and the definition around it. Without parameters it leaves those that
+  * are there.
   */
 final case class Deployment(
     kind: String,
-    code: Array[Byte],
+    family: KindFamily,
+    code: Code,
+    main: Option[String],
     options: FlareOptions,
     parameters: Option[JsonObject],
     variables: DeployedVariables
@@ -21,23 +23,37 @@ final case class Deployment(
 
 /** Reads the body of a deploy. Pure. */
 final class DeployBody(options: OptionsReader, pieces: JsonPieces):
+  import DeployBody.*
+
+  private val codes = CodeReader(pieces)
+
   def read(body: ByteString, limits: NamespaceLimits): Either[ApiError, Deployment] =
     for
       split <- SplitBody.ofDeploy(body, pieces)
       fields = Fields.of(split.fields)
       _ <- fields.only("exec", "config", "parameters", "environment", "secrets")
       exec <- fields.requiredFields("exec")
-      _ <- exec.only("kind", "code")
-      kind <- exec.choice("kind", DeployBody.Kinds)
-      kind <- kind.toRight(ApiError.MissingField("exec.kind"))
+      named <- exec.string("kind")
+      named <- named.toRight(ApiError.MissingField("exec.kind"))
+      program <- Programs.of(named).toRight(ApiError.NoSuchChoice("exec.kind", Programs.names))
+      (kind, family) = program
+      _ <- exec.only(Vector("kind", "code") ++ Option.when(hasFunctions(family))("main")*)
+      main <- exec.string("main")
+      _ <- Either.cond(
+        main.forall(_.lengthIs <= ActionBody.MostName),
+        (),
+        ApiError.WrongType("exec.main", ActionBody.AName)
+      )
       config <- fields.fields("config")
       _ <- config.only(FlareOptions.Names*)
       own <- options.read(config, limits)
       parameters <- fields.objectAt("parameters")
       variables <- DeployedVariables.read(fields)
       code <- split.large.toRight(ApiError.MissingField("exec.code"))
-      bytes <- decode(code, limits)
-    yield Deployment(kind, bytes, own, parameters, variables)
+      read <-
+        if family == KindFamily.Rust then decode(code, limits).map(Code(_, binary = true))
+        else codes.read(code, limits.packageBytes)
+    yield Deployment(kind, family, read, main.filter(_.nonEmpty), own, parameters, variables)
 
   private def decode(code: JsonText, limits: NamespaceLimits): Either[ApiError, Array[Byte]] =
     // Told by the length of the text, before there is an array for its content.
@@ -55,5 +71,16 @@ final class DeployBody(options: OptionsReader, pieces: JsonPieces):
           case _ => ApiError.WrongType("exec.code", "base64")
 
 object DeployBody:
-  /** Kinds of work functions the runtime can start. */
-  val Kinds: Seq[(String, String)] = Seq("rust" -> "rust")
+  /** Whether its programs are files of source, whose functions have names. */
+  private def hasFunctions(family: KindFamily): Boolean =
+    family == KindFamily.Python || family == KindFamily.Nodejs
+
+  /** Kinds of programs: neither sequences, nor what is in an image. */
+  private object Programs:
+    val names: Vector[String] = KindFamily.Rust.name +: Kind.Names.filter(of(_).isDefined).toVector
+
+    def of(name: String): Option[(String, KindFamily)] =
+      for
+        kind <- Kind.resolve(name)
+        family <- Kind.familyOf(kind) if family.versions.nonEmpty
+      yield (kind, family)

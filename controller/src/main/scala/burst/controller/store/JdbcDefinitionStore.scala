@@ -64,7 +64,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
                 options = wanted.options.orElse(there.options),
                 parameters = parameters.values,
                 environment = variables.over(there.environment),
-                action = there.action.under(wanted.action, parameters.init)
+                action = there.action.under(wanted.action, wanted.kind, parameters.init)
               )
             )
 

@@ -48,6 +48,40 @@ class DeploySuite extends HttpSuite:
     refused(put(deployment(more = ""","parameters":[1]""").get), 400, "'parameters' must be an object")
     unchanged()
 
+  test("a program of any kind is deployed, and is the same as an action"):
+    def exec(text: String) = s"""{"exec":{$text}}"""
+    val source = """"code":"def f(args):\n    return args""""
+    val reply = put(exec(s""""kind":"python","main":"f",$source"""), "snake")
+    assertEquals(reply.status, 200)
+    assertEquals(reply.json.hcursor.downField("exec").get[String]("kind"), Right("python:3.10"))
+    val action = send("GET", "/api/v1/namespaces/_/actions/snake").json.hcursor.downField("exec")
+    assertEquals(action.get[String]("code"), Right("def f(args):\n    return args"))
+    assertEquals(action.get[String]("main"), Right("f"))
+    assertEquals(action.get[Boolean]("binary"), Right(false))
+    refused(
+      put(exec(s""""kind":"python:2",$source""")),
+      400,
+      "'exec.kind' must be one of: rust",
+      "python:3.10"
+    )
+    for kind <- List("sequence", "blackbox") do
+      refused(put(exec(s""""kind":"$kind",$source""")), 400, "'exec.kind' must be one of")
+    refused(put(exec(s""""kind":"go:default",$source""")), 400)
+    refused(put(exec(""""kind":"nodejs","code":""""")), 400)
+    refused(put(exec(s""""kind":"python","main":"${"x" * 513}",$source""")), 400, "'exec.main'")
+    assertEquals(send("GET", s"$bursts/bad").status, 404)
+
+  test("a program of another kind leaves nothing that was the former kind's alone"):
+    val actions = "/api/v1/namespaces/_/actions"
+    val node = """{"exec":{"kind":"nodejs:20","code":"function main() {}"},"limits":{"concurrency":5}}"""
+    assertEquals(send("PUT", s"$actions/changing", Some(node)).status, 200)
+    assertEquals(send("PUT", s"$bursts/changing?overwrite=true", deployment()).status, 200)
+    val action = send("GET", s"$actions/changing").json
+    assertEquals(action.hcursor.downField("limits").get[Int]("concurrency"), Right(1))
+    assert(!action.noSpaces.contains("nodejs"), action.noSpaces)
+    // Its former program's package, too.
+    assertEquals(send("DELETE", s"$bursts/changing").status, 200)
+
   test("options out of range are named with their range"):
     def config(text: String) = put(deployment(more = s""","config":{$text}""").get)
     refused(config(""""granularity":0"""), 400, "'config.granularity'", "from 1 to 4096")

@@ -1,0 +1,105 @@
+//! Programs that are sent as they were written: their kind, by a flag or by the file's ending, and their code.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::is_elf;
+use crate::error::Error;
+
+/// Kinds by a file's ending, each the newest of its family.
+const KINDS: [(&str, &str); 10] = [
+    ("js", "nodejs:default"),
+    ("mjs", "nodejs:default"),
+    ("py", "python:default"),
+    ("swift", "swift:default"),
+    ("java", "java:default"),
+    ("php", "php:default"),
+    ("rb", "ruby:default"),
+    ("go", "go:default"),
+    ("rs", "rust:default"),
+    ("bal", "ballerina:default"),
+];
+
+/// The kind of a file's program, by its name or by what it is.
+pub fn kind_of(path: &Path, bytes: &[u8]) -> Result<String, Error> {
+    if let Some(kind) = by_ending(path) {
+        return Ok(kind.into());
+    }
+    if is_elf(bytes) {
+        return Ok("rust:default".into());
+    }
+    let shown = path.display();
+    Err(Error::Usage(match ending(path) {
+        Some("zip" | "jar") => {
+            format!(
+                "{shown} does not tell its kind: say it with --kind, as in --kind nodejs:default"
+            )
+        }
+        _ => format!("the kind of {shown} is not known by its ending: say it with --kind"),
+    }))
+}
+
+/// A family alone means its newest version, as it does in `package.json` and the like.
+pub fn complete(kind: &str) -> String {
+    let is_family = KINDS
+        .iter()
+        .any(|(_, known)| known.strip_suffix(":default") == Some(kind));
+    if is_family {
+        format!("{kind}:default")
+    } else {
+        kind.into()
+    }
+}
+
+/// Text as it is, anything else in base64, and which of both.
+pub fn encoded(bytes: Vec<u8>) -> (String, bool) {
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => (text, false),
+        Ok(text) => (STANDARD.encode(text), true),
+        Err(bytes) => (STANDARD.encode(bytes.into_bytes()), true),
+    }
+}
+
+/// The kind that the ending of a file's name says.
+pub fn by_ending(path: &Path) -> Option<&'static str> {
+    let ending = ending(path)?;
+    let known = KINDS.iter().find(|(known, _)| ending == *known);
+    known.map(|(_, kind)| *kind)
+}
+
+fn ending(path: &Path) -> Option<&str> {
+    path.extension().and_then(|ending| ending.to_str())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_kind_is_by_ending_or_by_what_the_file_is() {
+        let kind = |name: &str, bytes: &[u8]| kind_of(Path::new(name), bytes);
+        assert_eq!(kind("a.py", b"").unwrap(), "python:default");
+        assert_eq!(kind("a.js", b"").unwrap(), "nodejs:default");
+        assert_eq!(kind("a", b"\x7fELF...").unwrap(), "rust:default");
+        let refusal = kind("a.zip", b"PK").unwrap_err().to_string();
+        assert!(refusal.contains("--kind"), "{refusal}");
+        assert!(kind("a.txt", b"").is_err());
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_in_base64() {
+        assert_eq!(encoded(b"code".to_vec()), ("code".into(), false));
+        assert_eq!(encoded(vec![0xff]), ("/w==".into(), true));
+        assert_eq!(encoded(vec![0]), ("AA==".into(), true));
+    }
+
+    #[test]
+    fn a_family_means_its_newest_version() {
+        assert_eq!(complete("nodejs"), "nodejs:default");
+        assert_eq!(complete("nodejs:20"), "nodejs:20");
+        assert_eq!(complete("other"), "other");
+    }
+}
