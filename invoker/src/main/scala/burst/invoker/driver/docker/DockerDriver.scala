@@ -32,8 +32,8 @@ import scala.util.Using
   * In an image of a user's own the runtime runs as well, from `files`, as the container's first process.
   *
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
-  * system of the packages; `containers` is how many there may be; `backends` knows where their servers are;
-  * `blocking` runs the calls, which wait for the daemon.
+  * system of the packages; `pulled` names the images that were pulled; `containers` is how many there may be;
+  * `backends` knows where their servers are; `blocking` runs the calls, which wait for the daemon.
   */
 final class DockerDriver(
     settings: DockerSettings,
@@ -41,6 +41,7 @@ final class DockerDriver(
     daemon: DockerDaemon,
     files: RuntimeFiles,
     blanks: Path,
+    pulled: Path,
     containers: Int,
     backends: BackendServers,
     blocking: ExecutionContext
@@ -56,7 +57,7 @@ final class DockerDriver(
   private val users = ContainerUsers(settings.users)
   private val held = DockerLimits(docker)
   private val removal = ContainerRemoval(docker)
-  private val images = UserImages(settings.images, daemon)
+  private val images = UserImages(settings.images, daemon, pulled)
 
   def name = "docker"
   def isLocal = true

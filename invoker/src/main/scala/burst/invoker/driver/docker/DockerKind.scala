@@ -15,5 +15,6 @@ object DockerKind extends DriverKind:
     val binary = RuntimeBinary(host.runtimeBinary)
     val files = RuntimeFiles(binary, host.directory.resolve("runtime"))
     val servers = BackendServers(binary.servers)
-    val driver = DockerDriver(own, owner, daemon, files, blanks, host.containers, servers, calls)
+    val pulled = host.directory.resolve("pulled-images.json")
+    val driver = DockerDriver(own, owner, daemon, files, blanks, pulled, host.containers, servers, calls)
     ConnectedDriver(driver, daemon.runtime)

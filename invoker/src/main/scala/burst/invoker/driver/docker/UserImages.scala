@@ -6,6 +6,7 @@ import com.github.dockerjava.api.command.InspectImageResponse
 import com.github.dockerjava.api.exception.NotFoundException
 import com.github.dockerjava.api.model.PullResponseItem
 import io.circe.Encoder
+import java.nio.file.Path
 import java.util.concurrent.ConcurrentHashMap
 import org.slf4j.LoggerFactory
 import scala.concurrent.duration.FiniteDuration
@@ -33,15 +34,17 @@ private[driver] object UserImage:
 /** Images of users' own. None is trusted, nor is where it comes from: it may never come, or never end.
   *
   * One that is there is not asked for again: whoever wants the next one gives it another tag. Pulls take no
-  * thread of those that other packs' calls need.
+  * thread of those that other packs' calls need. Which were pulled is noted in `file`, so that they make room
+  * for others.
   */
-private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDaemon)(using
+private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDaemon, file: Path)(using
     ExecutionContext
 ):
   import UserImages.*
 
   private val log = LoggerFactory.getLogger(classOf[UserImages])
   private val pulls = ConcurrentHashMap[String, Future[Either[String, Unit]]]()
+  private val kept = PulledImages(file, settings.disk << 20, remove)
 
   /** The image of this name, which is pulled where it is not there; or why there is none. */
   def find(name: String): Future[Either[String, UserImage]] =
@@ -51,20 +54,43 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
     else
       val reference = withTag(name)
       Future(inspect(reference)).flatMap:
-        case Some(found) => Future.successful(accept(found))
+        case Some(found) =>
+          kept.want(reference)
+          Future.successful(accept(found))
         case None =>
           pulled(reference).map(_.flatMap: _ =>
-            inspect(reference).toRight("it was pulled, and is not there").flatMap(accept))
+            inspect(reference).toRight("it was pulled, and is not there").flatMap(keep(reference, _)))
       .recover { case NonFatal(problem) => Left(DockerDriver.reason(problem)) }
 
   private def inspect(reference: String): Option[InspectImageResponse] =
     try Some(daemon.calls.inspectImageCmd(reference).exec())
     catch case _: NotFoundException => None
 
+  private def keep(reference: String, found: InspectImageResponse): Either[String, UserImage] =
+    kept.add(reference, size(found))
+    val accepted = accept(found)
+    if accepted.isLeft then kept.drop(reference)
+    accepted
+
+  private def size(found: InspectImageResponse): Long = Option(found.getSize).fold(0L)(_.longValue)
+
+  /** Whether it is gone: the daemon keeps what a container has. */
+  private def remove(reference: String): Boolean =
+    try
+      daemon.calls.removeImageCmd(reference).exec()
+      log.info("image {} is removed, as others take its room", reference)
+      true
+    catch
+      case _: NotFoundException => true
+      case NonFatal(problem) =>
+        log.info("image {} stays: {}", reference, DockerDriver.reason(problem))
+        false
+
   private def accept(found: InspectImageResponse): Either[String, UserImage] =
-    val size = Option(found.getSize).fold(0L)(_.longValue) >> 20
+    val mebibytes = size(found) >> 20
     val image = of(found)
-    if size > settings.size then Left(s"it has $size MiB, more than the ${settings.size} of this platform")
+    if mebibytes > settings.size then
+      Left(s"it has $mebibytes MiB, more than the ${settings.size} of this platform")
     else if image.volumes.sizeIs > MostVolumes then Left(s"it has more than $MostVolumes volumes")
     else Right(image)
 
@@ -136,12 +162,15 @@ private[driver] object UserImages:
       config.flatMap(it => Option(it.getVolumes)).fold(Vector.empty)(_.asScala.keys.toVector.sorted)
     )
 
-/** Which images of users' own there may be: those whose names begin in one of these ways, of so many MiB. */
-final case class ImageSettings(allowed: Vector[String], size: Long, pullTimeout: FiniteDuration)
+/** Which images of users' own there may be: those whose names begin in one of these ways, of so many MiB each
+  * and, those that were pulled, together.
+  */
+final case class ImageSettings(allowed: Vector[String], size: Long, disk: Long, pullTimeout: FiniteDuration)
 
 object ImageSettings:
   def read(settings: DriverSettings): ImageSettings = ImageSettings(
     allowed = settings.strings("images"),
     size = settings.long("image-size"),
+    disk = settings.long("images-disk"),
     pullTimeout = settings.duration("pull-timeout")
   )

@@ -17,7 +17,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     Vector.empty,
     Vector.empty,
     Vector(Mount("/d", "/e", readOnly = true)),
-    ImageSettings(Vector(""), size = 1, pullTimeout = 1.second),
+    ImageSettings(Vector(""), size = 1, disk = 1, pullTimeout = 1.second),
     LimitSettings(cpusPerWorker = 0.5, memoryOverhead = 10, pids = 100, pidsPerWorker = 2),
     tmpSize = 8,
     descriptors = 50,

@@ -36,6 +36,7 @@ class DockerAccountingSuite extends munit.FunSuite:
         DockerPrerequisites.daemon(settings),
         DockerPrerequisites.files(directory),
         directory.resolve(owner),
+        directory.resolve(owner).resolve("pulled-images.json"),
         8,
         BackendServers(_ => Vector.empty),
         summon

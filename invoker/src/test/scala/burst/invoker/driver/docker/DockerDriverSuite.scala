@@ -37,6 +37,7 @@ class DockerDriverSuite extends DriverContractSuite:
       DockerPrerequisites.daemon(settings),
       DockerPrerequisites.files(directory),
       blanksOf(owner),
+      blanksOf(owner).resolve("pulled-images.json"),
       8,
       BackendServers(_ => Vector.empty),
       blocking

@@ -17,7 +17,7 @@ object DockerPrerequisites:
     reachable = Vector.empty,
     notInternet = Vector.empty,
     mounts = Vector.empty,
-    images = ImageSettings(Vector(""), size = 10240, pullTimeout = 60.seconds),
+    images = ImageSettings(Vector(""), size = 10240, disk = 40960, pullTimeout = 60.seconds),
     limits = LimitSettings(cpusPerWorker = 1.0, memoryOverhead = 64, pids = 256, pidsPerWorker = 64),
     tmpSize = 16,
     descriptors = 4096,
