@@ -2,10 +2,12 @@
 //! several run at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod at_once;
 mod bad_input;
 mod bad_packages;
 mod blackbox;
 mod breaking_out;
+mod calling_back;
 mod cancelling;
 mod collectives;
 mod curl_path;
@@ -24,6 +26,8 @@ mod restart;
 mod roots;
 mod scheduling;
 mod sharing;
+mod slow_clients;
+mod small_heap;
 mod tenants;
 mod tls;
 mod user_path;

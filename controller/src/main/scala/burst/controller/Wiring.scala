@@ -102,7 +102,10 @@ object Wiring:
         settings.builtIn
       )
       binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
-      redirecting <- orUndo(TlsRedirect.bind(settings.http, binding.localAddress.getPort)):
+      port = binding.localAddress.getPort
+      _ = settings.builtIn.publicUrl.listensOn(port)
+      _ = scheduler.listensOn(port)
+      redirecting <- orUndo(TlsRedirect.bind(settings.http, port)):
         binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
       unbound = () => Future.traverse(redirecting.toSeq :+ binding)(_.terminate(Draining))
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.

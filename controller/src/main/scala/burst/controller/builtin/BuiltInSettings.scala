@@ -7,11 +7,11 @@ import scala.jdk.DurationConverters.*
 /** What the built-in actions have to know of this platform.
   *
   * @param publicUrl
-  *   where clients reach it, without a slash at its end
+  *   where clients reach it
   * @param alarmInterval
   *   how often a controller looks for alarms that are due
   */
-final case class BuiltInSettings(publicUrl: String, alarmInterval: FiniteDuration)
+final case class BuiltInSettings(publicUrl: PublicUrl, alarmInterval: FiniteDuration)
 
 object BuiltInSettings:
   def from(config: Config): BuiltInSettings =

@@ -14,7 +14,7 @@ object Utils:
     * @param apiHost
     *   where clients reach the platform, such as `https://burst.example.org`
     */
-  def all(apiHost: String, now: () => Instant = () => Instant.now()): Map[String, BuiltIn] = Map(
+  def all(apiHost: => String, now: () => Instant = () => Instant.now()): Map[String, BuiltIn] = Map(
     "echo" -> of(invocation => invocation.arguments),
     "date" -> of(_ => Json.obj("date" -> now().truncatedTo(ChronoUnit.MILLIS).toString.asJson)),
     "namespace" -> of(invocation => Json.obj("namespace" -> invocation.caller.namespace.asJson)),

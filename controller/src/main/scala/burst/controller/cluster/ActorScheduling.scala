@@ -16,13 +16,16 @@ import scala.concurrent.{ExecutionContext, Future}
   *   names of the configured backends, `defaultBackend` among them
   * @param shutdown
   *   stops it, before the stores are closed
+  * @param listensOn
+  *   is told the port of the API
   */
 final case class Scheduling(
     service: FlareService,
     invokers: ActorRef[RegistryCommand[InvokerRequest]],
     backends: Vector[String],
     defaultBackend: String,
-    shutdown: () => Future[Unit] = () => Future.unit
+    shutdown: () => Future[Unit] = () => Future.unit,
+    listensOn: Int => Unit = _ => ()
 )
 
 /** The scheduler's side of a controller, put together: the scheduler, here or on another controller, and the
@@ -39,6 +42,7 @@ object ActorScheduling:
     val clock = Clock.ofMachine
     val spool = Spool.open(StoreSettings.from(config).spool, storage.blobs)
     val inputs = FairSemaphore(settings.inputMemory)
+    val publicUrl = PublicUrl.of(config)
     val environment =
       FlareEnvironment(
         storage.flares,
@@ -51,7 +55,7 @@ object ActorScheduling:
         clock,
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         storage.secrets,
-        InvocationEnvironment(storage.secrets.activationKeys, PublicUrl.of(config))
+        InvocationEnvironment(storage.secrets.activationKeys, publicUrl())
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)
@@ -61,5 +65,6 @@ object ActorScheduling:
       home.scheduler,
       backends.names,
       backends.default,
-      () => home.leave(settings.askTimeout)
+      () => home.leave(settings.askTimeout),
+      publicUrl.listensOn
     )

@@ -63,7 +63,7 @@ object HttpServer:
       service,
       actions,
       BuiltIns(
-        inPackage("utils", Utils.all(builtIn.publicUrl)) ++
+        inPackage("utils", Utils.all(builtIn.publicUrl())) ++
           inPackage("alarms", Alarms(storage.alarms, blocking).all)
       ),
       activations,

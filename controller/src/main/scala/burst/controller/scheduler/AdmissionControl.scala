@@ -24,10 +24,14 @@ object AdmissionControl:
           Some(Refusal.OverLimit("concurrent slots", request.size, slotLimit))
         case _ => None
 
-  /** Why a flare that must wait cannot, once it stands in the queue. */
-  def overflow(queue: FlareQueue, tenant: String, settings: SchedulerSettings): Option[Refusal] =
-    if queue.length > settings.queueLimit then Some(Refusal.QueueFull(settings.queueLimit))
-    else if queue.lengthOf(tenant) > settings.namespaceQueueLimit then
+  /** Why a flare that must wait cannot, once it stands in the queue. A part of a sequence can: the whole was
+    * accepted. Nor is it in the way of others: how many sequences go on has a limit of its own.
+    */
+  def overflow(queue: FlareQueue, request: FlareRequest, settings: SchedulerSettings): Option[Refusal] =
+    val tenant = request.definition.namespace
+    if Waiting.isPart(request) then None
+    else if queue.exceeds(settings.queueLimit) then Some(Refusal.QueueFull(settings.queueLimit))
+    else if queue.exceeds(settings.namespaceQueueLimit, tenant) then
       Some(Refusal.QueueFull(settings.namespaceQueueLimit))
     else None
 

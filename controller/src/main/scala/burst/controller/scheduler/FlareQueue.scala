@@ -19,6 +19,10 @@ final case class Waiting(
   def size: Int = request.size
   def attemptId: AttemptId = AttemptId(id, attempt)
 
+object Waiting:
+  /** Whether it is one of a sequence. */
+  def isPart(request: FlareRequest): Boolean = request.activation.exists(_.component)
+
 /** The flares of one namespace, in the order they came. `served` is the queue's account: slots handed to it
   * so far, on the queue's common scale.
   */
@@ -45,6 +49,12 @@ final case class FlareQueue private (queues: Map[String, TenantQueue], clock: Lo
   def waitingTenants: Int = queues.valuesIterator.count(_.waiting.nonEmpty)
 
   def lengthOf(tenant: String): Int = queues.get(tenant).fold(0)(_.length)
+
+  /** Whether more than `most` wait, parts of sequences apart. They are counted only where that may be. */
+  def exceeds(most: Int): Boolean = length > most && FlareQueue.wholes(queues.valuesIterator) > most
+
+  def exceeds(most: Int, tenant: String): Boolean =
+    lengthOf(tenant) > most && FlareQueue.wholes(queues.get(tenant).iterator) > most
 
   def enqueue(flare: Waiting): FlareQueue =
     val queue = queues.getOrElse(flare.tenant, TenantQueue(Queue.empty, 0, clock))
@@ -105,6 +115,9 @@ object FlareQueue:
       (queue.served, queue.waiting.head.since, queue.waiting.head.tenant)
     )
     .reverse
+
+  private def wholes(queues: Iterator[TenantQueue]): Int =
+    queues.map(_.waiting.count(flare => !Waiting.isPart(flare.request))).sum
 
   /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they say nothing.
     */

@@ -248,7 +248,7 @@ private final class GangScheduler(
           case Some(placement) =>
             flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
           case None =>
-            state.overflow(tenant) match
+            state.overflow(submit.request) match
               case Some(refusal) =>
                 state.dequeue(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)

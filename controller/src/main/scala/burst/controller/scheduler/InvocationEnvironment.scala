@@ -10,7 +10,7 @@ import burst.protocol.{DefinitionRef, Environment, FlareId}
   * @param apiHost
   *   where the API is
   */
-final class InvocationEnvironment(keys: ActivationKeys, apiHost: String):
+final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
   /** @param deadline
     *   in microseconds since the epoch
     */

@@ -46,7 +46,8 @@ private[scheduler] final class SchedulerState(
   def refusal(request: FlareRequest, slotLimit: Int): Option[Refusal] =
     AdmissionControl.refusal(rounds, cluster.view, request, slotLimit)
 
-  def overflow(tenant: String): Option[Refusal] = AdmissionControl.overflow(queue, tenant, settings)
+  def overflow(request: FlareRequest): Option[Refusal] =
+    AdmissionControl.overflow(queue, request, settings)
 
   def enqueue(flare: Waiting): Unit = queue = queue.enqueue(flare)
   def dequeue(id: FlareId, tenant: String): Unit = queue = queue.remove(id, tenant)

@@ -1,7 +1,8 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.Packing
-import burst.protocol.InvokerId
+import burst.controller.flare.{ActivationFields, FlareRequest}
+import burst.protocol.{FlareId, InvokerId}
 import munit.FunSuite
 
 /** What a flare that can never run is told. */
@@ -27,3 +28,28 @@ class AdmissionControlSuite extends FunSuite:
       assertEquals(refusal(9, Some(6), packing, 4, 4), Some(Refusal.TooLarge(9, 8)))
       assertEquals(refusal(9, None, packing, 4, 4), Some(Refusal.TooLarge(9, 8)))
       assertEquals(refusal(8, None, packing, 4, 4), None)
+
+  private def overflow(waiting: Seq[FlareRequest], next: FlareRequest) =
+    val settings = Samples.settings.copy(queueLimit = 3, namespaceQueueLimit = 2)
+    val queue = (waiting :+ next).foldLeft(FlareQueue.empty): (queue, request) =>
+      queue.enqueue(Waiting(FlareId.random(), 1, request, since = 0))
+    AdmissionControl.overflow(queue, next, settings)
+
+  private def whole(namespace: String) = Samples.request(1, namespace)
+  private def part(namespace: String) =
+    val cause = Some(FlareId.random())
+    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, cause, true, None, false, None)
+    whole(namespace).copy(activation = Some(fields))
+
+  test("a namespace's queue and that of all are full"):
+    assertEquals(overflow(Seq(whole("a")), whole("a")), None)
+    assertEquals(overflow(Seq.fill(2)(whole("a")), whole("a")), Some(Refusal.QueueFull(2)))
+    assertEquals(overflow(Seq("a", "a", "b").map(whole), whole("b")), Some(Refusal.QueueFull(3)))
+
+  test("a part of a sequence, which was accepted as a whole, waits, and is in nobody's way"):
+    assertEquals(overflow(Seq.fill(5)(whole("a")), part("a")), None)
+    assertEquals(overflow(Seq.fill(5)(part("a")) :+ whole("a"), whole("a")), None)
+    assertEquals(
+      overflow(Seq.fill(5)(part("a")) ++ Seq.fill(2)(whole("a")), whole("a")),
+      Some(Refusal.QueueFull(2))
+    )

@@ -1,0 +1,128 @@
+//! More calls at the same moment than there are slots, each of which is waited for: none is lost, and none gets what is
+//! another's.
+
+use std::collections::BTreeSet;
+use std::sync::Barrier;
+use std::thread;
+
+use burst_tests::{Api, Driver, Platform, Settings, wait};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const CALLS: u64 = 30;
+
+/// Long enough that all others have come when the first one ends.
+const SQUARE: &str = "
+import time
+
+def main(args):
+    time.sleep(0.05)
+    return {'n': args['n'], 'square': int(args['n']) ** 2}
+";
+
+const NEXT: &str = "
+def main(args):
+    return {'n': args['n'] + 1}
+";
+
+#[test]
+fn each_of_many_calls_at_once_gets_its_own_result() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(2));
+    let api = platform.api();
+    let python = |code: &str| json!({"kind": "python:default", "code": code});
+    store(api, "square", python(SQUARE));
+    store(api, "next", python(NEXT));
+    let components = json!(["/_/next", "/_/square"]);
+    store(
+        api,
+        "both",
+        json!({"kind": "sequence", "components": components}),
+    );
+
+    let ids = all_at_once(|n| {
+        let record = record(api, "square", n);
+        let result = json!({"n": n, "square": n * n});
+        assert_eq!(record["response"]["result"], result, "{n}: {record:#}");
+        id(&record)
+    });
+    recorded(api, "square", CALLS, &ids);
+
+    let ids = all_at_once(|n| {
+        let record = record(api, "both", n);
+        let result = json!({"n": n + 1, "square": (n + 1) * (n + 1)});
+        assert_eq!(record["response"]["result"], result, "{n}: {record:#}");
+        assert_eq!(record["logs"].as_array().unwrap().len(), 2, "{record:#}");
+        id(&record)
+    });
+    recorded(api, "both", CALLS, &ids);
+    recorded(api, "next", CALLS, &BTreeSet::new());
+
+    let ids = all_at_once(|n| {
+        let path = format!("web/guest/default/square.json?n={n}");
+        let request = api.anonymous(Method::GET, &path);
+        let answer = request.send().unwrap();
+        let id = answer.headers()["X-OpenWhisk-Activation-Id"].clone();
+        let status = answer.status();
+        let text = answer.text().unwrap();
+        assert_eq!(status, 200, "{n}: {text}");
+        let result: Value = serde_json::from_str(&text).unwrap();
+        // What stands in a query is text.
+        assert_eq!(result, json!({"n": n.to_string(), "square": n * n}), "{n}");
+        id.to_str().unwrap().to_owned()
+    });
+    recorded(api, "square", 3 * CALLS, &ids);
+}
+
+#[track_caller]
+fn store(api: &Api, name: &str, exec: Value) {
+    let body = json!({"exec": exec, "annotations": [{"key": "web-export", "value": true}]});
+    let answer = api.put(&format!("actions/{name}"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+/// Makes all calls at the same moment, and gives what each comes to, of which no two are the same.
+#[track_caller]
+fn all_at_once(call: impl Fn(u64) -> String + Sync) -> BTreeSet<String> {
+    let start = Barrier::new(CALLS as usize);
+    let (start, call) = (&start, &call);
+    let ids: BTreeSet<String> = thread::scope(|scope| {
+        let calls: Vec<_> = (0..CALLS)
+            .map(|n| {
+                scope.spawn(move || {
+                    start.wait();
+                    call(n)
+                })
+            })
+            .collect();
+        (calls.into_iter()).map(|it| it.join().unwrap()).collect()
+    });
+    assert_eq!(ids.len() as u64, CALLS, "two calls are one activation");
+    ids
+}
+
+/// What a call that is waited for is answered.
+#[track_caller]
+fn record(api: &Api, name: &str, n: u64) -> Value {
+    let answer = api.post(&format!("actions/{name}?blocking=true"), &json!({"n": n}));
+    assert_eq!(answer.status, 200, "{n}: {}", answer.text);
+    answer.json
+}
+
+fn id(record: &Value) -> String {
+    record["activationId"].as_str().unwrap().to_owned()
+}
+
+/// An action has run so many times in all, these among them, and no more.
+#[track_caller]
+fn recorded(api: &Api, name: &str, runs: u64, ids: &BTreeSet<String>) {
+    let list = || -> BTreeSet<String> {
+        let path = format!("activations?name={name}&limit=200");
+        let all: Vec<Value> = api.get(&path).expect(200);
+        all.iter().map(id).collect()
+    };
+    let seen = wait::until_seen("all are recorded", wait::SOON, list, |seen| {
+        seen.len() as u64 >= runs
+    });
+    assert_eq!(seen.len() as u64, runs, "{name} has run more often");
+    assert!(ids.is_subset(&seen), "{name}: {ids:?} of {seen:?}");
+}

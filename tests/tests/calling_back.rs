@@ -1,0 +1,128 @@
+//! Functions that call the platform back, where it says it is and by the key that it gives them.
+
+use std::time::{Duration, SystemTime};
+
+use burst_tests::{Api, Driver, Platform, Settings, wait};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const TWICE: &str = "
+def main(args):
+    return {'twice': 2 * args['n']}
+";
+
+/// Has another action of its namespace work for it. No proxy of the machine's may come between.
+const CALLER: &str = "
+import base64, json, os, urllib.request
+
+def main(args):
+    host, key = os.environ['__OW_API_HOST'], os.environ['__OW_API_KEY']
+    credentials = base64.b64encode(key.encode()).decode()
+    request = urllib.request.Request(
+        host + '/api/v1/namespaces/_/actions/twice?blocking=true&result=true',
+        json.dumps({'n': int(args['n'])}).encode(),
+        {'Content-Type': 'application/json', 'Authorization': 'Basic ' + credentials})
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with direct.open(request, timeout=20) as answer:
+        got = json.load(answer)
+    return {'host': host, 'key': key, 'deadline': os.environ['__OW_DEADLINE'], 'got': got}
+";
+
+/// Gives what it was told to who called it.
+const TELLER: &str = "
+import os
+
+def main(args):
+    told = {name: os.environ.get('__OW_' + name.upper()) for name in ('api_host', 'api_key', 'deadline')}
+    return {'host': told['api_host'], 'key': told['api_key'], 'deadline': told['deadline']}
+";
+
+#[track_caller]
+fn store(api: &Api, name: &str, code: &str, timeout: Duration, annotations: Value) {
+    let body = json!({
+        "exec": {"kind": "python:default", "code": code},
+        "limits": {"timeout": timeout.as_millis() as u64},
+        "annotations": annotations,
+    });
+    let answer = api.put(&format!("actions/{name}"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+fn keyed() -> Value {
+    json!({"key": "provide-api-key", "value": true})
+}
+
+#[track_caller]
+fn invoke(api: &Api, name: &str, n: u64) -> Value {
+    let path = format!("actions/{name}?blocking=true&result=true");
+    api.post(&path, &json!({"n": n})).expect(200)
+}
+
+/// Who has the key that a function was told.
+#[track_caller]
+fn with_key(platform: &Platform, told: &Value) -> Api {
+    let key = told["key"].as_str().unwrap();
+    assert_ne!(key, platform.api().auth(), "it is not its caller's own");
+    Api::new(platform.api().base(), key)
+}
+
+/// Milliseconds since the epoch.
+fn now() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64
+}
+
+/// Waits until the time of the function's run is up: its key, good until then, opens nothing.
+#[track_caller]
+fn ends(platform: &Platform, told: &Value) {
+    let deadline: u64 = told["deadline"].as_str().unwrap().parse().unwrap();
+    wait::until_seen("its time is up", wait::SOON, now, |now| *now > deadline);
+    let late = with_key(platform, told);
+    late.get("actions").refusal(401);
+    late.post("actions/twice?blocking=true", &json!({"n": 1}))
+        .refusal(401);
+}
+
+#[test]
+fn by_the_key_that_it_is_given_while_it_runs() {
+    const TIMEOUT: Duration = Duration::from_secs(8);
+    let platform = Platform::start(Settings::new(Driver::Process).slots(2));
+    let api = platform.api();
+    store(api, "twice", TWICE, TIMEOUT, json!([]));
+    let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
+    store(api, "caller", CALLER, TIMEOUT, annotations);
+    let told = invoke(api, "caller", 4);
+    assert_eq!(told["got"], json!({"twice": 8}), "{told}");
+    assert_eq!(
+        told["host"],
+        api.base(),
+        "the port is the one it was given in place of 0"
+    );
+    // A stranger's call has no key at all: the function's opens its owner's namespace.
+    let stranger = api.anonymous(Method::GET, "web/guest/default/caller.json?n=21");
+    let web: Value = api.send(stranger).expect(200);
+    assert_eq!(web["got"], json!({"twice": 42}), "{web}");
+    assert_ne!(web["key"], told["key"]);
+    ends(&platform, &told);
+    ends(&platform, &web);
+    let counted: Value = api.get("activations?count=true&name=twice").expect(200);
+    assert_eq!(counted["activations"], 2);
+}
+
+/// In a sandbox no function reaches the controller: what it is told is tried by who called it.
+#[test]
+fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
+    const TIMEOUT: Duration = Duration::from_secs(15);
+    let platform = Platform::start(Settings::new(Driver::Sandbox).slots(2));
+    let api = platform.api();
+    store(api, "twice", TWICE, TIMEOUT, json!([]));
+    store(api, "keyless", TELLER, TIMEOUT, json!([]));
+    store(api, "keyed", TELLER, TIMEOUT, json!([keyed()]));
+    let keyless = invoke(api, "keyless", 0);
+    assert_eq!(keyless["host"], api.base());
+    assert_eq!(keyless["key"], Value::Null);
+    let keyed = invoke(api, "keyed", 0);
+    assert_eq!(keyed["host"], api.base());
+    let got = invoke(&with_key(&platform, &keyed), "twice", 5);
+    assert_eq!(got, json!({"twice": 10}));
+    ends(&platform, &keyed);
+}

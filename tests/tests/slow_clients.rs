@@ -1,0 +1,268 @@
+//! Strangers who are slow, stop halfway or do not listen, where everybody may call: web actions, and the API gateway.
+//! Half a hundred of them at once are in nobody's way, and are hung up on.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use burst_tests::{Api, Driver, Platform, Settings, wait};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// How long the platform is patient, each time.
+const PATIENCE: &str = "6s";
+
+/// By when all are hung up on: other limits, which are as they come, would take longer.
+const GONE: Duration = Duration::from_secs(40);
+
+/// In which who is not slow is answered meanwhile: not only once the platform's patience with the others is over.
+const PROMPTLY: Duration = Duration::from_secs(5);
+
+const HELLO: &str = "
+def main(args):
+    return {'body': 'hello ' + args['name']}
+";
+
+/// Bytes of an answer that nobody takes, and how many such answers each who does not listen asks for: more together than
+/// the kernel keeps for him.
+const LARGE: usize = 900_000;
+const ASKED: usize = 12;
+
+/// Where the actions are called.
+struct Paths {
+    hello: String,
+    large: String,
+}
+
+#[test]
+fn of_web_actions() {
+    let platform = platform();
+    let paths = Paths {
+        hello: "/api/v1/web/guest/default/hello.text".to_owned(),
+        large: "/api/v1/web/guest/default/large.text".to_owned(),
+    };
+    are_in_nobodys_way(&platform, &paths);
+}
+
+#[test]
+fn of_the_gateway() {
+    let platform = platform();
+    let api = platform.api();
+    let paths = Paths {
+        hello: operation(api, "POST", "hello"),
+        large: operation(api, "GET", "large"),
+    };
+    assert!(!paths.hello.starts_with("/api/v1"), "{}", paths.hello);
+    are_in_nobodys_way(&platform, &paths);
+}
+
+/// One on which both actions are anybody's.
+#[track_caller]
+fn platform() -> Platform {
+    let settings = Settings::new(Driver::Process)
+        .set("burst.http.connections.header-timeout", PATIENCE)
+        .set("burst.http.connections.stall-timeout", PATIENCE)
+        .set("burst.http.body-pace.within", PATIENCE);
+    let platform = Platform::start(settings);
+    let large = format!("def main(args):\n    return {{'body': 'x' * {LARGE}}}\n");
+    for (name, code) in [("hello", HELLO), ("large", &large)] {
+        let body = json!({
+            "exec": {"kind": "python:default", "code": code},
+            "annotations": [{"key": "web-export", "value": true}],
+        });
+        let answer = platform.api().put(&format!("actions/{name}"), &body);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+    }
+    platform
+}
+
+/// Has an API with an operation that calls an action of this name; its path, without the host.
+#[track_caller]
+fn operation(api: &Api, verb: &str, name: &str) -> String {
+    let document = json!({
+        "namespace": "_",
+        "gatewayBasePath": "/slow",
+        "gatewayPath": format!("/{name}"),
+        "gatewayMethod": verb,
+        "id": "API:_:/slow",
+        "action": {
+            "name": name,
+            "namespace": "_",
+            "backendMethod": verb,
+            "backendUrl": format!("{}/api/v1/web/_/default/{name}.text", api.base()),
+            "authkey": api.auth(),
+        },
+    });
+    let path = "web/whisk.system/apimgmt/createApi?responsetype=text";
+    let request = api.request(Method::POST, path);
+    let made: Value = api
+        .send(request.json(&json!({"apidoc": document})))
+        .expect(200);
+    let url = made["gwApiUrl"].as_str().unwrap();
+    format!("{}/{name}", url.strip_prefix(api.base()).unwrap())
+}
+
+#[track_caller]
+fn are_in_nobodys_way(platform: &Platform, paths: &Paths) {
+    let api = platform.api();
+    // What each takes when it is called for the first time is nobody's fault.
+    call(api, paths);
+    let large = api
+        .client()
+        .http()
+        .get(format!("{}{}", api.base(), paths.large));
+    assert_eq!(api.send(large).text.len(), LARGE);
+
+    let slow = Slow::connect(api.address(), paths);
+    let (port, ports) = (port(api.address()), slow.ports());
+    assert_eq!(ports.len(), 50);
+    wait::until_seen(
+        "all are connected",
+        wait::SOON,
+        || held(port),
+        |held| ports.is_subset(held),
+    );
+    let began = Instant::now();
+    let mut calls = 0;
+    loop {
+        slow.drip();
+        let took = call(api, paths);
+        assert!(took < PROMPTLY, "it took {took:?} after {calls} others");
+        calls += 1;
+        let held = held(port);
+        let left: Vec<&u16> = ports.intersection(&held).collect();
+        if left.is_empty() {
+            break;
+        }
+        assert!(began.elapsed() < GONE, "{left:?} of {slow:#?} are there");
+    }
+    println!(
+        "{calls} calls until all were gone, after {:?}",
+        began.elapsed()
+    );
+    slow.end();
+}
+
+/// Calls an action as others do, over a new connection; how long that takes.
+#[track_caller]
+fn call(api: &Api, paths: &Paths) -> Duration {
+    let url = format!("{}{}", api.base(), paths.hello);
+    let request = api.client().http().post(url).header("Connection", "close");
+    let began = Instant::now();
+    let answer = api.send(request.json(&json!({"name": "everybody"})));
+    assert_eq!((answer.status, &*answer.text), (200, "hello everybody"));
+    began.elapsed()
+}
+
+/// Clients that cost themselves nothing.
+#[derive(Debug)]
+struct Slow {
+    /// Whose header comes a byte at a time.
+    dripping: Vec<TcpStream>,
+    /// Who stop in the middle of a body.
+    stopped: Vec<TcpStream>,
+    /// Who do not read what they asked for.
+    deaf: Vec<TcpStream>,
+}
+
+impl Slow {
+    #[track_caller]
+    fn connect(address: &str, paths: &Paths) -> Self {
+        let Paths { hello, large } = paths;
+        let many = |count: usize, said: String| -> Vec<TcpStream> {
+            (0..count).map(|_| connect(address, &said)).collect()
+        };
+        let deaf = many(
+            10,
+            format!("GET {large} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(ASKED),
+        );
+        for stream in &deaf {
+            let begun = stream.peek(&mut [0]).expect("an answer begins");
+            assert_eq!(begun, 1, "it is answered");
+        }
+        Self {
+            deaf,
+            stopped: many(
+                20,
+                format!(
+                    "POST {hello} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n\
+                     Content-Length: 100000\r\n\r\n{{\"name\": \""
+                ),
+            ),
+            dripping: many(20, format!("POST {hello} HTTP/1.1\r\nHost: x\r\nX-Slow: ")),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = &TcpStream> {
+        self.dripping.iter().chain(&self.stopped).chain(&self.deaf)
+    }
+
+    /// Their ends of the connections.
+    fn ports(&self) -> BTreeSet<u16> {
+        self.all()
+            .map(|it| it.local_addr().unwrap().port())
+            .collect()
+    }
+
+    /// One byte more of each header; who was hung up on will be found out otherwise.
+    fn drip(&self) {
+        for mut stream in &self.dripping {
+            let _ = stream.write_all(b"x");
+        }
+    }
+
+    /// Those who stopped were told so, and those who did not listen have missed something.
+    #[track_caller]
+    fn end(self) {
+        for stream in self.stopped {
+            let said = String::from_utf8(rest(stream)).unwrap();
+            assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
+            assert!(said.contains("did not arrive in time"), "{said}");
+        }
+        for stream in self.deaf {
+            let taken = rest(stream).len();
+            assert!(taken < ASKED * LARGE, "{taken} bytes: they did not wait");
+        }
+    }
+}
+
+#[track_caller]
+fn connect(address: &str, said: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(wait::SOON)).unwrap();
+    stream.set_write_timeout(Some(wait::SOON)).unwrap();
+    stream.write_all(said.as_bytes()).unwrap();
+    stream
+}
+
+/// What came until the connection's end, which may be rude.
+fn rest(mut stream: TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    bytes
+}
+
+fn port(address: &str) -> u16 {
+    address.rsplit(':').next().unwrap().parse().unwrap()
+}
+
+/// The other ends of the connections that whoever listens on a port has open. At those ends themselves it would not be
+/// seen: who does not read does not get to the end.
+fn held(port: u16) -> BTreeSet<u16> {
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
+    let tables = tables.iter().flatten();
+    tables
+        .flat_map(|table| table.lines().skip(1))
+        .filter_map(|line| peer(line, port))
+        .collect()
+}
+
+/// That of a line of `/proc/net/tcp`. What is closed has no inode, though its peer may not have heard of it yet.
+fn peer(line: &str, port: u16) -> Option<u16> {
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let number = |at: usize| u16::from_str_radix(fields.get(at)?.rsplit(':').next()?, 16).ok();
+    let is_open = number(1)? == port && *fields.get(9)? != "0";
+    is_open.then(|| number(2))?
+}

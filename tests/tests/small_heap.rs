@@ -1,0 +1,193 @@
+//! A platform with little memory, and at least twice as much to do as it can.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use burst_tests::{Api, Driver, Platform, Settings, node, wait};
+use reqwest::Method;
+use reqwest::blocking::RequestBuilder;
+use serde_json::{Value, json};
+
+const TIME: Duration = Duration::from_secs(10);
+
+/// By what it takes, two slots serve twenty of these a second at most, however fast the machine is.
+const WORK: &str = "
+import time
+
+def main(args):
+    time.sleep(0.1)
+    return {'n': args['n'], 'size': len(args['load'])}
+";
+
+const PASS: &str = "
+def main(args):
+    return {'n': args['n'], 'load': args['load']}
+";
+
+/// How an action is called.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// Nobody waits for it.
+    Begun,
+    Waited,
+    Sequence,
+    Web,
+}
+
+const WAYS: [Way; 4] = [Way::Begun, Way::Waited, Way::Sequence, Way::Web];
+const CLIENTS: u64 = 32;
+
+/// What calls were answered.
+#[derive(Default)]
+struct Answers {
+    work: AtomicU64,
+    sequences: AtomicU64,
+    refused: AtomicU64,
+    busy: AtomicU64,
+}
+
+#[test]
+fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
+    let settings = Settings::new(Driver::Process)
+        .slots(2)
+        .surroundings("export JDK_JAVA_OPTIONS=-Xmx256m")
+        // So that what has been accepted ends within seconds.
+        .set("burst.scheduler.namespace-queue-limit", "100")
+        // So that strangers' bodies are too much already, whatever the machine can do.
+        .set("burst.http.web-bodies-rate", "1MiB")
+        .set("burst.http.web-bodies-burst", "512KiB");
+    let platform = Platform::start(settings);
+    let api = platform.api();
+    let python = |code: &str| json!({"kind": "python:default", "code": code});
+    store(api, "work", python(WORK));
+    store(api, "pass", python(PASS));
+    let components = json!(["/_/pass", "/_/work"]);
+    store(
+        api,
+        "both",
+        json!({"kind": "sequence", "components": components}),
+    );
+
+    let (answers, next) = (Answers::default(), AtomicU64::new(0));
+    let began = Instant::now();
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (answers, next) = (&answers, &next);
+            scope.spawn(move || {
+                let way = WAYS[(client / 4) as usize % WAYS.len()];
+                // A hundred of the largest that wait are a third of the heap: they do so on the disk.
+                let size = [10, 10, 100_000, 900_000][(client % 4) as usize];
+                while began.elapsed() < TIME {
+                    call(
+                        api,
+                        way,
+                        next.fetch_add(1, Ordering::Relaxed),
+                        size,
+                        answers,
+                    );
+                }
+            });
+        }
+    });
+    let count = |answers: &AtomicU64| answers.load(Ordering::Relaxed);
+    let (work, sequences) = (count(&answers.work), count(&answers.sequences));
+    let (sent, accepted) = (count(&next), work + sequences);
+    let (refused, busy) = (count(&answers.refused), count(&answers.busy));
+    println!("{sent} sent: {accepted} accepted, {refused} too many, {busy} too much at once");
+    assert_eq!(accepted + refused + busy, sent);
+    assert!(accepted > 0, "it serves nobody");
+    assert!(refused > 0 && busy > 0, "it is not overloaded in every way");
+    assert!(sent >= 2 * accepted, "it is not overloaded");
+
+    // What was accepted has run, all of it and once.
+    recorded(api, "both", sequences);
+    recorded(api, "pass", sequences);
+    recorded(api, "work", work + sequences);
+    let ordinary = || {
+        let request = request(api, Way::Waited, 7, 10);
+        api.send(request)
+    };
+    let seen = wait::until_seen("it serves", wait::SOON, ordinary, |seen| seen.status != 429);
+    assert_eq!(seen.status, 200, "{}", seen.text);
+    assert_eq!(seen.json["response"]["result"], json!({"n": 7, "size": 10}));
+    let said = node::said(&platform.log_file());
+    assert!(!said.contains("OutOfMemoryError"), "{said}");
+}
+
+#[track_caller]
+fn store(api: &Api, name: &str, exec: Value) {
+    let body = json!({"exec": exec, "annotations": [{"key": "web-export", "value": true}]});
+    let answer = api.put(&format!("actions/{name}"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+fn request(api: &Api, way: Way, n: u64, size: usize) -> RequestBuilder {
+    let own = |path: &str| api.request(Method::POST, &format!("namespaces/_/actions/{path}"));
+    let request = match way {
+        Way::Begun => own("work"),
+        Way::Waited => own("work?blocking=true"),
+        Way::Sequence => own("both?blocking=true"),
+        Way::Web => api.anonymous(Method::POST, "web/guest/default/work.json"),
+    };
+    request.json(&json!({"n": n, "load": "x".repeat(size)}))
+}
+
+/// Anything but an answer in good order ends the test.
+#[track_caller]
+fn call(api: &Api, way: Way, n: u64, size: usize, answers: &Answers) {
+    let answer = request(api, way, n, size)
+        .send()
+        .unwrap_or_else(|cause| panic!("{way:?}: no answer: {cause:?}"));
+    let status = answer.status().as_u16();
+    let pause = answer.headers().get("Retry-After");
+    let pause = pause.map(|it| it.to_str().unwrap().parse::<u32>().unwrap());
+    let text = answer.text().unwrap();
+    let body: Value = serde_json::from_str(&text).unwrap();
+    let sentence = body["error"].as_str().unwrap_or_default();
+    let counter = match (status, way) {
+        (200, _) => {
+            let result = match way {
+                Way::Web => &body,
+                _ => &body["response"]["result"],
+            };
+            assert_eq!(*result, json!({"n": n, "size": size}), "{way:?}: {text}");
+            accepted(way, answers)
+        }
+        (202, Way::Begun | Way::Waited | Way::Sequence) => accepted(way, answers),
+        (429, _) if sentence.contains(|it: char| it.is_ascii_digit()) => &answers.refused,
+        (503, _) if sentence.contains("as much as it can hold") => &answers.busy,
+        _ => panic!("{way:?} with {size} bytes: {status}: {text}"),
+    };
+    if matches!(status, 429 | 503) {
+        assert!(
+            pause.is_some_and(|it| it >= 1),
+            "{way:?}: {pause:?}: {text}"
+        );
+    }
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+fn accepted(way: Way, answers: &Answers) -> &AtomicU64 {
+    match way {
+        Way::Sequence => &answers.sequences,
+        _ => &answers.work,
+    }
+}
+
+/// An action has so many records, once all have ended.
+#[track_caller]
+fn recorded(api: &Api, name: &str, runs: u64) {
+    let path = format!("activations?count=true&name={name}");
+    let count = || -> u64 {
+        let counted: Value = api.get(&path).expect(200);
+        counted["activations"].as_u64().unwrap()
+    };
+    let counted = wait::until_seen(
+        &format!("{runs} of {name} are recorded"),
+        wait::SOON,
+        count,
+        |counted| *counted >= runs,
+    );
+    assert_eq!(counted, runs, "{name}");
+}
