@@ -1,4 +1,5 @@
-//! One flare in 48 packs, each a process or a container: what an all-to-all of all of them costs each of them.
+//! One flare in 48 packs, each a process or a container: what an all-to-all of all of them costs each of them;
+//! and one in two, with nobody else.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -19,23 +20,19 @@ struct Found {
     kib_per_peer: f64,
 }
 
+/// Two packs that only wait for each other: what a message takes, and what bytes do.
+const PAIRS: [(&str, u32, u32); 2] = [("8 B", 8, 20_000), ("1 MiB", 1 << 20, 500)];
+
 pub fn measure(report: &mut Report) {
+    let mut process: [Option<Summary>; PAIRS.len()] = [None; PAIRS.len()];
     for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
         let settings = Settings::new(driver)
             .slots(PACKS)
             .limit(Duration::from_secs(600));
         let platform = Platform::start(settings);
         crate::deploy(&platform, "crowd");
-        let request = json!({"size": PACKS, "params": {"bytes": BYTES, "rounds": 10}, "granularity": 1,
-                             "packing": "homogeneous", "memory": 64, "timeout": 120_000});
-        let flare = crate::run(&platform, "crowd", request);
-        assert_eq!(flare.packs.len() as u32, PACKS);
-        let result = platform.api().result(&flare.flare_id);
-        let found: Vec<Found> = result
-            .outputs
-            .iter()
-            .map(|output| output.read().unwrap().unwrap())
-            .collect();
+        let name = driver.name();
+        let found = exchange(&platform, PACKS, BYTES, 10);
         type Figure = fn(&Found) -> f64;
         let figures: [(&str, &'static str, Figure, &str); 4] = [
             ("the first", "ms", |it| it.first_ms, ""),
@@ -44,7 +41,6 @@ pub fn measure(report: &mut Report) {
             ("memory for a peer", "KiB", |it| it.kib_per_peer, "<= 64"),
         ];
         for (what, unit, figure, goal) in figures {
-            let name = driver.name();
             report.add(
                 format!("{PACKS} packs, {name}, all-to-all of {BYTES} B, {what}"),
                 unit,
@@ -53,5 +49,29 @@ pub fn measure(report: &mut Report) {
                 goal,
             );
         }
+        for ((size, bytes, rounds), reference) in PAIRS.into_iter().zip(&mut process) {
+            let took = (0..5).map(|_| exchange(&platform, 2, bytes, rounds)[0].next_ms * 1e3);
+            let took = Summary::of(took.collect());
+            report.add(
+                format!("2 packs, {name}, exchange of {size}"),
+                "us",
+                took,
+                reference.map(|it| ("process", it)),
+                "",
+            );
+            reference.get_or_insert(took);
+        }
     }
+}
+
+fn exchange(platform: &Platform, packs: u32, bytes: u32, rounds: u32) -> Vec<Found> {
+    let request = json!({"size": packs, "params": {"bytes": bytes, "rounds": rounds}, "granularity": 1,
+                         "packing": "homogeneous", "memory": 64, "timeout": 120_000});
+    let flare = crate::run(platform, "crowd", request);
+    assert_eq!(flare.packs.len() as u32, packs);
+    let result = platform.api().result(&flare.flare_id);
+    let outputs = result.outputs.iter();
+    outputs
+        .map(|output| output.read().unwrap().unwrap())
+        .collect()
 }
