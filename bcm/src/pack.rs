@@ -268,3 +268,53 @@ fn instant_of(time: SystemTime) -> Instant {
     now.checked_add(left)
         .unwrap_or(now + Duration::from_secs(86_400 * 365))
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::time::Duration;
+
+    use burst_test_servers::{RabbitMq, Redis};
+
+    use crate::{BackendConfig, Error, testing};
+
+    /// The goodbye of a pack that has ended its operations may be long on its way: by a busy server, behind other
+    /// messages. Nobody takes it for lost meanwhile.
+    #[track_caller]
+    fn who_takes_long_to_leave_is_not_lost(backend: &BackendConfig) {
+        let configure = |config: &mut crate::PackConfig| {
+            config.operation_timeout = Duration::from_millis(1500);
+        };
+        let packs = testing::packs(&[1, 1], backend, configure).unwrap();
+        let [leaving, other] = &packs[..] else {
+            unreachable!("two were made")
+        };
+        leaving.end_operations();
+        let worker = other.communicators().remove(0);
+        let waited = worker.recv::<u8>(0);
+        assert!(matches!(waited, Err(Error::Timeout { .. })), "{waited:?}");
+        leaving.close();
+        let waited = worker.recv::<u8>(0);
+        assert!(matches!(waited, Err(Error::Departed { .. })), "{waited:?}");
+    }
+
+    #[test]
+    fn who_takes_long_to_leave_is_not_lost_on_redis() {
+        let server = Redis::start();
+        for kind in ["redis-list", "redis-stream"] {
+            let backend = BackendConfig::new(kind).with_uri(server.uri());
+            who_takes_long_to_leave_is_not_lost(&backend.with_shared_credentials());
+        }
+    }
+
+    #[test]
+    fn who_takes_long_to_leave_is_not_lost_on_rabbitmq() {
+        let backend = BackendConfig::new("rabbitmq").with_uri(RabbitMq::shared().uri());
+        who_takes_long_to_leave_is_not_lost(&backend.with_shared_credentials());
+    }
+
+    #[test]
+    fn who_takes_long_to_leave_is_not_lost_on_direct() {
+        who_takes_long_to_leave_is_not_lost(&BackendConfig::new("direct"));
+    }
+}

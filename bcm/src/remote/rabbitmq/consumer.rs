@@ -61,7 +61,7 @@ pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) 
                 Err(reason) => Ok(Some(reason)),
             },
         };
-        if shared.closing.load(Ordering::Acquire) || shared.inbox.is_over() {
+        if shared.closing.load(Ordering::Acquire) || shared.inbox.is_aborted() {
             return;
         }
         let reason = match result {
@@ -84,8 +84,9 @@ pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) 
 /// Reads until the connection breaks, or the server ends it, which it does without a reason.
 async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error>, WireError> {
     loop {
-        if shared.inbox.is_over() {
-            // A pack that failed and could not say so is missed: nobody reads its queues.
+        if shared.inbox.is_aborted() || shared.left.load(Ordering::Acquire) {
+            // A pack that failed and could not say so is missed: nobody reads its queues. One that leaves in good
+            // order reads until it has deleted them: its goodbye may be long on its way.
             return Ok(None);
         }
         let next = reader.consumer.next();

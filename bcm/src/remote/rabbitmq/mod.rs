@@ -64,7 +64,7 @@ const BATCH: usize = 8 << 20;
 /// How long joining may take.
 const CONNECTING: Duration = Duration::from_secs(10);
 /// How long taking leave may take.
-const LEAVING: Duration = Duration::from_secs(1);
+const LEAVING: Duration = Duration::from_secs(3);
 /// How long a connection that broke is tried to be made again, so that everybody knows within a
 /// second when it cannot.
 const RECOVERY: Duration = Duration::from_millis(600);
@@ -81,6 +81,8 @@ struct Shared {
     packs: u32,
     inbox: Arc<Inbox>,
     closing: AtomicBool,
+    /// Its goodbye is said and its queues are deleted, or that took too long.
+    left: AtomicBool,
     /// Publishing has a connection of its own, because the server may stop reading it.
     out: Arc<Connection>,
     back: Arc<Connection>,
@@ -125,6 +127,7 @@ fn over(
         packs: config.topology.num_packs(),
         inbox,
         closing: AtomicBool::new(false),
+        left: AtomicBool::new(false),
         out,
         back,
     });
@@ -255,6 +258,7 @@ impl Backend for RabbitMq {
             }
             Ok(())
         });
+        self.shared.left.store(true, Ordering::Release);
     }
 
     fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {

@@ -3,7 +3,8 @@
 //!
 //! Each pack counts up a key of its own, `burst:<flare>:heartbeat:<pack>`, from when it joins. From
 //! the flare's start, when all have, it looks at that of the next pack that has not said goodbye.
-//! One that stands still for [`STILL`] is lost. An orderly pack leaves `left` in its key.
+//! One that stands still for [`STILL`] is lost. An orderly pack counts until it leaves `left` in
+//! its key: its goodbye may take longer than that to reach the others.
 //!
 //! A count that is not above what the server has confirmed before means that it has lost what came
 //! last, messages too. Where a pack goes on after its connections broke, it counts behind each
@@ -45,6 +46,7 @@ pub(super) struct Heartbeat {
 pub(super) struct Count {
     key: String,
     confirmed: AtomicI64,
+    left: AtomicBool,
 }
 
 impl Count {
@@ -78,6 +80,12 @@ impl Count {
         self.confirmed.fetch_max(count, Ordering::AcqRel);
         Ok(())
     }
+
+    /// Says that nobody counts any more. Two replies.
+    fn leave(&self, client: &mut Client, expiry: u64, go_on: GoOn<'_>) -> Result<(), RespError> {
+        client.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]], go_on)?;
+        keys::expire(client, &self.key, expiry, go_on)
+    }
 }
 
 impl Heartbeat {
@@ -92,6 +100,7 @@ impl Heartbeat {
         let count = Arc::new(Count {
             key: key(&prefix, config.pack),
             confirmed: AtomicI64::new(0),
+            left: AtomicBool::new(false),
         });
         let mut beating = Beating {
             prefix,
@@ -113,15 +122,13 @@ impl Heartbeat {
         self.started.store(true, Ordering::Release);
     }
 
-    /// Says that the pack ends in good order.
+    /// Says that the pack ends in good order, unless the thread that counted has. It has ended.
     pub(super) fn leave(&self, writer: &Writer) -> Result<(), Error> {
+        if self.count.left.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let expiry = writer.expiry();
-        writer.control(|client, go_on| {
-            let key = &self.count.key;
-            client.command(&[&[b"SET"], &[key.as_bytes()], &[LEFT]], go_on)?;
-            keys::expire(client, key, expiry, go_on)?;
-            Ok(2)
-        })
+        writer.control(|client, go_on| self.count.leave(client, expiry, go_on).map(|()| 2))
     }
 }
 
@@ -198,7 +205,7 @@ impl Beating {
 
 impl Task for Beating {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        if line.is_over() {
+        if line.is_aborted() {
             // A pack that failed and could not say so is missed.
             line.pause(PERIOD);
             return Ok(());
@@ -218,5 +225,19 @@ impl Task for Beating {
         }
         line.pause(PERIOD);
         Ok(())
+    }
+
+    fn finish(&mut self, line: &mut Line) {
+        let Ok((client, _, attention)) = line.parts() else {
+            return;
+        };
+        let go_on: GoOn<'_> = &mut || attention.go_on();
+        let expiry = keys::expiry(self.deadline);
+        let said = (self.count.leave(client, expiry, go_on)).and_then(|()| client.expect(2, go_on));
+        match said {
+            Ok(()) => self.count.left.store(true, Ordering::Release),
+            // A reply may still come on it.
+            Err(_) => line.drop_connection(),
+        }
     }
 }

@@ -89,6 +89,9 @@ pub(super) trait Task: Send + 'static {
     fn resumes(&self) -> bool {
         true
     }
+
+    /// What is left to do when the pack takes leave.
+    fn finish(&mut self, _line: &mut Line) {}
 }
 
 /// A thread's connection.
@@ -201,6 +204,11 @@ impl Drop for Threads {
 
 impl Line {
     fn run(&mut self, mut task: impl Task) {
+        self.repeat(&mut task);
+        task.finish(self);
+    }
+
+    fn repeat(&mut self, task: &mut impl Task) {
         let mut broken = Broken::default();
         while !self.finish.is_soon() {
             let result = match self.client {
@@ -270,8 +278,13 @@ impl Line {
         Ok((client, &self.inbox, attention))
     }
 
-    pub(super) fn is_over(&self) -> bool {
-        self.inbox.is_over()
+    /// It is of no use any more.
+    pub(super) fn drop_connection(&mut self) {
+        self.client = None;
+    }
+
+    pub(super) fn is_aborted(&self) -> bool {
+        self.inbox.is_aborted()
     }
 
     /// Sleeps, unless it is time to end.
