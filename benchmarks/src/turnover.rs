@@ -2,10 +2,12 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Settings, wait};
+use burst_tests::{Driver, Platform, Settings, built, wait};
 use serde_json::json;
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,6 +37,19 @@ pub fn measure(runs: usize, report: &mut Report) {
         let what = format!("packs made and gone, {}", driver.name());
         report.add(what, "1/s", made, reference, goal(driver, ">= 100"));
         docker.get_or_insert(made);
+    }
+    let mut docker = None;
+    for driver in drivers {
+        let runs = if matches!(driver, Driver::Docker) {
+            1
+        } else {
+            runs
+        };
+        let alone = Summary::of(alone(driver, runs));
+        let reference = docker.map(|it| ("docker", it));
+        let what = format!("packs made and gone, {}, with no platform", driver.name());
+        report.add(what, "1/s", alone, reference, goal(driver, ">= 100"));
+        docker.get_or_insert(alone);
     }
     let mut process = None;
     for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
@@ -80,6 +95,62 @@ fn made(driver: Driver, runs: usize) -> Vec<f64> {
     };
     flares();
     (0..runs).map(|_| flares()).collect()
+}
+
+/// Packs a second whose runtimes listen and are told to end, as many at once as keep the processors busy: what a
+/// driver has made, with neither a platform that asks for it nor a program in it.
+fn alone(driver: Driver, runs: usize) -> Vec<f64> {
+    const AT_ONCE: usize = 8;
+    let package = tempfile::tempdir().unwrap();
+    let each = match driver {
+        Driver::Docker => 4,
+        _ => 50,
+    };
+    let maker = || (0..each).for_each(|_| make_alone(driver, package.path()));
+    let packs = || {
+        let began = Instant::now();
+        thread::scope(|scope| (0..AT_ONCE).for_each(|_| drop(scope.spawn(maker))));
+        (each * AT_ONCE) as f64 / began.elapsed().as_secs_f64()
+    };
+    packs();
+    (0..runs).map(|_| packs()).collect()
+}
+
+fn make_alone(driver: Driver, package: &Path) {
+    let runtime = built::dist("bin/burst-runtime");
+    let mut command = match driver {
+        Driver::Docker => {
+            let mut command = Command::new("docker");
+            let run = "run --rm --interactive --env BURST_RUNTIME_TOKEN burst-runtime serve --listen 0.0.0.0:8080";
+            command.args(run.split(' '));
+            command
+        }
+        Driver::Sandbox => {
+            let mut command = Command::new(runtime);
+            command.arg("sandbox");
+            command
+        }
+        _ => {
+            let mut command = Command::new(runtime);
+            command.args(["serve", "--listen", "127.0.0.1:0"]);
+            command
+        }
+    };
+    command.env("BURST_RUNTIME_TOKEN", "00".repeat(32));
+    let mut pack = (command.stdin(Stdio::piped()).stdout(Stdio::piped()))
+        .spawn()
+        .unwrap();
+    let mut input = pack.stdin.take().unwrap();
+    if matches!(driver, Driver::Sandbox) {
+        let spec = json!({"package": package, "tmpMiB": 16, "shmMiB": 16,
+            "limits": {"memoryMiB": 64, "cpus": 1, "processes": 128, "files": 1024}});
+        writeln!(input, "{spec}").unwrap();
+    }
+    let mut said = BufReader::new(pack.stdout.take().unwrap()).lines();
+    let listens = said.any(|line| line.unwrap().starts_with("listening on"));
+    assert!(listens, "a pack of {} did not come up", driver.name());
+    drop(input);
+    assert!(pack.wait().unwrap().success());
 }
 
 /// KiB of each pack's runtime and of whatever keeps it: what it shares with others counts by its share.

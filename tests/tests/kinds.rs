@@ -16,6 +16,8 @@ from part import NAME
 
 def main(args):
     print('worker', args['x'])
+    if args['x'] == -2:
+        raise ValueError('below zero')
     if args['x'] < 0:
         sys.exit(3)
     return {'twice': 2 * args['x'], 'of': NAME, 'process': os.getpid()}
@@ -26,6 +28,7 @@ const { NAME } = require('./part');
 
 exports.main = async ({ x }) => {
   console.log('worker', x);
+  if (x === -2) throw new Error('below zero');
   if (x < 0) process.exit(3);
   return { twice: 2 * x, of: NAME };
 };
@@ -88,14 +91,22 @@ fn functions(settings: Settings) {
             }
         }
         assert!(processes.len() as i64 <= workers, "{processes:?}");
-        let body = json!({"params": [{"x": 1}, {"x": -1}]});
-        let flare = platform.api().ended(&platform.api().flare(name, &body));
-        assert_eq!(flare.state, "failed", "{name}");
-        let error = flare.error.unwrap();
-        assert!(
-            error.kind == "exit" && error.worker == Some(1),
-            "{name}: {error:?}"
-        );
+        for (x, kind, said) in [(-1, "exit", ""), (-2, "error", "below zero")] {
+            let body = json!({"params": [{"x": 1}, {"x": x}]});
+            let flare = platform.api().ended(&platform.api().flare(name, &body));
+            assert_eq!(flare.state, "failed", "{name}");
+            let error = flare.error.unwrap();
+            assert!(
+                error.kind == kind && error.message.contains(said) && error.worker == Some(1),
+                "{name}: {error:?}"
+            );
+        }
+        // Alone it is an activation, whose result says what has failed.
+        let flare = platform.api().run(name, 1, &json!({"x": -2}));
+        assert_eq!(flare.state, "succeeded", "{name}");
+        let output = &platform.api().result(&flare.flare_id).outputs[0];
+        let output: Value = output.read().unwrap().unwrap();
+        assert!(output["error"].to_string().contains("below zero"), "{output}");
     }
 }
 

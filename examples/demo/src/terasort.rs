@@ -17,10 +17,12 @@ pub fn run(options: &Options, platform: &Platform, files: &Path) -> Result<(), E
         &["generate", &input, "--records", &records.to_string()],
     )?;
 
+    // Built beside the platform: by itself its libraries would be compiled again, with the features that it needs alone.
+    let program = options.dist.join("examples/terasort");
     platform.burst(&[
         "deploy",
         "terasort",
-        "examples/terasort",
+        &program.display().to_string(),
         "--memory",
         &memory(options),
     ])?;

@@ -19,7 +19,8 @@ pub fn run(options: &Options, platform: &Platform, files: &Path) -> Result<(), E
         .canonicalize()
         .map_err(|source| Error::file("find", &options.path, source))?;
 
-    platform.burst(&["deploy", "wordcount", "examples/wordcount"])?;
+    let program = options.dist.join("examples/wordcount");
+    platform.burst(&["deploy", "wordcount", &program.display().to_string()])?;
     let (path, parts) = (path.display().to_string(), output.display().to_string());
     let parameters = [
         ("path", &*path),
