@@ -8,6 +8,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -116,6 +117,9 @@ fn alone(driver: Driver, runs: usize) -> Vec<f64> {
     (0..runs).map(|_| packs()).collect()
 }
 
+/// Of those that are made with no platform.
+static PACK: AtomicU32 = AtomicU32::new(0);
+
 fn make_alone(driver: Driver, package: &Path) {
     let runtime = built::dist("bin/burst-runtime");
     let mut command = match driver {
@@ -142,8 +146,13 @@ fn make_alone(driver: Driver, package: &Path) {
         .unwrap();
     let mut input = pack.stdin.take().unwrap();
     if matches!(driver, Driver::Sandbox) {
-        let spec = json!({"package": package, "tmpMiB": 16, "shmMiB": 16,
-            "limits": {"memoryMiB": 64, "cpus": 1, "processes": 128, "files": 1024}});
+        let limits = json!({"memoryMiB": 64, "cpus": 1, "processes": 128, "files": 1024});
+        let mut spec = json!({"package": package, "tmpMiB": 16, "shmMiB": 16, "limits": limits});
+        if rustix::process::geteuid().is_root() {
+            let number = PACK.fetch_add(1, Ordering::Relaxed);
+            spec["user"] = json!(1_000_000 + number);
+            spec["group"] = json!(format!("burst-turnover-{number}"));
+        }
         writeln!(input, "{spec}").unwrap();
     }
     let mut said = BufReader::new(pack.stdout.take().unwrap()).lines();

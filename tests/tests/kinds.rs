@@ -106,7 +106,10 @@ fn functions(settings: Settings) {
         assert_eq!(flare.state, "succeeded", "{name}");
         let output = &platform.api().result(&flare.flare_id).outputs[0];
         let output: Value = output.read().unwrap().unwrap();
-        assert!(output["error"].to_string().contains("below zero"), "{output}");
+        assert!(
+            output["error"].to_string().contains("below zero"),
+            "{output}"
+        );
     }
 }
 
