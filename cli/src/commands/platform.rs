@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 
 use serde_json::{Map, Value};
 
@@ -23,18 +24,29 @@ use crate::properties::write_private;
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
-/// A platform that starts soon and leaves the processors to the workers: no parallel collector, no second compiler.
-/// And no thread for each call of a runtime: without a common pool, of which there is none on two processors, the JDK's
-/// client makes one. `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
-const JVM_OPTIONS: [&str; 3] = [
+/// A platform that starts soon and leaves the processors to the workers: no parallel collector. And no thread for each
+/// call of a runtime: without a common pool, of which there is none on two processors, the JDK's client makes one.
+/// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
+const JVM_OPTIONS: [&str; 2] = [
     "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     "-Djava.util.concurrent.ForkJoinPool.common.parallelism=2",
 ];
+/// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
+const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
+const NO_SECOND_COMPILER: &str = "-XX:TieredStopAtLevel=1";
+/// What waits for it is not slowed down meanwhile by counting for it.
+const SECOND_COMPILER: &str = "-XX:Tier3DelayOn=0";
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
 /// that cannot use them, as another release cannot, goes on without.
 const CLASSES: &str = "lib/burst-standalone.jsa";
 const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
+
+fn compilers() -> &'static str {
+    match thread::available_parallelism() {
+        Ok(processors) if processors.get() >= PROCESSORS_OF_SECOND_COMPILER => SECOND_COMPILER,
+        _ => NO_SECOND_COMPILER,
+    }
+}
 
 /// Replaces this process by a platform; only comes back with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
@@ -104,7 +116,7 @@ fn become_java(
         other => other,
     })?;
     let mut java = Command::new(java());
-    java.args(JVM_OPTIONS);
+    java.args(JVM_OPTIONS).arg(compilers());
     let classes = home.join(CLASSES);
     if classes.exists() {
         let classes = format!("-XX:SharedArchiveFile={}", classes.display());
