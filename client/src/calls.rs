@@ -290,6 +290,13 @@ impl Client {
         self.text(Call::new(Method::GET, &["ping"]))
     }
 
+    /// Whether this controller can take flares now; each part that it needs is tried, at most once a second.
+    ///
+    /// `GET /ready`
+    pub fn get_readiness(&self) -> Result<Answer<Readiness>, Error> {
+        self.answer(Call::new(Method::GET, &["ready"]))
+    }
+
     /// The platform's figures in Prometheus' text format.
     ///
     /// `GET /metrics`

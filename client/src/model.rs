@@ -17,6 +17,22 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, 
     Box::deserialize(from).map(Some)
 }
 
+/// What a controller needs to take flares, each `ok` or a sentence that says what is wrong.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Readiness {
+    /// Whether all of it is.
+    pub ready: bool,
+    /// What keeps definitions and flares.
+    pub database: String,
+    /// What keeps large results.
+    pub blobs: String,
+    /// Room where this controller has its data.
+    pub disk: String,
+    /// What places flares, of all controllers.
+    pub scheduler: String,
+}
+
 vocabulary! {
     /// How a web action's result is answered.
     WebExtension {

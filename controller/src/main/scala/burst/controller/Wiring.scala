@@ -6,7 +6,7 @@ import burst.controller.builtin.{BuiltInSettings, SystemPackages}
 import burst.controller.deploy.Definitions
 import burst.controller.http.*
 import burst.controller.cluster.Scheduling
-import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings, Transfers}
+import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
@@ -48,7 +48,7 @@ object Wiring:
       http: HttpSettings,
       limits: PlatformLimits,
       defaults: FlareDefaults,
-      retention: Retention,
+      store: StoreSettings,
       recordLease: FiniteDuration,
       builtIn: BuiltInSettings
   )
@@ -60,7 +60,7 @@ object Wiring:
         http,
         PlatformLimits.from(config),
         FlareDefaults.from(config),
-        StoreSettings.from(config).retention,
+        StoreSettings.from(config),
         config.getDuration("burst.store.record-lease").toScala,
         BuiltInSettings.from(config)
       )
@@ -68,7 +68,7 @@ object Wiring:
   private def janitor(settings: Settings, storage: Storage): Janitor =
     def storedBytes(namespace: String) =
       storage.namespaces.limits(namespace).getOrElse(settings.limits.namespace).storedBytes
-    Janitor(storage.flares, storage.packages, storage.blobs, settings.retention, storedBytes)
+    Janitor(storage.flares, storage.packages, storage.blobs, settings.store.retention, storedBytes)
 
   private def begin(
       settings: Settings,
@@ -94,6 +94,7 @@ object Wiring:
         defaults,
         settings.limits,
         storage,
+        settings.store.directory,
         definitions,
         scheduler.service,
         blocking,

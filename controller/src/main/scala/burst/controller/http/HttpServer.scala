@@ -9,6 +9,7 @@ import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
+import java.nio.file.Path
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -23,6 +24,7 @@ object HttpServer:
       defaults: FlareDefaults,
       limits: PlatformLimits,
       storage: Storage,
+      directory: Path,
       definitions: Definitions,
       service: FlareService,
       blocking: Blocking,
@@ -106,7 +108,14 @@ object HttpServer:
     )
     val requestLimits = RequestLimits(RateLimiter())
     val routes = Routes(
-      MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
+      MetaRoutes(
+        PlatformInfo(actionLimits),
+        Readiness.of(settings.ready, storage, directory, service, blocking),
+        metrics,
+        storage.flares,
+        service,
+        blocking
+      ),
       InvokersRoutes(service),
       EntitiesRoutes(
         ActionsRoutes(

@@ -26,6 +26,7 @@ final case class HttpSettings(
     connections: ConnectionLimits,
     logLimit: Long,
     componentPatience: FiniteDuration,
+    ready: Readiness.Settings,
     server: ServerSettings
 ):
   def scheme: String = if tls.isDefined then "https" else "http"
@@ -68,6 +69,7 @@ object HttpSettings:
       ConnectionLimits.from(config),
       config.getBytes("burst.store.log-limit"),
       patience(config),
+      Readiness.Settings.from(http.getConfig("ready")),
       withCharsets(
         ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
       )

@@ -10,6 +10,7 @@ import scala.concurrent.{ExecutionContext, Future}
 /** What the platform says of itself, to anyone. */
 final class MetaRoutes(
     info: PlatformInfo,
+    readiness: Readiness,
     metrics: Metrics,
     flares: FlareStore,
     service: FlareService,
@@ -28,6 +29,7 @@ final class MetaRoutes(
         )
       ,
       (path("ping") & get)(complete(pong)),
+      (path("ready") & get)(complete(readiness.answer())),
       (path("api" / "v1" / "openapi.yaml") & get)(complete(ApiDescriptionAnswer.asYaml)),
       (path("api" / "v1" / "api-docs" ~ Slash.?) & get)(complete(ApiDescriptionAnswer.asJson)),
       (path("metrics") & get)(Answer(scrape()))

@@ -12,6 +12,14 @@ class MetaSuite extends HttpSuite:
     assertEquals(send("GET", "/ping", auth = None).body, "pong")
     assertEquals(send("GET", "/api/v1/openapi.yaml", auth = None).body, ApiDescription.text)
 
+  test("it says whether it can take flares, and of what it needs what is wrong"):
+    val ready = send("GET", "/ready", auth = None)
+    assertEquals(ready.status, 200)
+    assertEquals(
+      ready.body,
+      """{"ready":true,"database":"ok","blobs":"ok","disk":"ok","scheduler":"ok"}"""
+    )
+
   test("its description is there as JSON, too, where it says"):
     val documents = send("GET", "/api/v1", auth = None).json.hcursor.downField("swagger_paths")
     val document = send("GET", documents.get[String]("api-docs").getOrElse(""), auth = None).json.hcursor

@@ -1,0 +1,101 @@
+package burst.controller.http
+
+import burst.controller.blob.BlobName
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{Blocking, Storage}
+import burst.protocol.FlareId
+import com.typesafe.config.Config
+import io.circe.Json
+import io.circe.syntax.*
+import java.nio.file.{Files, NoSuchFileException, Path}
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
+import org.apache.pekko.pattern.after
+import org.slf4j.LoggerFactory
+import scala.concurrent.Future
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.jdk.DurationConverters.*
+import scala.util.control.NonFatal
+
+/** Whether this controller can take flares now, for whoever sends it requests or not: each part that it needs
+  * is tried. Anyone may ask: the parts are tried by one at a time, for all who ask meanwhile, and at most
+  * once a second.
+  */
+final class Readiness(parts: Vector[Readiness.Part], patience: FiniteDuration)(using system: ActorSystem[?]):
+  import Readiness.*
+  import system.executionContext
+
+  private var tried = Deadline.now - Pause
+  private var trials: Vector[Trial] = Vector.empty
+
+  def answer(): Future[HttpResponse] =
+    Future
+      .traverse(trial()): trial =>
+        val late = after(patience)(Future.successful(Some(s"it has not answered within $patience")))
+        Future.firstCompletedOf(Seq(trial.outcome, late)).map(trial.part -> _)
+      .map: outcomes =>
+        val isReady = outcomes.forall((_, problem) => problem.isEmpty)
+        val fields = outcomes.map((part, problem) => part -> problem.getOrElse("ok").asJson)
+        val status = if isReady then StatusCodes.OK else StatusCodes.ServiceUnavailable
+        JsonMarshalling.response(status, Json.fromFields(("ready" -> isReady.asJson) +: fields))
+
+  /** What has not answered yet is not asked again. */
+  private def trial(): Vector[Trial] = synchronized:
+    if tried + Pause <= Deadline.now && trials.forall(_.outcome.isCompleted) then
+      tried = Deadline.now
+      trials = parts.map(part => Trial(part.name, outcome(part)))
+    trials
+
+  private def outcome(part: Part): Future[Option[String]] =
+    Future.delegate(part.problem()).recover:
+      case NonFatal(problem) =>
+        // Anyone may read the answer; what the reason names is the operator's.
+        log.warn("not ready: {}: {}", part.name, problem.toString)
+        Some("it fails; see the controller's log")
+
+object Readiness:
+  private val log = LoggerFactory.getLogger(classOf[Readiness])
+  private val Pause = 1.second
+
+  /** `problem` is a sentence for everybody, if there is one; it may fail. */
+  final case class Part(name: String, problem: () => Future[Option[String]])
+
+  private final case class Trial(part: String, outcome: Future[Option[String]])
+
+  /** `burst.http.ready`. */
+  final case class Settings(patience: FiniteDuration, leastFree: Long)
+
+  object Settings:
+    def from(config: Config): Settings =
+      Settings(config.getDuration("patience").toScala, config.getBytes("least-free"))
+
+  /** Of a controller whose data is in `directory`. */
+  def of(
+      settings: Settings,
+      storage: Storage,
+      directory: Path,
+      service: FlareService,
+      blocking: Blocking
+  )(using system: ActorSystem[?]): Readiness =
+    import system.executionContext
+    Readiness(
+      Vector(
+        Part("database", () => blocking(storage.epochs.present()).map(_ => None)),
+        Part("blobs", () => blocking(tryBlobs(storage)).map(_ => None)),
+        Part("disk", () => blocking(room(directory, settings.leastFree))),
+        Part("scheduler", () => service.invokers().map(_ => None))
+      ),
+      settings.patience
+    )
+
+  /** One that nobody has. */
+  private def tryBlobs(storage: Storage): Unit =
+    try
+      val _ = storage.blobs.piece(FlareId.random(), BlobName.Inputs, 0, 1)
+    catch case _: NoSuchFileException => ()
+
+  private[http] def room(directory: Path, least: Long): Option[String] =
+    if !Files.isWritable(directory) then Some("its directory cannot be written to")
+    else
+      val free = Files.getFileStore(directory).getUsableSpace
+      Option.when(free < least)(s"${free >> 20} MiB are free, and ${least >> 20} are needed")

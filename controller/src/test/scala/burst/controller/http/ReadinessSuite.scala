@@ -1,0 +1,67 @@
+package burst.controller.http
+
+import burst.controller.http.Readiness.Part
+import io.circe.parser
+import java.nio.file.{Files, Path}
+import java.util.concurrent.atomic.AtomicInteger
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.http.scaladsl.model.HttpEntity
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, Future, Promise}
+
+class ReadinessSuite extends munit.FunSuite:
+  private val kit = ActorTestKit()
+  private given ActorSystem[?] = kit.system
+
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private def asked(readiness: Readiness): (Int, Map[String, String]) =
+    val response = Await.result(readiness.answer(), 10.seconds)
+    val body = response.entity.asInstanceOf[HttpEntity.Strict].data.utf8String
+    val json = parser.parse(body).fold(throw _, identity).hcursor
+    assertEquals(json.get[Boolean]("ready"), Right(response.status.isSuccess))
+    val parts = json.keys.toSeq.flatten.filter(_ != "ready")
+    response.status.intValue -> parts.map(part => part -> json.get[String](part).getOrElse("")).toMap
+
+  test("one part that is not well is enough"):
+    val parts = Vector(
+      Part("well", () => Future.successful(None)),
+      Part("full", () => Future.successful(Some("it is full"))),
+      Part("broken", () => Future.failed(IllegalStateException("password=secret"))),
+      Part("throws", () => throw IllegalStateException("secret")),
+      Part("silent", () => Promise[Option[String]]().future)
+    )
+    val (status, said) = asked(Readiness(parts, 50.millis))
+    assertEquals(status, 503)
+    assertEquals(said("well"), "ok")
+    assertEquals(said("full"), "it is full")
+    assertEquals(said("silent"), "it has not answered within 50 milliseconds")
+    for part <- Seq("broken", "throws") do assertEquals(said(part), "it fails; see the controller's log")
+
+  test("what has not answered is not asked again, whoever asks meanwhile"):
+    val tried = AtomicInteger()
+    val answer = Promise[Option[String]]()
+    val readiness = Readiness(
+      Vector(
+        Part(
+          "slow",
+          () =>
+            tried.incrementAndGet()
+            answer.future
+        )
+      ),
+      50.millis
+    )
+    for _ <- 1 to 3 do assertEquals(asked(readiness)._1, 503)
+    answer.success(None)
+    assertEquals(asked(readiness)._1, 200)
+    assertEquals(tried.get, 1)
+
+  test("a directory needs room, and to be writable"):
+    val directory = Files.createTempDirectory("ready")
+    try
+      assertEquals(Readiness.room(directory, 1), None)
+      assert(Readiness.room(directory, Long.MaxValue).exists(_.contains("are needed")))
+      assert(Readiness.room(Path.of("/proc"), 1).isDefined)
+    finally Files.delete(directory)
