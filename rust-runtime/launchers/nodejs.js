@@ -156,7 +156,7 @@ async function answer(func, task) {
     if (result === undefined) result = {};
   } catch (problem) {
     if (problem instanceof Error) show(problem);
-    if (!task.alone) return failed(task, problem instanceof Error ? problem : util.inspect(problem));
+    if ('flare_id' in task.told) return failed(task, problem instanceof Error ? problem : util.inspect(problem));
     // An activation's result, as OpenWhisk has it.
     result = { error: problem ? plain(problem) : {} };
   }
@@ -236,7 +236,6 @@ function tasksOf(command, run) {
   return Array.from({ length: packSizes[pack] }, (_, index) => ({
     run,
     worker: first + index,
-    alone: packSizes.length === 1 && packSizes[0] === 1,
     input: input(index),
     told,
   }));

@@ -150,12 +150,10 @@ def answer(function, task):
             result = function.call(task["input"])
         except Exception as problem:
             trace(problem)
-            # Of some, such as `MemoryError`, there is nothing but the name.
-            reason = str(problem) or type(problem).__name__
-            if not task["alone"]:
-                return failed(run, worker, reason)
-            # An activation's result, as OpenWhisk has it.
-            result = {"error": reason}
+            if "flare_id" in task["told"]:
+                return failed(run, worker, f"{type(problem).__name__}: {problem}")
+            # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
+            result = {"error": str(problem) or type(problem).__name__}
         if not isinstance(result, (dict, list, tuple)):
             return failed(run, worker, NO_RESULT)
         output = encode(result).encode()
@@ -364,9 +362,9 @@ def tasks_of(command):
     size, first = sizes[command["pack"]], sum(sizes[: command["pack"]])
     told = {"deadline": str(command["deadline"] // 1000), **command.get("invocation", {})}
     inputs = inputs["each"] if "each" in inputs else [inputs["shared"]] * size
-    run, alone = command["run"], sum(sizes) == 1
+    run = command["run"]
     return [
-        {"run": run, "worker": worker, "alone": alone, "input": value, "told": told}
+        {"run": run, "worker": worker, "input": value, "told": told}
         for worker, value in enumerate(inputs, first)
     ]
 

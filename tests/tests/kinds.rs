@@ -101,15 +101,16 @@ fn functions(settings: Settings) {
                 "{name}: {error:?}"
             );
         }
-        // Alone it is an activation, whose result says what has failed.
         let flare = platform.api().run(name, 1, &json!({"x": -2}));
-        assert_eq!(flare.state, "succeeded", "{name}");
-        let output = &platform.api().result(&flare.flare_id).outputs[0];
-        let output: Value = output.read().unwrap().unwrap();
-        assert!(
-            output["error"].to_string().contains("below zero"),
-            "{output}"
+        let error = flare.error.unwrap();
+        assert!(error.message.contains("below zero"), "{name}: {error:?}");
+        // An activation's result says it, as with OpenWhisk.
+        let invoked = platform.api().post(
+            &format!("actions/{name}?blocking=true&result=true"),
+            &json!({"x": -2}),
         );
+        assert_eq!(invoked.status, 502, "{name}: {}", invoked.text);
+        assert!(invoked.text.contains("below zero"), "{}", invoked.text);
     }
 }
 

@@ -101,7 +101,7 @@ impl Frame<'_> {
 /// - `send` and `broadcast` return once the frames are in safe hands: written to a connection
 ///   or confirmed by a server. They may be called by many threads at once; they never hold up
 ///   each other for longer than one frame takes, and never wait for a worker of another pack.
-/// - Every wait inside is bounded by the budget it is given, or by a second.
+/// - Every wait inside is bounded by the budget it is given, or by a second; `leave` by three.
 /// - A peer that is gone without a goodbye is reported with [`Inbox::lost`], where the backend
 ///   can tell.
 /// - No error and no `Debug` output shows a credential.

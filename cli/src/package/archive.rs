@@ -38,7 +38,7 @@ pub fn executable(zip: &[u8], name: &str) -> Result<Vec<u8>, Error> {
         Ok(entry) => entry,
         Err(ZipError::FileNotFound) => {
             return Err(Error::Build(format!(
-                "{name} has no file `{EXEC}` at its top level, which is what is started"
+                "{name} has no file `{EXEC}` at its top level, which is what is started; of Python or Node say --kind"
             )));
         }
         Err(cause) => return Err(broken(&cause)),

@@ -9,7 +9,7 @@ pub fn check(bytes: &[u8], name: &str) -> Result<(), Error> {
     let no = |what: String| Err(Error::Build(format!("{name} is {what}")));
     let file = match File::parse(bytes) {
         Ok(file) => file,
-        Err(_) => return no("not an executable (ELF), nor a zip with one, nor a crate".into()),
+        Err(_) => return no("not an executable (ELF), nor a zip with one, nor a crate; of another language say --kind".into()),
     };
     if file.format() != BinaryFormat::Elf {
         return no(format!(

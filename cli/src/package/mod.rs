@@ -19,6 +19,8 @@ use crate::error::Error;
 /// More than any platform takes; the platform's own limit is usually lower.
 const LARGEST: u64 = 1 << 30;
 
+const RUST: &str = "rust";
+
 const ELF: &[u8] = b"\x7fELF";
 
 /// What is uploaded.
@@ -41,10 +43,10 @@ pub fn prepare(
     let found = fs::metadata(path).map_err(Error::file("read", path))?;
     let kind = args.kind.as_deref().map(source::complete);
     let kind = kind.or_else(|| source::by_ending(path).map(Into::into));
-    let kind = kind.filter(|kind| !kind.starts_with("rust"));
+    let is_rust = |kind: &String| kind == RUST || kind.starts_with("rust:");
     if found.is_dir() && args.kind.is_none() && args.main.is_none() {
         let built = build::run(path, args, client, verbose)?;
-        return pack(&built);
+        return pack(&built, RUST.into());
     }
     if found.is_dir() {
         return Err(Error::Usage(
@@ -57,24 +59,24 @@ pub fn prepare(
         ));
     }
     match kind {
-        Some(kind) => {
+        Some(kind) if !is_rust(&kind) => {
             let bytes = read_some(path)?;
             let size = bytes.len() as u64;
             let (code, _) = source::encoded(bytes);
             Ok(package(path, kind, code, args.main.clone(), size))
         }
-        None if args.main.is_some() => Err(Error::Usage(
+        _ if args.main.is_some() => Err(Error::Usage(
             "--main is of Python and Node: say which by --kind".into(),
         )),
-        None => pack(path),
+        _ => pack(path, args.kind.clone().unwrap_or_else(|| RUST.into())),
     }
 }
 
-fn pack(path: &Path) -> Result<Package, Error> {
+fn pack(path: &Path, kind: String) -> Result<Package, Error> {
     let bytes = zipped(path)?;
     let size = bytes.len() as u64;
     let code = STANDARD.encode(bytes);
-    Ok(package(path, "rust".into(), code, None, size))
+    Ok(package(path, kind, code, None, size))
 }
 
 fn package(path: &Path, kind: String, code: String, main: Option<String>, size: u64) -> Package {

@@ -65,6 +65,8 @@ const BATCH: usize = 8 << 20;
 const CONNECTING: Duration = Duration::from_secs(10);
 /// How long taking leave may take.
 const LEAVING: Duration = Duration::from_secs(3);
+/// The same of a flare that has failed, which the others know.
+const LEAVING_FAILED: Duration = Duration::from_secs(1);
 /// How long a connection that broke is tried to be made again, so that everybody knows within a
 /// second when it cannot.
 const RECOVERY: Duration = Duration::from_millis(600);
@@ -167,6 +169,13 @@ fn over(
 }
 
 impl RabbitMq {
+    fn leaving(&self) -> Duration {
+        match self.shared.inbox.is_aborted() {
+            true => LEAVING_FAILED,
+            false => LEAVING,
+        }
+    }
+
     fn publish(
         &self,
         peer: Peer,
@@ -251,7 +260,7 @@ impl Backend for RabbitMq {
         let _ = self.control.send(Outgoing::Tell(told));
         let shared = Arc::clone(&self.shared);
         // Best effort: what cannot be said or deleted now is found out, and expires.
-        let _ = self.runtime.run_for(LEAVING, async move {
+        let _ = self.runtime.run_for(self.leaving(), async move {
             let _ = done.await;
             if let Ok(link) = shared.back.link().await {
                 shared.names.delete(&link.channel, shared.pack).await;
@@ -270,7 +279,7 @@ impl Backend for RabbitMq {
         let since = Instant::now();
         self.leave();
         let shared = Arc::clone(&self.shared);
-        let left = LEAVING.saturating_sub(since.elapsed());
+        let left = self.leaving().saturating_sub(since.elapsed());
         let _ = self.runtime.run_for(left, async move {
             shared.back.close().await;
             shared.out.close().await;

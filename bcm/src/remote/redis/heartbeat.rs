@@ -33,6 +33,8 @@ const STILL: Duration = Duration::from_millis(650);
 const LATE: Duration = Duration::from_millis(250);
 
 const LEFT: &[u8] = b"left";
+/// How many that have left are looked past in a beat.
+const AT_ONCE: usize = 8;
 
 /// A pack's signs of life, and its watch over another's.
 #[derive(Debug)]
@@ -167,6 +169,18 @@ impl Beating {
         client.expect(1, go_on)
     }
 
+    /// What a pack's key holds; nothing when it is not there.
+    fn value(&self, pack: u32, client: &mut Client, go_on: GoOn<'_>) -> Result<Vec<u8>, RespError> {
+        let its = key(&self.prefix, pack);
+        client.command(&[&[b"GET"], &[its.as_bytes()]], go_on)?;
+        match client.reply(go_on)? {
+            Reply::Bulk(value) => Ok(value),
+            Reply::Nil => Ok(Vec::new()),
+            Reply::Error(reason) => Err(RespError::Refused(reason)),
+            _ => Err(RespError::Protocol),
+        }
+    }
+
     /// Looks at the next pack; gives the one that is lost.
     fn watch(
         &mut self,
@@ -174,24 +188,21 @@ impl Beating {
         inbox: &Inbox,
         go_on: GoOn<'_>,
     ) -> Result<Option<u32>, RespError> {
-        let next = (1..self.packs)
+        let candidates = (1..self.packs)
             .map(|distance| (self.pack + distance) % self.packs)
-            .find(|&pack| !inbox.has_left(pack));
-        let Some(pack) = next else {
-            return Ok(None);
-        };
-        let its = key(&self.prefix, pack);
-        client.command(&[&[b"GET"], &[its.as_bytes()]], go_on)?;
-        let value = match client.reply(go_on)? {
-            Reply::Bulk(value) => value,
-            Reply::Nil => Vec::new(),
-            Reply::Error(reason) => return Err(RespError::Refused(reason)),
-            _ => return Err(RespError::Protocol),
-        };
-        if value == LEFT {
-            // Its goodbye is on its way.
-            return Ok(None);
+            .filter(|&pack| !inbox.has_left(pack));
+        let mut found = None;
+        for pack in candidates.take(AT_ONCE) {
+            let value = self.value(pack, client, go_on)?;
+            // The goodbye of one that has left is on its way.
+            if value != LEFT {
+                found = Some((pack, value));
+                break;
+            }
         }
+        let Some((pack, value)) = found else {
+            return Ok(None);
+        };
         let late = self.last.is_none_or(|last| last.elapsed() > LATE);
         let same = |seen: &Watched| seen.pack == pack && seen.value == value && !late;
         if let Some(seen) = self.watched.as_ref().filter(|seen| same(seen)) {
@@ -207,7 +218,7 @@ impl Task for Beating {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
         if line.is_aborted() {
             // A pack that failed and could not say so is missed.
-            line.pause(PERIOD);
+            line.pause(PERIOD, true);
             return Ok(());
         }
         {
@@ -223,8 +234,12 @@ impl Task for Beating {
                 inbox.lost(pack, "it has given no sign of life through the server");
             }
         }
-        line.pause(PERIOD);
+        line.pause(PERIOD, true);
         Ok(())
+    }
+
+    fn is_last(&self) -> bool {
+        true
     }
 
     fn finish(&mut self, line: &mut Line) {

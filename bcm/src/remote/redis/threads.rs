@@ -51,6 +51,8 @@ struct Finish {
 struct Finishing {
     /// After what they are doing.
     soon: bool,
+    /// The others are told that the pack leaves: nothing has to show any more that it lives.
+    told: bool,
     now: bool,
     /// How many have.
     ended: usize,
@@ -62,9 +64,13 @@ impl Finish {
         self.changed.notify_all();
     }
 
-    fn is_soon(&self) -> bool {
-        let state = self.state.lock();
-        state.soon || state.now
+    /// Whether a task ends that goes on until the others are told, or does not.
+    fn is_due(&self, is_last: bool) -> bool {
+        self.state.lock().is_due(is_last)
+    }
+
+    fn is_told(&self) -> bool {
+        self.state.lock().told
     }
 
     fn is_now(&self) -> bool {
@@ -79,6 +85,12 @@ impl Finish {
     }
 }
 
+impl Finishing {
+    fn is_due(&self, is_last: bool) -> bool {
+        self.now || if is_last { self.told } else { self.soon }
+    }
+}
+
 /// What a thread does over and over.
 pub(super) trait Task: Send + 'static {
     /// Waits at most a second or so. A task that is called again after its connection broke goes
@@ -90,7 +102,12 @@ pub(super) trait Task: Send + 'static {
         true
     }
 
-    /// What is left to do when the pack takes leave.
+    /// Whether it goes on until the others are told that the pack leaves.
+    fn is_last(&self) -> bool {
+        false
+    }
+
+    /// What is left to do then, unless the flare has failed.
     fn finish(&mut self, _line: &mut Line) {}
 }
 
@@ -174,6 +191,7 @@ impl Threads {
     pub(super) fn leave(&self, wake: impl FnOnce() -> Result<(), Error>) {
         self.finish.change(|state| state.soon = true);
         if wake().is_ok() {
+            self.finish.change(|state| state.told = true);
             let all = self.running.lock().len();
             (self.finish).wait(CONTROL_TIMEOUT, |state| state.ended == all);
         }
@@ -205,17 +223,20 @@ impl Drop for Threads {
 impl Line {
     fn run(&mut self, mut task: impl Task) {
         self.repeat(&mut task);
-        task.finish(self);
+        // Who could not tell the others is missed.
+        if task.is_last() && self.finish.is_told() && !self.is_aborted() {
+            task.finish(self);
+        }
     }
 
     fn repeat(&mut self, task: &mut impl Task) {
         let mut broken = Broken::default();
-        while !self.finish.is_soon() {
+        while !self.finish.is_due(task.is_last()) {
             let result = match self.client {
                 Some(_) => task.step(self),
                 None => self.connect().map_err(End::Server),
             };
-            if result.is_err() && self.finish.is_soon() {
+            if result.is_err() && self.finish.is_due(task.is_last()) {
                 self.client = None;
                 return;
             }
@@ -287,9 +308,9 @@ impl Line {
         self.inbox.is_aborted()
     }
 
-    /// Sleeps, unless it is time to end.
-    pub(super) fn pause(&self, limit: Duration) {
-        self.finish.wait(limit, |state| state.soon || state.now);
+    /// Sleeps, unless it is time for a task to end that is last or not.
+    pub(super) fn pause(&self, limit: Duration, is_last: bool) {
+        self.finish.wait(limit, |state| state.is_due(is_last));
     }
 }
 

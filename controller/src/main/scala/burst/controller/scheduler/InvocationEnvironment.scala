@@ -25,6 +25,8 @@ final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
           uuid <- request.activation.flatMap(_.key)
           made <- keys.make(uuid, until)
         yield "api_key" -> s"$uuid:$made"
+      // An exception is an activation's result, and fails a flare.
+      val flare = Option.unless(request.activation.exists(!_.burst))("flare_id" -> id.value)
       Environment(
         Map(
           "api_host" -> apiHost,
@@ -34,5 +36,5 @@ final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
           "activation_id" -> id.value,
           "transaction_id" -> request.activation.fold(id.value)(_.transaction),
           "deadline" -> until.toString
-        ) ++ key
+        ) ++ key ++ flare
       )
