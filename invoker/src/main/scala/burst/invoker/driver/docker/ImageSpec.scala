@@ -3,9 +3,26 @@ package docker
 
 import com.github.dockerjava.api.command.CreateContainerCmd
 import com.github.dockerjava.api.model.{AccessMode, Bind, HealthCheck, HostConfig, Volume}
+import io.circe.Encoder
 import io.circe.syntax.*
 import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
+
+/** An image of a user's own: what is started in it, with which variables, and what it wants to write to. */
+private[driver] final case class UserImage(
+    id: String,
+    command: Vector[String],
+    directory: String,
+    environment: Map[String, String],
+    volumes: Vector[String]
+)
+
+private[driver] object UserImage:
+  /** As the runtime in its container is told. */
+  given Encoder[UserImage] =
+    Encoder.forProduct3("command", "directory", "environment")(image =>
+      (image.command, image.directory, image.environment)
+    )
 
 /** A container of a user's own image, in which the runtime is the first process and starts what the image
   * would have: fenced in as any pack, and with nothing of the image's in its runtime. `files` is where this

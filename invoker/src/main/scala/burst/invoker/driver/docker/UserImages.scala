@@ -1,41 +1,24 @@
 package burst.invoker.driver
 package docker
 
-import com.github.dockerjava.api.async.ResultCallback
 import com.github.dockerjava.api.command.InspectImageResponse
 import com.github.dockerjava.api.exception.NotFoundException
-import com.github.dockerjava.api.model.PullResponseItem
-import io.circe.Encoder
+import java.io.InterruptedIOException
 import java.nio.file.Path
 import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.atomic.AtomicReference
 import org.slf4j.LoggerFactory
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** An image of a user's own: what is started in it, with which variables, and what it wants to write to. */
-private[driver] final case class UserImage(
-    id: String,
-    command: Vector[String],
-    directory: String,
-    environment: Map[String, String],
-    volumes: Vector[String]
-)
-
-private[driver] object UserImage:
-  /** As the runtime in its container is told. */
-  given Encoder[UserImage] =
-    Encoder.forProduct3("command", "directory", "environment")(image =>
-      (image.command, image.directory, image.environment)
-    )
-
 /** Images of users' own. None is trusted, nor is where it comes from: it may never come, or never end.
   *
-  * One that is there is not asked for again: whoever wants the next one gives it another tag. Pulls take no
-  * thread of those that other packs' calls need. Which were pulled is noted in `file`, so that they make room
-  * for others.
+  * One that is there is not asked for again: whoever wants the next one gives it another tag. One that was
+  * refused is not pulled again for a while. Pulls take no thread of those that other packs' calls need. Which
+  * were pulled is noted in `file`, so that they make room for others.
   */
 private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDaemon, file: Path)(using
     ExecutionContext
@@ -43,8 +26,11 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   import UserImages.*
 
   private val log = LoggerFactory.getLogger(classOf[UserImages])
-  private val pulls = ConcurrentHashMap[String, Future[Either[String, Unit]]]()
-  private val kept = PulledImages(file, settings.disk << 20, remove)
+  private val pulls = ConcurrentHashMap[String, Future[Either[String, UserImage]]]()
+  private val refusals = AtomicReference(Vector.empty[Refusal])
+  private val most = settings.size << 20
+  private val pull = ImagePull(daemon, most, settings.pullTimeout)
+  private val kept = PulledImages(file, settings.disk << 20, Store)
 
   /** The image of this name, which is pulled where it is not there; or why there is none. */
   def find(name: String): Future[Either[String, UserImage]] =
@@ -57,90 +43,101 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
         case Some(found) =>
           kept.want(reference)
           Future.successful(accept(found))
-        case None =>
-          pulled(reference).map(_.flatMap: _ =>
-            inspect(reference).toRight("it was pulled, and is not there").flatMap(keep(reference, _)))
+        case None => refusal(reference).fold(pulled(reference))(why => Future.successful(Left(why)))
       .recover { case NonFatal(problem) => Left(DockerDriver.reason(problem)) }
+
+  /** Whether it has gone since it was found. Blocks. */
+  def isGone(image: UserImage): Boolean = Try(inspect(image.id)).toOption.exists(_.isEmpty)
+
+  def close(): Unit = kept.close()
 
   private def inspect(reference: String): Option[InspectImageResponse] =
     try Some(daemon.calls.inspectImageCmd(reference).exec())
     catch case _: NotFoundException => None
 
-  private def keep(reference: String, found: InspectImageResponse): Either[String, UserImage] =
-    kept.add(reference, size(found))
-    val accepted = accept(found)
-    if accepted.isLeft then kept.drop(reference)
-    accepted
-
-  private def size(found: InspectImageResponse): Long = Option(found.getSize).fold(0L)(_.longValue)
-
-  /** Whether it is gone: the daemon keeps what a container has. */
-  private def remove(reference: String): Boolean =
-    try
-      daemon.calls.removeImageCmd(reference).exec()
-      log.info("image {} is removed, as others take its room", reference)
-      true
-    catch
-      case _: NotFoundException => true
-      case NonFatal(problem) =>
-        log.info("image {} stays: {}", reference, DockerDriver.reason(problem))
-        false
-
   private def accept(found: InspectImageResponse): Either[String, UserImage] =
-    val mebibytes = size(found) >> 20
+    val mebibytes = stored(found).bytes >> 20
     val image = of(found)
     if mebibytes > settings.size then
       Left(s"it has $mebibytes MiB, more than the ${settings.size} of this platform")
     else if image.volumes.sizeIs > MostVolumes then Left(s"it has more than $MostVolumes volumes")
     else Right(image)
 
-  /** All who want the same image wait for one pull. */
-  private def pulled(reference: String): Future[Either[String, Unit]] =
-    val ended = Promise[Either[String, Unit]]()
+  /** All who want the same image wait for one pull, and what came of it is judged once. */
+  private def pulled(reference: String): Future[Either[String, UserImage]] =
+    val ended = Promise[Either[String, UserImage]]()
     Option(pulls.putIfAbsent(reference, ended.future)).getOrElse:
       ended.future.onComplete(_ => pulls.remove(reference))
+      val deadline = settings.pullTimeout.fromNow
+      kept.expect(reference)
+      val outcome = pull.start(reference, deadline).flatMap:
+        case full: PullEnd.Full =>
+          log.warn("image {} finds no room on the disk: others go that nobody uses", reference)
+          val freed = kept.free(most)
+          freed.flatMap(if _ then pull.start(reference, deadline) else Future.successful(full))
+        case other => Future.successful(other)
+      ended.completeWith(outcome.flatMap(judged(reference, _))).future
+
+  private def judged(reference: String, ended: PullEnd): Future[Either[String, UserImage]] = ended match
+    case PullEnd.Whole =>
+      inspect(reference).fold(without(reference, "it was pulled, and is not there"))(keep(reference, _))
+    case PullEnd.TooLarge(why) =>
+      refuse(reference, why)
+      without(reference, why)
+    case PullEnd.Full(why) =>
+      // Registries may say so as well, and must not have images removed again and again.
+      refuse(reference, why)
+      without(reference, why)
+    case PullEnd.Failed(why) => without(reference, why)
+
+  /** If it may be kept. It has no other image removed where it goes itself. */
+  private def keep(reference: String, found: InspectImageResponse): Future[Either[String, UserImage]] =
+    accept(found) match
+      case Left(why) =>
+        refuse(reference, why)
+        kept.drop(reference, stored(found)).map(_ => Left(why))
+      case accepted => kept.add(reference, stored(found)).map(_ => accepted)
+
+  private def without(reference: String, why: String): Future[Either[String, UserImage]] =
+    kept.settle(reference)
+    Future.successful(Left(why))
+
+  private def refuse(reference: String, why: String): Unit =
+    val _ = refusals.updateAndGet: others =>
+      (others.filterNot(_.reference == reference) :+ Refusal(reference, why, RefusedFor.fromNow))
+        .takeRight(MostRefusals)
+
+  private def refusal(reference: String): Option[String] =
+    refusals.get.find(it => it.reference == reference && it.until.hasTimeLeft()).map(_.why)
+
+  private object Store extends ImageStore:
+    def find(reference: String): Option[StoredImage] = inspect(reference).map(stored)
+
+    def remove(reference: String): Removal =
       try
-        val pull = Pull(settings.size << 20, ended)
-        daemon.pull(reference, pull)
-        Delay.after(settings.pullTimeout):
-          if ended.trySuccess(Left(s"it could not be pulled within ${settings.pullTimeout}")) then
-            log.warn("image {} could not be pulled within {}", reference, settings.pullTimeout)
-            val _ = Try(pull.close())
+        daemon.calls.removeImageCmd(reference).exec()
+        log.info("image {} is removed", reference)
+        Removal.Gone
       catch
+        case _: NotFoundException => Removal.Gone
         case NonFatal(problem) =>
-          val _ = ended.trySuccess(Left(DockerDriver.reason(problem)))
-      ended.future
-
-  /** Breaks off what becomes too large. */
-  private final class Pull(most: Long, ended: Promise[Either[String, Unit]])
-      extends ResultCallback.Adapter[PullResponseItem]:
-    private var layers = Map.empty[String, Long]
-
-    override def onNext(item: PullResponseItem): Unit =
-      for error <- Option(item.getErrorDetail).flatMap(detail => Option(detail.getMessage)) do
-        val _ = ended.trySuccess(Left(error.take(MostReason)))
-      for
-        id <- Option(item.getId)
-        total <- Option(item.getProgressDetail).flatMap(detail => Option(detail.getTotal))
-      do layers = layers.updated(id, total.longValue)
-      if layers.values.sum > most || layers.size > MostLayers then
-        val _ = ended.trySuccess(Left(s"it has more than ${most >> 20} MiB, or more than $MostLayers layers"))
-        close()
-
-    override def onError(problem: Throwable): Unit =
-      val _ = ended.trySuccess(Left(DockerDriver.reason(problem)))
-      super.onError(problem)
-
-    override def onComplete(): Unit =
-      val _ = ended.trySuccess(Right(()))
-      super.onComplete()
+          log.info("image {} stays for now: {}", reference, DockerDriver.reason(problem))
+          if isTimeout(problem) then Removal.Going else Removal.Stays
 
 private[driver] object UserImages:
   private val MostVolumes = 16
 
-  /** Docker's own bound of an image. */
-  private val MostLayers = 127
-  private val MostReason = 500
+  /** For so long, so many are not pulled again. */
+  private val RefusedFor = 5.minutes
+  private val MostRefusals = 100
+
+  private final case class Refusal(reference: String, why: String, until: Deadline)
+
+  private def stored(found: InspectImageResponse): StoredImage =
+    StoredImage(found.getId, Option(found.getSize).fold(0L)(_.longValue))
+
+  private def isTimeout(problem: Throwable): Boolean =
+    Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[InterruptedIOException])
 
   /** Docker would pull all tags of a name without one. */
   def withTag(name: String): String =

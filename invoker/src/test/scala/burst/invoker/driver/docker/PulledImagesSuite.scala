@@ -2,74 +2,186 @@ package burst.invoker.driver
 package docker
 
 import java.nio.file.{Files, Path}
+import java.util.concurrent.CountDownLatch
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, Future, Promise}
 
 class PulledImagesSuite extends munit.FunSuite:
   private def file(): Path = Files.createTempDirectory("images").resolve("here/images.json")
 
+  private def await[A](done: Future[A]): A = Await.result(done, 10.seconds)
+
   /** A daemon that keeps what is in use. */
-  private final class Daemon(var used: Set[String] = Set.empty):
-    var gone = Vector.empty[String]
-    def remove(reference: String): Boolean =
-      val free = !used(reference)
-      if free then gone :+= reference
-      free
+  private final class Daemon(@volatile var used: Set[String] = Set.empty) extends ImageStore:
+    @volatile var there = Map.empty[String, StoredImage]
+    @volatile var slow = Set.empty[String]
+    @volatile var gone = Vector.empty[String]
+
+    def find(reference: String): Option[StoredImage] = there.get(reference)
+
+    def remove(reference: String): Removal =
+      if used(reference) then Removal.Stays
+      else
+        gone :+= reference
+        if slow(reference) then Removal.Going
+        else
+          there -= reference
+          Removal.Gone
+
+    def pull(images: PulledImages, reference: String, bytes: Long): Unit =
+      images.expect(reference)
+      val image = StoredImage(s"id of $reference", bytes)
+      there += reference -> image
+      await(images.add(reference, image))
 
   test("what was wanted longest ago goes when there is no room"):
     val daemon = Daemon()
-    val images = PulledImages(file(), most = 10, daemon.remove)
-    for name <- List("a", "b", "c") do images.add(name, 3)
+    val images = PulledImages(file(), most = 10, daemon)
+    for name <- List("a", "b", "c") do daemon.pull(images, name, 3)
     assertEquals(daemon.gone, Vector.empty)
     images.want("a")
-    images.add("d", 4)
+    daemon.pull(images, "d", 4)
     assertEquals(daemon.gone, Vector("b"))
-    images.add("e", 9)
+    daemon.pull(images, "e", 9)
     assertEquals(daemon.gone, Vector("b", "c", "a", "d"))
 
   test("one in use stays, and goes when it is not"):
     val daemon = Daemon(used = Set("a"))
-    val images = PulledImages(file(), most = 10, daemon.remove)
-    images.add("a", 6)
-    images.add("b", 6)
+    val images = PulledImages(file(), most = 10, daemon)
+    daemon.pull(images, "a", 6)
+    daemon.pull(images, "b", 6)
     assertEquals(daemon.gone, Vector.empty)
     daemon.used = Set.empty
-    images.add("c", 5)
+    daemon.pull(images, "c", 5)
     assertEquals(daemon.gone, Vector("a", "b"))
 
   test("one that is larger than all the room is there until the next"):
     val daemon = Daemon()
-    val images = PulledImages(file(), most = 10, daemon.remove)
-    images.add("a", 20)
-    images.add("b", 1)
+    val images = PulledImages(file(), most = 10, daemon)
+    daemon.pull(images, "a", 20)
+    daemon.pull(images, "b", 1)
     assertEquals(daemon.gone, Vector("a"))
 
   test("what was there before is nobody's to remove, though it be wanted"):
     val daemon = Daemon()
-    val images = PulledImages(file(), most = 1, daemon.remove)
+    daemon.there += "operator's" -> StoredImage("id", 9)
+    val images = PulledImages(file(), most = 1, daemon)
     images.want("operator's")
-    images.add("a", 5)
-    images.drop("operator's")
+    daemon.pull(images, "a", 5)
+    assertEquals(await(images.free(100)), true)
+    assertEquals(daemon.gone, Vector("a"))
+
+  test("what somebody else has put under its name since is not removed, and counts no more"):
+    val daemon = Daemon()
+    val images = PulledImages(file(), most = 10, daemon)
+    daemon.pull(images, "a", 6)
+    daemon.there += "a" -> StoredImage("built anew", 6)
+    daemon.pull(images, "b", 6)
+    daemon.pull(images, "c", 4)
     assertEquals(daemon.gone, Vector.empty)
 
-  test("one that is refused goes at once"):
+  test("one that is refused goes at once, and no other for it"):
     val daemon = Daemon()
-    val images = PulledImages(file(), most = 10, daemon.remove)
-    images.add("a", 5)
-    images.drop("a")
-    images.add("b", 10)
+    val images = PulledImages(file(), most = 10, daemon)
+    daemon.pull(images, "a", 8)
+    images.expect("huge")
+    daemon.there += "huge" -> StoredImage("id", 50)
+    await(images.drop("huge", StoredImage("id", 50)))
+    daemon.pull(images, "b", 2)
+    assertEquals(daemon.gone, Vector("huge"))
+
+  test("one that is refused and stays is the first to go"):
+    val daemon = Daemon(used = Set("huge"))
+    val images = PulledImages(file(), most = 10, daemon)
+    daemon.pull(images, "a", 8)
+    daemon.there += "huge" -> StoredImage("id", 50)
+    await(images.drop("huge", StoredImage("id", 50)))
+    daemon.used = Set.empty
+    daemon.pull(images, "b", 1)
+    assertEquals(daemon.gone, Vector("huge"))
+
+  test("who wants one, or expects one, does not wait for one that is being removed"):
+    val (begun, end) = (Promise[Unit](), CountDownLatch(1))
+    val daemon = new ImageStore:
+      def find(reference: String) = Some(StoredImage("id", 6))
+      def remove(reference: String) =
+        begun.trySuccess(())
+        end.await()
+        Removal.Gone
+    val images = PulledImages(file(), most = 10, daemon)
+    await(images.add("a", StoredImage("id", 6)))
+    val room = images.add("b", StoredImage("id", 6))
+    await(begun.future)
+    images.want("a")
+    images.expect("c")
+    images.settle("c")
+    assert(!room.isCompleted)
+    end.countDown()
+    await(room)
+
+  test("one that takes long to go is as good as gone, and is seen to be later"):
+    val daemon = Daemon()
+    val images = PulledImages(file(), most = 10, daemon)
+    daemon.slow = Set("a")
+    for name <- List("a", "b", "c") do daemon.pull(images, name, 5)
     assertEquals(daemon.gone, Vector("a"))
+    daemon.there -= "a"
+    daemon.pull(images, "d", 1)
+    daemon.pull(images, "e", 1)
+    assertEquals(daemon.gone, Vector("a", "b"))
+
+  test("so many bytes go as a disk that is full has none for, but for what is being pulled"):
+    val daemon = Daemon()
+    val images = PulledImages(file(), most = 100, daemon)
+    for name <- List("a", "b", "c") do daemon.pull(images, name, 3)
+    images.expect("d")
+    assertEquals(await(images.free(4)), true)
+    assertEquals(daemon.gone, Vector("a", "b"))
+    daemon.used = Set("c")
+    assertEquals(await(images.free(4)), false)
 
   test("the next life knows them"):
     val place = file()
-    PulledImages(place, most = 10, _ => false).add("a", 6)
     val daemon = Daemon()
-    PulledImages(place, most = 10, daemon.remove).add("b", 6)
+    daemon.pull(PulledImages(place, most = 10, daemon), "a", 6)
+    daemon.pull(PulledImages(place, most = 10, daemon), "b", 6)
+    assertEquals(daemon.gone, Vector("a"))
+
+  test("the next life finds what was being pulled, if it came"):
+    val place = file()
+    val daemon = Daemon()
+    val images = PulledImages(place, most = 10, daemon)
+    for name <- List("came", "came not") do images.expect(name)
+    daemon.there += "came" -> StoredImage("id", 6)
+    val next = PulledImages(place, most = 10, daemon)
+    daemon.there += "came not" -> StoredImage("developer's", 6)
+    daemon.pull(next, "b", 6)
+    assertEquals(daemon.gone, Vector("came"))
+
+  test("one that could not be pulled is not known, unless it is there all the same"):
+    val daemon = Daemon()
+    val images = PulledImages(file(), most = 10, daemon)
+    for name <- List("there", "not") do images.expect(name)
+    daemon.there += "there" -> StoredImage("id", 6)
+    for name <- List("there", "not") do images.settle(name)
+    daemon.there += "not" -> StoredImage("developer's", 6)
+    daemon.pull(images, "b", 10)
+    assertEquals(daemon.gone, Vector("there"))
+
+  test("a file of before there were ids in it holds"):
+    val place = file()
+    Files.createDirectories(place.getParent)
+    Files.writeString(place, """[{"reference":"a","bytes":6}]""")
+    val daemon = Daemon()
+    daemon.there += "a" -> StoredImage("id", 6)
+    daemon.pull(PulledImages(place, most = 10, daemon), "b", 6)
     assertEquals(daemon.gone, Vector("a"))
 
   test("a file that is damaged is as good as none, and is written anew"):
     val place = file()
     Files.createDirectories(place.getParent)
     Files.writeString(place, "[{")
-    PulledImages(place, most = 10, _ => true).add("a", 6)
     val daemon = Daemon()
-    PulledImages(place, most = 10, daemon.remove).add("b", 6)
+    daemon.pull(PulledImages(place, most = 10, daemon), "a", 6)
+    daemon.pull(PulledImages(place, most = 10, daemon), "b", 6)
     assertEquals(daemon.gone, Vector("a"))

@@ -7,7 +7,7 @@ import java.net.{InetAddress, InetSocketAddress}
 import java.nio.file.{Files, Path}
 import java.security.MessageDigest
 import java.util.HexFormat
-import scala.concurrent.ExecutionContext
+import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
 import scala.sys.process.*
 import scala.util.Try
@@ -53,16 +53,70 @@ class UserImagesSuite extends munit.FunSuite:
       assert(found.left.exists(_.contains("more than")), found.toString)
       assertEquals(there(Vector(name)), Vector.empty)
 
+  registry.test(
+    "one that is refused has nobody's image removed, and is not pulled again, though many want it"
+  ): registry =>
+    val file = Files.createTempDirectory("images").resolve("pulled-images.json")
+    val settings = ImageSettings(Vector(registry.name), size = 10, disk = 1, pullTimeout = 30.seconds)
+    val images = UserImages(settings, daemon, file)
+    val (other, refused) = (s"${registry.name}/a:latest", s"${registry.name}/volumes:latest")
+    for
+      first <- images.find(other)
+      _ = assert(first.isRight, first.toString)
+      many <- Future.traverse(Vector.fill(4)(refused))(images.find)
+      again <- images.find(refused)
+    yield
+      assertEquals((many :+ again).distinct, Vector(Left("it has more than 16 volumes")))
+      assertEquals(there(Vector(other, refused)), Vector(other))
+      assertEquals(registry.asked("volumes"), 1)
+      daemon.calls.removeImageCmd(other).exec()
+
+  registry.test("what is not used goes when the disk is full"): registry =>
+    val file = Files.createTempDirectory("images").resolve("pulled-images.json")
+    val settings = ImageSettings(Vector(registry.name), size = 10, disk = 100, pullTimeout = 30.seconds)
+    val images = UserImages(settings, daemon, file)
+    val (other, full) = (s"${registry.name}/a:latest", s"${registry.name}/full:latest")
+    for
+      first <- images.find(other)
+      _ = assert(first.isRight, first.toString)
+      found <- images.find(full)
+    yield
+      assert(found.isRight, found.toString)
+      assertEquals(there(Vector(other, full)), Vector(full))
+      daemon.calls.removeImageCmd(full).exec()
+
+  registry.test("one that somebody has removed is gone, and is found anew"): registry =>
+    val file = Files.createTempDirectory("images").resolve("pulled-images.json")
+    val settings = ImageSettings(Vector(registry.name), size = 10, disk = 100, pullTimeout = 30.seconds)
+    val images = UserImages(settings, daemon, file)
+    val name = s"${registry.name}/a:latest"
+    for
+      first <- images.find(name)
+      image = first.fold(fail(_), identity)
+      _ = assert(!images.isGone(image))
+      _ = daemon.calls.removeImageCmd(name).exec()
+      _ = assert(images.isGone(image))
+      second <- images.find(name)
+    yield
+      assertEquals(second, first)
+      daemon.calls.removeImageCmd(name).exec()
+
   private def there(names: Vector[String]): Vector[String] = names.filter: name =>
     Try(daemon.calls.inspectImageCmd(name).exec()) match
       case scala.util.Failure(_: NotFoundException) => false
       case other => other.isSuccess
 
-/** Gives out images of any name, each of one layer with a file of its own: 700 KB, and 3 MB of `large`. */
+/** Gives out images of any name, each of one layer with a file of its own: 700 KB, and 3 MB of `large`. The
+  * one of `volumes` declares 17; for `full` there is no space the first time.
+  */
 private final class Registry:
+  // The daemon tries TLS first, which this server takes for a request that does not end.
+  System.setProperty("sun.net.httpserver.maxReqTime", "1")
+
   private val server = HttpServer.create(InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)
   private var blobs = Map.empty[String, Array[Byte]]
   private val Path2 = "/v2/([a-z]+)/(manifests|blobs)/(.+)".r
+  private val AsksOfPull = 2
   private val Manifest = "application/vnd.oci.image.manifest.v1+json"
 
   val name: String = s"127.0.0.1:${server.getAddress.getPort}"
@@ -75,7 +129,15 @@ private final class Registry:
   private def answer(exchange: HttpExchange): Unit =
     val (status, kind, body) = exchange.getRequestURI.getPath match
       case "/v2/" => (200, "application/json", "{}".getBytes)
-      case Path2(image, "manifests", tag) if !tag.startsWith("sha256") => (200, Manifest, manifest(image))
+      case Path2("full", "manifests", _) if asks("full") <= AsksOfPull =>
+        (
+          403,
+          "application/json",
+          """{"errors":[{"code":"DENIED","message":"no space left on device"}]}""".getBytes
+        )
+      case Path2(image, "manifests", tag) if !tag.startsWith("sha256") =>
+        if exchange.getRequestMethod == "HEAD" then asks(image)
+        (200, Manifest, manifest(image))
       case Path2(_, _, digest) =>
         synchronized(blobs.get(digest)).fold((404, "text/plain", Array.emptyByteArray)): found =>
           (200, if digest == lastManifest then Manifest else "application/octet-stream", found)
@@ -90,11 +152,22 @@ private final class Registry:
       exchange.getResponseBody.write(body)
     exchange.close()
 
+  private var manifests = Map.empty[String, Int].withDefaultValue(0)
+
+  /** How often its manifest was asked for. */
+  def asked(image: String): Int = synchronized(manifests(image))
+
+  private def asks(image: String): Int = synchronized:
+    manifests += image -> (manifests(image) + 1)
+    manifests(image)
+
   private var lastManifest = ""
 
   private def manifest(image: String): Array[Byte] = synchronized:
     val layer = tar(image, if image == "large" then 3_000_000 else 700_000)
-    val config = s"""{"architecture":"amd64","os":"linux","config":{"Cmd":["/$image"]},
+    val volumes =
+      if image == "volumes" then (1 to 17).map(number => s"\"/v$number\":{}").mkString(",") else ""
+    val config = s"""{"architecture":"amd64","os":"linux","config":{"Cmd":["/$image"],"Volumes":{$volumes}},
       "rootfs":{"type":"layers","diff_ids":["${digest(layer)}"]}}""".getBytes
     val text = s"""{"schemaVersion":2,"mediaType":"$Manifest",
       "config":{"mediaType":"application/vnd.oci.image.config.v1+json","size":${config.length},
