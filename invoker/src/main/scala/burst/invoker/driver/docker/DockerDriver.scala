@@ -75,12 +75,22 @@ final class DockerDriver(
     catch case NonFatal(problem) => throw PackNetwork.refused(problem)
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
-    case ContainerBase.Image(image) =>
-      images.find(image).map: found =>
-        found.left.map(ContainerBase.refused(image, _)).flatMap(found =>
-          launch(resources, image = Some(found))
-        )
+    case ContainerBase.Image(name) => inImage(resources, name)
     case _ => Future(launch(resources))
+
+  /** Others on this machine have images removed as well: one that is gone when its container is made is found
+    * once more.
+    */
+  private def inImage(
+      resources: PackResources,
+      name: String,
+      again: Boolean = false
+  ): Future[Either[Failure, Container]] = images.find(name).flatMap:
+    case Left(why) => Future.successful(Left(ContainerBase.refused(name, why)))
+    case Right(image) =>
+      launch(resources, image = Some(image)) match
+        case Left(_) if !again && images.isGone(image) => inImage(resources, name, again = true)
+        case launched => Future.successful(launched)
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
     try
@@ -212,7 +222,9 @@ final class DockerDriver(
       _ <- Future.traverse(live.asScala.toVector)(stop)
       _ <- Future.sequence(removals.asScala.toVector)
       _ <- network.close()
-    yield daemon.close()
+    yield
+      images.close()
+      daemon.close()
 
   private def create(
       resources: PackResources,
