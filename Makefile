@@ -29,7 +29,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel prepare image bench load experiments kills soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel test-package prepare image dist bench load experiments kills soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS
 
 image: build ## the runtime's container image, burst-runtime:latest
 	deploy/runtime/build.sh dist/bin/burst-runtime
+
+dist: build ## the platform as a tarball and a Debian package, in target/packages
+	deploy/package/build.sh dist target/packages
 
 prepare: ## what the tests need beside the toolchains: docker, databases, brokers, dist/, the image
 	ALSO="$(PROGRAMS)" tests/prepare.sh
@@ -112,6 +115,9 @@ test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFI
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
 	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
 		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip who_takes_all)
+
+test-package: dist ## the Debian package installed in a bare root file system and started by systemd there; as root
+	deploy/package/test.sh target/packages
 
 bench: build examples ## the measurements the README quotes, and by criterion what changed since the last run
 	$(CARGO) bench --locked -p bcm-benchmarks

@@ -71,8 +71,12 @@ final class RuntimeBinary(path: Path):
       case Finished(0, output) => read(output)
       case Finished(code, output) => Left(s"it ended with code $code ${lastLine(output)}".trim)
 
+  /** The answer is a line; libraries may have said something beside it. */
   private def read[A: Decoder](output: String): Either[String, A] =
-    parse(output).flatMap(_.as[A]).left.map(_ => "it answers in another form")
+    output.linesIterator
+      .map(parse(_).flatMap(_.as[A]))
+      .collectFirst { case Right(answer) => answer }
+      .toRight("it answers in another form")
 
   /** Deletes what a flare left on its backend. The configuration goes through standard input: it may hold a
     * password, and arguments are for everyone to see.

@@ -33,6 +33,11 @@ class RuntimeBinarySuite extends munit.FunSuite:
     assertEquals(RuntimeBinary(binary).servers(backend), Vector(ServerAddress("host", 6379)))
     intercept[IOException](RuntimeBinary(script("cat > /dev/null; exit 4")).servers(backend))
 
+  test("what a library says beside an answer is not in its way"):
+    val answer = """{"possible":false,"reason":"it is forbidden"}"""
+    val binary = script(s"echo 'library: EPERM' >&2; echo '$answer'; echo 'library: again' >&2")
+    assertEquals(RuntimeBinary(binary).sandboxing(), Sandboxing.Impossible("it is forbidden"))
+
   test("who has a name has to be asked for"):
     assertEquals(
       Vector("host", "10.0.0.5", "::1").map(ServerAddress(_, 1).isNamed),

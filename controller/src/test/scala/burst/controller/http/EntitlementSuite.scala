@@ -97,7 +97,7 @@ class EntitlementSuite extends HttpSuite:
     assertEquals(seen(), before)
 
   test("without credentials, and with wrong ones, every call is 401 but those that are for anybody"):
-    val open = Set("/", "/ping", "/metrics", "/api/v1", "/api/v1/openapi.yaml", "/api/v1/api-docs")
+    val open = Set("/", "/ping", "/ready", "/metrics", "/api/v1", "/api/v1/openapi.yaml", "/api/v1/api-docs")
     val before = seen()
     for
       (method, template) <- ApiDescription.operations.toSeq.sorted

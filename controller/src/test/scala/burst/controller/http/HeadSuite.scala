@@ -17,6 +17,7 @@ class HeadSuite extends ConnectionSuite:
     val paths = Seq(
       "/",
       "/ping",
+      "/ready",
       "/metrics",
       "/api/v1",
       "/api/v1/openapi.yaml",

@@ -174,6 +174,7 @@ class OpenApiSuite extends HttpSuite:
       "/",
       "/api/v1",
       "/ping",
+      "/ready",
       "/metrics",
       "/api/v1/invokers",
       "/api/v1/namespaces",

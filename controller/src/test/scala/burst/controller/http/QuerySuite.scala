@@ -4,7 +4,7 @@ package burst.controller.http
 class QuerySuite extends HttpSuite:
   private val tolerant = Seq(
     "/api/v1/namespaces/\\{namespace}/(actions|packages|triggers|rules|activations|limits).*",
-    "/|/ping|/metrics|/api/v1|/api/v1/(namespaces|openapi.yaml|api-docs)",
+    "/|/ping|/ready|/metrics|/api/v1|/api/v1/(namespaces|openapi.yaml|api-docs)",
     "/api/v1/web/.*|/api/\\{tenant}/.*"
   )
 
