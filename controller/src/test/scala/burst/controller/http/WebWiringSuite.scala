@@ -26,8 +26,15 @@ class WebWiringSuite extends ConnectionSuite:
     refused(send("GET", s"$address/b", auth = None), 404, "no such API")
 
   test("a namespace's own host has its web actions, and nothing else"):
-    Seq("/", "/default/nobody", "/api/v1", "/ping", "/ready", "/metrics", "/api/v1/namespaces/_/actions").foreach:
-      path =>
-        refused(at("guest.example.org", path), 404, "web action")
+    Seq(
+      "/",
+      "/default/nobody",
+      "/api/v1",
+      "/ping",
+      "/ready",
+      "/metrics",
+      "/api/v1/namespaces/_/actions"
+    ).foreach: path =>
+      refused(at("guest.example.org", path), 404, "web action")
     assertEquals(at("example.org", "/ping").body, "pong")
     assertEquals(at("guest.example.com", "/ping").body, "pong")
