@@ -1,5 +1,5 @@
-//! One flare in 48 packs, each a process or a container: what an all-to-all of all of them costs each of them;
-//! and one in two, with nobody else.
+//! One flare in 48 packs, each a process or a container: what an all-to-all of all of them costs each of them; the same
+//! of fewer and more processes; and one in two, with nobody else.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -10,6 +10,8 @@ use std::time::Duration;
 
 const PACKS: u32 = 48;
 const BYTES: u32 = 1024;
+/// What a pack needs must not grow with these.
+const PROCESSES: [u32; 3] = [8, 60, 200];
 
 /// What one pack found.
 #[derive(Deserialize)]
@@ -32,23 +34,7 @@ pub fn measure(report: &mut Report) {
         let platform = Platform::start(settings);
         crate::deploy(&platform, "crowd");
         let name = driver.name();
-        let found = exchange(&platform, PACKS, BYTES, 10);
-        type Figure = fn(&Found) -> f64;
-        let figures: [(&str, &'static str, Figure, &str); 4] = [
-            ("the first", "ms", |it| it.first_ms, ""),
-            ("the next", "ms", |it| it.next_ms, ""),
-            ("threads of a pack", "", |it| it.threads, "<= 9"),
-            ("memory for a peer", "KiB", |it| it.kib_per_peer, "<= 64"),
-        ];
-        for (what, unit, figure, goal) in figures {
-            report.add(
-                format!("{PACKS} packs, {name}, all-to-all of {BYTES} B, {what}"),
-                unit,
-                Summary::of(found.iter().map(figure).collect()),
-                None,
-                goal,
-            );
-        }
+        crowd(&platform, PACKS, name, report);
         for ((size, bytes, rounds), reference) in PAIRS.into_iter().zip(&mut process) {
             let took = (0..5).map(|_| exchange(&platform, 2, bytes, rounds)[0].next_ms * 1e3);
             let took = Summary::of(took.collect());
@@ -61,6 +47,33 @@ pub fn measure(report: &mut Report) {
             );
             reference.get_or_insert(took);
         }
+    }
+    let most = PROCESSES[PROCESSES.len() - 1];
+    let settings = Settings::new(Driver::Process).slots(most);
+    let platform = Platform::start(settings.limit(Duration::from_secs(600)));
+    crate::deploy(&platform, "crowd");
+    for packs in PROCESSES {
+        crowd(&platform, packs, Driver::Process.name(), report);
+    }
+}
+
+fn crowd(platform: &Platform, packs: u32, name: &str, report: &mut Report) {
+    type Figure = fn(&Found) -> f64;
+    let figures: [(&str, &'static str, Figure, &str); 4] = [
+        ("the first", "ms", |it| it.first_ms, ""),
+        ("the next", "ms", |it| it.next_ms, ""),
+        ("threads of a pack", "", |it| it.threads, "<= 9"),
+        ("memory for a peer", "KiB", |it| it.kib_per_peer, "<= 64"),
+    ];
+    let found = exchange(platform, packs, BYTES, 10);
+    for (what, unit, figure, goal) in figures {
+        report.add(
+            format!("{packs} packs, {name}, all-to-all of {BYTES} B, {what}"),
+            unit,
+            Summary::of(found.iter().map(figure).collect()),
+            None,
+            goal,
+        );
     }
 }
 

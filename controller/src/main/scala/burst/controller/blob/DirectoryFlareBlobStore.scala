@@ -1,7 +1,7 @@
 package burst.controller.blob
 
 import burst.protocol.FlareId
-import java.nio.file.{Files, NoSuchFileException, Path}
+import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path}
 import org.apache.pekko.util.ByteString
 
 /** Blobs as files, in a directory of their flare. A file appears under its name when it is whole and on the
@@ -16,6 +16,10 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
         Directories.flush(directory)
       Directories.move(file, target)
     else if !Files.exists(target) then throw NoSuchFileException(file.toString)
+
+  /** It may have been on a volume that is gone. */
+  override def probe(): Unit =
+    if !Files.isWritable(directory) then throw AccessDeniedException(directory.toString)
 
   def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =
     ByteString.fromArrayUnsafe(FileBytes.read(path(id, name), from, length))

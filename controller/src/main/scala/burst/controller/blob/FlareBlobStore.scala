@@ -1,7 +1,7 @@
 package burst.controller.blob
 
 import burst.protocol.FlareId
-import java.nio.file.Path
+import java.nio.file.{NoSuchFileException, Path}
 import org.apache.pekko.NotUsed
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
@@ -44,6 +44,12 @@ trait FlareBlobStore extends AutoCloseable:
 
   /** The flares that have something here, for sweeping out what is left of those that are gone. */
   def flares(): Vector[FlareId]
+
+  /** Throws when it cannot be reached now. */
+  def probe(): Unit =
+    try
+      val _ = piece(FlareId.random(), BlobName.Inputs, 0, 1)
+    catch case _: NoSuchFileException => ()
 
   override def close(): Unit = ()
 

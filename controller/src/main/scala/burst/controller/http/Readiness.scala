@@ -1,13 +1,11 @@
 package burst.controller.http
 
-import burst.controller.blob.BlobName
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage}
-import burst.protocol.FlareId
 import com.typesafe.config.Config
 import io.circe.Json
 import io.circe.syntax.*
-import java.nio.file.{Files, NoSuchFileException, Path}
+import java.nio.file.{Files, Path}
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 import org.apache.pekko.pattern.after
@@ -81,18 +79,12 @@ object Readiness:
     Readiness(
       Vector(
         Part("database", () => blocking(storage.epochs.present()).map(_ => None)),
-        Part("blobs", () => blocking(tryBlobs(storage)).map(_ => None)),
+        Part("blobs", () => blocking(storage.blobs.probe()).map(_ => None)),
         Part("disk", () => blocking(room(directory, settings.leastFree))),
         Part("scheduler", () => service.invokers().map(_ => None))
       ),
       settings.patience
     )
-
-  /** One that nobody has. */
-  private def tryBlobs(storage: Storage): Unit =
-    try
-      val _ = storage.blobs.piece(FlareId.random(), BlobName.Inputs, 0, 1)
-    catch case _: NoSuchFileException => ()
 
   private[http] def room(directory: Path, least: Long): Option[String] =
     if !Files.isWritable(directory) then Some("its directory cannot be written to")

@@ -2,6 +2,7 @@ package burst.controller.blob
 
 import burst.controller.blob.BlobName.output
 import burst.protocol.FlareId
+import java.io.IOException
 import java.nio.file.{Files, NoSuchFileException, Path}
 import java.util.Comparator
 import java.util.concurrent.atomic.AtomicInteger
@@ -88,6 +89,9 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
       store.delete(id)
       assertEquals(store.flares(), Vector.empty)
 
+  fixture.test("one that can be reached says so by saying nothing"): (store, _) =>
+    store.probe()
+
   fixture.test("what is not taken is not read, and one that fills its last piece ends"): (store, directory) =>
     val id = FlareId.random()
     val long = ByteString(Array.tabulate[Byte](2 << 20)(i => (i * 31).toByte))
@@ -124,6 +128,13 @@ class DirectoryFlareBlobStoreSuite extends FlareBlobStoreContract:
       store.takeOver(former)
       for id <- Vector(one, two) do assertEquals(store.load(id, output(7)).utf8String, id.value)
     assert(!Files.exists(former))
+
+  directory.test("a directory that is gone is noticed"): root =>
+    val flares = root.resolve("flares")
+    val store = open(flares)
+    store.probe()
+    Files.delete(flares)
+    val _ = intercept[IOException](store.probe())
 
   directory.test("what comes from another file system is stored, too"): root =>
     val elsewhere = Path.of("/dev/shm")

@@ -28,6 +28,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   private val log = LoggerFactory.getLogger(classOf[UserImages])
   private val pulls = ConcurrentHashMap[String, Future[Either[String, UserImage]]]()
   private val refusals = AtomicReference(Vector.empty[Refusal])
+  private val freed = AtomicReference(Deadline.now - RefusedFor)
   private val most = settings.size << 20
   private val pull = ImagePull(daemon, most, settings.pullTimeout)
   private val kept = PulledImages(file, settings.disk << 20, Store)
@@ -71,12 +72,17 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
       val deadline = settings.pullTimeout.fromNow
       kept.expect(reference)
       val outcome = pull.start(reference, deadline).flatMap:
-        case full: PullEnd.Full =>
+        case full: PullEnd.Full if mayFree() =>
           log.warn("image {} finds no room on the disk: others go that nobody uses", reference)
           val freed = kept.free(most)
           freed.flatMap(if _ then pull.start(reference, deadline) else Future.successful(full))
         case other => Future.successful(other)
       ended.completeWith(outcome.flatMap(judged(reference, _))).future
+
+  /** Registries may say that the disk is full as well, of one name after the other. */
+  private def mayFree(): Boolean =
+    val now = Deadline.now
+    freed.getAndUpdate(last => if last + RefusedFor <= now then now else last) + RefusedFor <= now
 
   private def judged(reference: String, ended: PullEnd): Future[Either[String, UserImage]] = ended match
     case PullEnd.Whole =>
@@ -85,7 +91,6 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
       refuse(reference, why)
       without(reference, why)
     case PullEnd.Full(why) =>
-      // Registries may say so as well, and must not have images removed again and again.
       refuse(reference, why)
       without(reference, why)
     case PullEnd.Failed(why) => without(reference, why)
