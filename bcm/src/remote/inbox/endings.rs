@@ -23,6 +23,7 @@ impl Inbox {
     }
 
     /// Whether the pack's operations have ended, well or badly.
+    #[cfg(any(test, feature = "s3"))]
     pub(crate) fn is_over(&self) -> bool {
         self.config.cancellation.ended().is_some()
     }
