@@ -27,12 +27,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     let drivers = [Driver::Docker, Driver::Process, Driver::Sandbox];
     let mut docker = None;
     for driver in drivers {
-        // One of docker's runs is three minutes.
-        let runs = if matches!(driver, Driver::Docker) {
-            1
-        } else {
-            runs
-        };
+        let runs = runs_of(driver, runs);
         let made = Summary::of(made(driver, runs));
         let reference = docker.map(|it| ("docker", it));
         let what = format!("packs made and gone, {}", driver.name());
@@ -41,11 +36,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
     let mut docker = None;
     for driver in drivers {
-        let runs = if matches!(driver, Driver::Docker) {
-            1
-        } else {
-            runs
-        };
+        let runs = runs_of(driver, runs);
         let alone = Summary::of(alone(driver, runs));
         let reference = docker.map(|it| ("docker", it));
         let what = format!("packs made and gone, {}, with no platform", driver.name());
@@ -60,6 +51,14 @@ pub fn measure(runs: usize, report: &mut Report) {
         let most = goal(driver, "<= reference + 1 MiB");
         report.add(what, "KiB", memory, reference, most);
         process.get_or_insert(memory);
+    }
+}
+
+/// One of docker's is three minutes.
+fn runs_of(driver: Driver, runs: usize) -> usize {
+    match driver {
+        Driver::Docker => 1,
+        _ => runs,
     }
 }
 
