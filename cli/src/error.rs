@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use burst_client::Error as ApiError;
 use console::Style;
@@ -59,6 +60,20 @@ pub enum Error {
     /// The platform's data directory belongs to another process.
     #[error("{0}")]
     InUse(String),
+    /// Flares run on for longer than they were to be waited for.
+    #[error(
+        "{invoker} gets no more flares, and after {} some still run in {slots} of its slots; `burst admin flare list \
+         --state running` lists those of all machines",
+        humantime::format_duration(*waited)
+    )]
+    NotDrained {
+        /// On which machine.
+        invoker: String,
+        /// In how many of its slots.
+        slots: u32,
+        /// How long that was.
+        waited: Duration,
+    },
     /// A flare ended, but not well.
     #[error("{sentence}")]
     Flare {
@@ -104,7 +119,8 @@ impl Error {
             Self::Told { status: 202 } => 9,
             Self::Told { .. } => 1,
             Self::CannotStart(_) => 8,
-            Self::Flare {
+            Self::NotDrained { .. }
+            | Self::Flare {
                 end: FlareEnd::TimedOut,
                 ..
             } => 9,

@@ -131,7 +131,7 @@ pub fn state(name: &str) -> Value {
         "failed" | "timed-out" | "down" => Color::DarkRed,
         "cancelled" | "revoked" => Color::DarkMagenta,
         "placing" | "starting" | "running" | "opening" => Color::DarkCyan,
-        "queued" | "pending" | "quarantined" => Color::DarkYellow,
+        "queued" | "pending" | "quarantined" | "draining" | "drained" => Color::DarkYellow,
         _ => return name.into(),
     };
     Value(cell(name).fg(color))

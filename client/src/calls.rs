@@ -1141,6 +1141,21 @@ impl Client {
         ))
     }
 
+    /// Gives a namespace other limits, and leaves it those that are not named, and its key.
+    ///
+    /// `request` is a [`NamespaceRequest`], or serializes as one.
+    ///
+    /// `PATCH /api/v1/admin/namespaces/{name}`
+    pub fn limit_namespace(
+        &self,
+        name: &str,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Namespace>, Error> {
+        self.answer(
+            Call::new(Method::PATCH, &["api", "v1", "admin", "namespaces", name]).body(request)?,
+        )
+    }
+
     /// Revokes a namespace's key, on all controllers at once.
     ///
     /// Its flares and groups, whether they run or wait, are cancelled; what else it has stays. Of a namespace that
@@ -1151,6 +1166,18 @@ impl Client {
         self.answer(Call::new(
             Method::DELETE,
             &["api", "v1", "admin", "namespaces", name],
+        ))
+    }
+
+    /// Gives a namespace that is not revoked a fresh key, and leaves it otherwise as it is.
+    ///
+    /// The credentials in the answer are seen only this once; the former ones open nothing any more.
+    ///
+    /// `POST /api/v1/admin/namespaces/{name}/key`
+    pub fn replace_namespace_key(&self, name: &str) -> Result<Answer<CreatedNamespace>, Error> {
+        self.answer(Call::new(
+            Method::POST,
+            &["api", "v1", "admin", "namespaces", name, "key"],
         ))
     }
 
@@ -1177,6 +1204,28 @@ impl Client {
         self.answer(Call::new(
             Method::DELETE,
             &["api", "v1", "admin", "flares", flare_id],
+        ))
+    }
+
+    /// Gives a machine no more flares, until it is resumed; what runs on it goes on.
+    ///
+    /// It holds whether the machine or the controllers are started again meanwhile.
+    ///
+    /// `PUT /api/v1/admin/invokers/{invokerId}/drain`
+    pub fn drain_invoker(&self, invoker_id: &str) -> Result<Answer<Invoker>, Error> {
+        self.answer(Call::new(
+            Method::PUT,
+            &["api", "v1", "admin", "invokers", invoker_id, "drain"],
+        ))
+    }
+
+    /// Gives a machine flares again.
+    ///
+    /// `DELETE /api/v1/admin/invokers/{invokerId}/drain`
+    pub fn resume_invoker(&self, invoker_id: &str) -> Result<Answer<Invoker>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "admin", "invokers", invoker_id, "drain"],
         ))
     }
 

@@ -168,10 +168,12 @@ vocabulary! {
 
 vocabulary! {
     /// Whether a machine gets flares. A quarantined one gets none that fit elsewhere, as packs fail to start on
-    /// it.
+    /// it. One that is drained gets none at all, and is draining as long as flares run on it.
     InvokerState {
         Up = "up",
         Quarantined = "quarantined",
+        Draining = "draining",
+        Drained = "drained",
         Down = "down",
     }
 }
@@ -993,11 +995,16 @@ pub struct Invoker {
     pub slots: u32,
     /// How many more it would take.
     pub free_slots: u32,
+    /// How many run on it or are reserved.
+    pub used_slots: u32,
     /// What part of its processors is busy.
     pub cpu_load: f64,
     /// Whether a machine gets flares. A quarantined one gets none that fit elsewhere, as packs fail to start on
-    /// it.
+    /// it. One that is drained gets none at all, and is draining as long as flares run on it.
     pub state: InvokerState,
+    /// Whether it is given no more flares, by the administrator or as it is about to stop; also of one that is
+    /// down.
+    pub drained: bool,
     /// Why a machine gets no flares that fit elsewhere.
     pub quarantine: Option<Quarantine>,
     /// How it keeps packs apart.

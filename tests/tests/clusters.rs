@@ -5,6 +5,7 @@
 mod alarms;
 mod cluster;
 mod cluster_tls;
+mod draining;
 mod kills;
 mod load;
 mod machines;

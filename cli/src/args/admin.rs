@@ -80,6 +80,14 @@ pub enum NamespaceAction {
         after_help = "Example:\n  burst admin namespace list --output json | jq -r '.[].name'"
     )]
     List(PageArgs),
+    /// Give a namespace other limits; its key and the limits that are not named stay
+    Limit(LimitNamespaceArgs),
+    /// Give a namespace new credentials and print them, the only time they are seen; all else stays
+    #[command(after_help = "Example:\n  burst admin namespace renew-key team-a")]
+    RenewKey {
+        /// Name of the namespace
+        name: String,
+    },
     /// Revoke a namespace's credentials and end its flares, at once; its definitions and results stay
     #[command(after_help = "Example:\n  burst admin namespace revoke team-a")]
     Revoke {
@@ -105,6 +113,30 @@ Examples:
 pub struct CreateArgs {
     /// Name of the namespace
     pub name: String,
+    /// How much of the platform it may use.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+    /// Give an existing namespace a new key and these limits
+    #[arg(long)]
+    pub overwrite: bool,
+}
+
+/// A namespace and which of its limits become others.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  burst admin namespace limit team-a --slots 128 --rate 1200     its key and its other limits stay")]
+pub struct LimitNamespaceArgs {
+    /// Name of the namespace
+    pub name: String,
+    /// What becomes of them.
+    #[command(flatten)]
+    pub limits: LimitArgs,
+}
+
+/// The limits of a namespace that are named.
+#[derive(Debug, Args)]
+pub struct LimitArgs {
     /// Most workers of one flare
     #[arg(long, value_name = "N")]
     pub burst_size: Option<u32>,
@@ -147,7 +179,4 @@ pub struct CreateArgs {
     /// Whether its packs may reach the internet, where the driver keeps packs apart
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub egress: Option<bool>,
-    /// Give an existing namespace a new key and these limits
-    #[arg(long)]
-    pub overwrite: bool,
 }

@@ -5,6 +5,7 @@ mod build;
 mod definition;
 pub mod flare;
 pub mod group;
+mod invokers;
 mod new;
 pub mod param;
 pub mod platform;
@@ -22,6 +23,7 @@ pub use admin::AdminAction;
 pub use build::BuildArgs;
 pub use definition::{GetArgs, HistoryArgs, RollbackArgs};
 pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs};
+pub use invokers::InvokersAction;
 pub use new::NewArgs;
 pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
@@ -168,9 +170,15 @@ pub enum Command {
     /// Those that OpenWhisk's command line has.
     #[command(flatten)]
     Entity(wsk::EntityCommand),
-    /// List the machines that run workers
-    #[command(after_help = "Example:\n  burst invokers")]
-    Invokers,
+    /// List the machines that run workers, take one out of service, and put it back
+    #[command(
+        after_help = "Examples:\n  burst invokers\n  burst invokers drain machine-3 --wait 10m"
+    )]
+    Invokers {
+        /// What to do with one.
+        #[command(subcommand)]
+        action: Option<InvokersAction>,
+    },
     /// Print a script by which a shell completes this program's commands and flags
     #[command(
         after_help = "Examples:\n  burst completion bash > ~/.local/share/bash-completion/completions/burst\n  burst completion fish > ~/.config/fish/completions/burst.fish\n  burst completion zsh > ~/.zfunc/_burst          with fpath+=~/.zfunc before compinit in ~/.zshrc"

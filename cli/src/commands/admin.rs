@@ -1,13 +1,13 @@
 //! `burst admin`.
 
 use burst_client::{
-    Answer, Client, CreateNamespaceQuery, FlareState, Limits, ListAllFlaresQuery,
-    ListAllGroupsQuery, ListNamespacesQuery, NamespaceRequest, OwnLimits,
+    Answer, Client, CreateNamespaceQuery, CreatedNamespace, FlareState, Limits, ListAllFlaresQuery,
+    ListAllGroupsQuery, ListNamespacesQuery, Namespace, NamespaceRequest, OwnLimits,
 };
 use serde::de::DeserializeOwned;
 
 use crate::args::admin::{
-    AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, NamespaceAction,
+    AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, LimitArgs, NamespaceAction,
 };
 use crate::args::{GlobalArgs, PageArgs};
 use crate::connection;
@@ -78,17 +78,14 @@ fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Re
         NamespaceAction::List(page) => list(client, page, args),
         NamespaceAction::Get { name } => {
             let answer = client.get_namespace(name)?;
-            output::answer(args.output, &answer, || {
-                let found = answer.read()?;
-                Ok(describe(
-                    found.name,
-                    None,
-                    found.revoked,
-                    found.created,
-                    found.limits,
-                ))
-            })
+            output::answer(args.output, &answer, || Ok(known(answer.read()?)))
         }
+        NamespaceAction::Limit(wanted) => {
+            let limits = Some(own_limits(&wanted.limits));
+            let answer = client.limit_namespace(&wanted.name, &NamespaceRequest { limits })?;
+            output::answer(args.output, &answer, || Ok(known(answer.read()?)))
+        }
+        NamespaceAction::RenewKey { name } => created(&client.replace_namespace_key(name)?, args),
         NamespaceAction::Revoke { name } => {
             let answer = client.revoke_namespace(name)?;
             output::answer(args.output, &answer, || {
@@ -99,7 +96,30 @@ fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Re
 }
 
 fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(), Error> {
-    let limits = OwnLimits {
+    let limits = Some(own_limits(&wanted.limits));
+    let query = CreateNamespaceQuery {
+        overwrite: wanted.overwrite.then_some(true),
+    };
+    let answer = client.create_namespace(&wanted.name, &query, &NamespaceRequest { limits })?;
+    created(&answer, args)
+}
+
+fn known(found: Namespace) -> Shown {
+    describe(found.name, None, found.revoked, found.created, found.limits)
+}
+
+/// A namespace with credentials that are seen only now.
+fn created(answer: &Answer<CreatedNamespace>, args: &GlobalArgs) -> Result<(), Error> {
+    output::answer(args.output, answer, || {
+        let created = answer.read()?;
+        let auth = Some(created.auth.into());
+        let shown = describe(created.name, auth, None, created.created, created.limits);
+        Ok(shown.and("\nNobody can read these credentials again: keep them."))
+    })
+}
+
+fn own_limits(wanted: &LimitArgs) -> OwnLimits {
+    OwnLimits {
         burst_size: wanted.burst_size,
         concurrent_slots: wanted.slots,
         memory: wanted.memory,
@@ -114,18 +134,7 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
         requests_per_minute: wanted.request_rate,
         concurrent_requests: wanted.requests,
         egress: wanted.egress,
-    };
-    let limits = Some(limits);
-    let query = CreateNamespaceQuery {
-        overwrite: wanted.overwrite.then_some(true),
-    };
-    let answer = client.create_namespace(&wanted.name, &query, &NamespaceRequest { limits })?;
-    output::answer(args.output, &answer, || {
-        let created = answer.read()?;
-        let auth = Some(created.auth.into());
-        let shown = describe(created.name, auth, None, created.created, created.limits);
-        Ok(shown.and("\nNobody can read these credentials again: keep them."))
-    })
+    }
 }
 
 fn describe(

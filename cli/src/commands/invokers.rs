@@ -1,14 +1,20 @@
 //! `burst invokers`.
 
-use burst_client::{Client, Quarantine};
+use std::time::{Duration, Instant};
 
-use crate::args::Format;
+use burst_client::{Client, Invoker, Quarantine};
+
+use crate::args::{Format, InvokersAction};
 use crate::error::Error;
+use crate::follow;
 use crate::table::{self, Table};
 use crate::{output, times};
 
+/// How often it is looked whether a machine is empty.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Lists the machines that run workers.
-pub fn run(client: &Client, format: Format) -> Result<(), Error> {
+pub fn list(client: &Client, format: Format) -> Result<(), Error> {
     let answer = client.list_invokers()?;
     output::answer(format, &answer, || {
         let heads = [
@@ -38,4 +44,45 @@ pub fn run(client: &Client, format: Format) -> Result<(), Error> {
         }
         Ok(table.shown().and(&reasons))
     })
+}
+
+/// Takes a machine out of service, or puts it back.
+pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Result<(), Error> {
+    let answer = match action {
+        InvokersAction::Resume { id } => client.resume_invoker(id)?,
+        InvokersAction::Drain { id, wait: None } => client.drain_invoker(id)?,
+        InvokersAction::Drain {
+            id,
+            wait: Some(wait),
+        } => {
+            let asked = Instant::now();
+            let wait = Duration::from_millis(*wait);
+            follow::watch(PAUSE, || {
+                // Asked for again, it says how far it is.
+                let answer = client.drain_invoker(id)?;
+                let left = answer.read()?.used_slots;
+                if left > 0 && asked.elapsed() >= wait {
+                    return Err(Error::NotDrained {
+                        invoker: id.clone(),
+                        slots: left,
+                        waited: wait,
+                    });
+                }
+                Ok((left == 0).then_some(answer))
+            })?
+        }
+    };
+    output::answer(format, &answer, || Ok(said(&answer.read()?).into()))
+}
+
+fn said(invoker: &Invoker) -> String {
+    let id = &invoker.id;
+    match (invoker.drained, invoker.used_slots) {
+        (false, _) => format!("ok: {id} gets flares again"),
+        (true, 0) => format!("ok: {id} gets no more flares, and nothing runs on it"),
+        (true, used) => format!(
+            "ok: {id} gets no more flares; those it has go on in {used} of its slots: `burst invokers` shows when \
+             they are gone"
+        ),
+    }
 }

@@ -51,7 +51,10 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Group { action } => group::run(action, &client()?, global),
         Command::Admin { action } => admin::run(action, global),
         Command::Entity(command) => wsk::entity(command, &wsk::Session::of_burst(global)?),
-        Command::Invokers => invokers::run(&client()?, format),
+        Command::Invokers { action: None } => invokers::list(&client()?, format),
+        Command::Invokers {
+            action: Some(action),
+        } => invokers::change(action, &connection::administrator(global)?, format),
         Command::Completion { shell } => shell::completion(*shell),
         Command::Man { directory } => shell::man(directory),
     }

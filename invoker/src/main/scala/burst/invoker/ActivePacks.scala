@@ -67,7 +67,10 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   /** Kills all; answered by [[answerIfNone]]. */
   def end(failure: Failure, replyTo: ActorRef[Done]): Unit =
     abortAll(failure)
-    ending :+= replyTo
+    whenNone(replyTo)
+
+  /** Answered by [[answerIfNone]]. */
+  def whenNone(replyTo: ActorRef[Done]): Unit = ending :+= replyTo
 
   def finished(key: PackKey, answered: Option[FlareId]): Unit =
     active.get(key).flatMap(_.runs).filterNot(run =>

@@ -44,6 +44,11 @@ object Invoker:
     */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
 
+  /** The machine is to be left: it says so, and answers as soon as no pack runs; what it is asked for
+    * meanwhile it still does.
+    */
+  final case class Leave(replyTo: ActorRef[Done]) extends Internal
+
   /** Packs may run until then by `System.nanoTime`, unless that is renewed. Without any they have no lease.
     */
   final case class RenewLease(until: Long) extends Internal
@@ -83,6 +88,9 @@ private final class Invoker(
   private var closing = false
   private var awaiting = Vector.empty[ActorRef[Done]]
 
+  /** Nothing more is wanted, and what there is may end. */
+  private var leaving = false
+
   /** Asked for with each beat, and not with each pack that comes back. */
   private var busy = load.sample()
 
@@ -119,6 +127,10 @@ private final class Invoker(
         prewarmed.beat()
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
+    case Leave(replyTo) =>
+      leaving = true
+      if !closing then controller ! Heartbeat(status)
+      packs.whenNone(replyTo)
     case Stop(replyTo) =>
       closing = true
       awaiting :+= replyTo
@@ -197,5 +209,6 @@ private final class Invoker(
     warm.size,
     settings.runtime,
     prewarmed.ready,
-    warm.offers
+    warm.offers,
+    leaving = Option.when(leaving)(true)
   )

@@ -49,6 +49,7 @@ object Main:
     yield new Node:
       val ready = joined.future.map(_ => s"${running.packs}\nburst invoker ${config.id.value} is ready")
       override def lost: Future[String] = turnedAway.future
+      override def drain(bound: FiniteDuration): Future[Unit] = running.drain(bound)
       def stop(bound: FiniteDuration): Future[Unit] =
         running
           .stop(bound)

@@ -20,7 +20,7 @@ import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
 import org.apache.pekko.util.Timeout
 import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 
 /** An invoker whose driver works and which has cleared away what an earlier life left. `packs` says what its
   * packs are, for who starts it.
@@ -75,6 +75,16 @@ final class RunningInvoker private[invoker] (
     val packs: String,
     threads: ExecutorService
 ):
+
+  /** Has it be given nothing more; completes when nothing runs, or with `bound`. */
+  def drain(bound: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
+    given Timeout = Timeout(bound)
+    ref
+      .ask[org.apache.pekko.Done](Invoker.Leave(_))
+      .map(_ => ())(using ExecutionContext.parasitic)
+      .recover { case _: TimeoutException =>
+        Wiring.log.warn("flares still run after {}: their packs are ended", bound.toCoarsest)
+      }(using system.executionContext)
 
   def stop(bound: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
     given ExecutionContext = system.executionContext

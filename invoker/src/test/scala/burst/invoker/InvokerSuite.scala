@@ -264,6 +264,24 @@ class InvokerSuite extends munit.FunSuite:
     stopped.receiveMessage()
     assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
 
+  fixture.test("when it is to be left it says so at once, and is done when what it has is over"): fixture =>
+    import fixture.setup
+    fixture.prepare(fixture.another)
+    setup.givePackage()
+    val pack = setup.runtime.pack()
+    val left = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Leave(left.ref)
+    import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
+    val _ = fixture.controller.fishForMessage(20.seconds):
+      case Heartbeat(status) if status.isLeaving => FishingOutcomes.complete
+      case _ => FishingOutcomes.continueAndIgnore
+    left.expectNoMessage(20.millis)
+    fixture.end(pack)
+    left.receiveMessage()
+    val none = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Leave(none.ref)
+    none.receiveMessage()
+
   fixture.test("while it stops, nothing new is started"): fixture =>
     import fixture.setup
     val gone = Promise[burst.invoker.driver.StopOutcome]()

@@ -4,6 +4,7 @@ import com.typesafe.config.ConfigException
 import java.net.BindException
 import java.util.concurrent.atomic.AtomicInteger
 import org.slf4j.LoggerFactory
+import scala.annotation.unused
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.control.NonFatal
@@ -12,6 +13,9 @@ import scala.util.control.NonFatal
 trait Node:
   /** Completes once it serves, with what is said on standard output then, or with why it cannot. */
   def ready: Future[String]
+
+  /** Takes on nothing more; completes when what it has is done, at the latest after `bound`. */
+  def drain(@unused bound: FiniteDuration): Future[Unit] = Future.unit
 
   /** Ends in good order, within `bound`, whether it serves yet or not. */
   def stop(bound: FiniteDuration): Future[Unit]
@@ -58,9 +62,10 @@ object Node:
     * as a failure.
     */
   private def end(settings: Settings, starting: Future[Node], exitCode: AtomicInteger): Unit =
-    val deadline = settings.stopTimeout.fromNow
     try
       val node = Await.result(starting, settings.stopTimeout)
+      drained(node, settings.drainTimeout)
+      val deadline = settings.stopTimeout.fromNow
       Await.result(
         node.stop((deadline.timeLeft - 1.second).max(1.second)),
         deadline.timeLeft.max(1.second)
@@ -71,6 +76,10 @@ object Node:
         exitCode.set(1)
       case NonFatal(_) => ()
     Runtime.getRuntime.halt(exitCode.get)
+
+  private def drained(node: Node, bound: FiniteDuration): Unit =
+    if bound > Duration.Zero && !node.lost.isCompleted then
+      val _ = Await.ready(node.drain(bound), bound + 1.second)
 
   private def explain(problem: Throwable): String = problem match
     case setup: SetupException => setup.getMessage

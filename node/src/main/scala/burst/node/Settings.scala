@@ -21,6 +21,7 @@ enum Role:
   */
 final case class Settings(config: Config):
   def data: Path = Path.of(config.getString("burst.data")).toAbsolutePath
+  def drainTimeout: FiniteDuration = config.getDuration("burst.drain-timeout").toMillis.millis
   def stopTimeout: FiniteDuration = config.getDuration("burst.stop-timeout").toMillis.millis
 
 object Settings:

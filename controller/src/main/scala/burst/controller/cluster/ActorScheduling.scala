@@ -46,6 +46,7 @@ object ActorScheduling:
     val environment =
       FlareEnvironment(
         storage.flares,
+        storage.drained,
         spool,
         inputs,
         backends,

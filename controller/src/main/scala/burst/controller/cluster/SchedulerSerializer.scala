@@ -54,12 +54,14 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
     kind[Await]("await", ConfiguredCodec.derived),
     kind[Locate]("locate", ConfiguredCodec.derived),
     kind[ListInvokers]("list-invokers", ConfiguredCodec.derived),
+    kind[Drain]("drain", ConfiguredCodec.derived),
     kind[Submitted]("submitted", ConfiguredCodec.derived),
     kind[Awaited]("awaited", always(Awaited.NotActive)),
     kind[CancelOutcome]("cancelled", ConfiguredEnumCodec.derived),
     kind[NamespaceEnded.type]("namespace-ended", always(NamespaceEnded)),
     kind[Located]("located", ConfiguredCodec.derived),
-    kind[InvokerList]("invokers", ConfiguredCodec.derived)
+    kind[InvokerList]("invokers", ConfiguredCodec.derived),
+    kind[Drained]("drained", ConfiguredCodec.derived)
   )
 
 object SchedulerSerializer:

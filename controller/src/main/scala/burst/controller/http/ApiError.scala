@@ -52,6 +52,7 @@ enum ApiError:
   case NoWorkers(name: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
+  case NoSuchInvoker(id: String)
   case NoSuchNamespace(name: String)
   case FinalParameter(name: String)
   case InvalidActivationId
@@ -181,6 +182,8 @@ object ApiError:
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
     case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
+    case NoSuchInvoker(id) =>
+      NotFound -> s"No machine called '${Fields.shortened(id)}' has registered; `burst invokers` lists those that have."
     case FinalParameter(name) =>
       BadRequest -> s"The parameter '${Fields.shortened(name)}' is final and has its value; leave it out."
     case InvalidActivationId => BadRequest -> "An activation id has 32 lower-case hexadecimal digits."

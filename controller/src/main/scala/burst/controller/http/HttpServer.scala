@@ -174,7 +174,8 @@ object HttpServer:
       ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
-        AdminFlaresRoutes(storage.flares, service, blocking)
+        AdminFlaresRoutes(storage.flares, service, blocking),
+        AdminInvokersRoutes(storage.drained, service, blocking)
       ),
       WebRoutes.of(
         actions,

@@ -33,8 +33,12 @@ final class NamespacesRoutes(
               (put & QueryParameters.only("overwrite"))(if Reserved(name) then Answer.refused(reserved(name))
               else Answer(create(name, request))),
               (get & QueryParameters.only())(Answer(found(name, namespaces.find(name)))),
+              (patch & QueryParameters.only())(Answer(limit(name, request))),
               (delete & QueryParameters.only())(Answer(revoke(name)))
             )
+      ,
+      (path("namespaces" / Segment / "key" ~ Slash.?) & post & QueryParameters.only()): name =>
+        if Reserved(name) then Answer.refused(reserved(name)) else Answer(replaceKey(name))
     )
 
   private def list(request: HttpRequest): Answer =
@@ -63,6 +67,22 @@ final class NamespacesRoutes(
             credentials <- namespaces.create(name, limits, overwrite).toRight(ApiError.NamespaceExists(name))
             namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
           yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
+
+  private def limit(name: String, request: HttpRequest): Answer =
+    Refusable(body.read(request, BodyLimit)): bytes =>
+      blocking:
+        for
+          json <- body.parse(bytes)
+          limits <- ownLimits(json)
+          namespace <- namespaces.limit(name, limits).toRight(ApiError.NoSuchNamespace(name))
+        yield JsonMarshalling.response(StatusCodes.OK, Views.namespace(namespace))
+
+  private def replaceKey(name: String): Answer =
+    blocking:
+      for
+        credentials <- namespaces.replaceKey(name).toRight(ApiError.NoSuchNamespace(name))
+        namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
+      yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
 
   private def ok(json: Json): Either[ApiError, HttpResponse] =
     Right(JsonMarshalling.response(StatusCodes.OK, json))

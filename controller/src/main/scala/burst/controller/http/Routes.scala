@@ -48,7 +48,9 @@ final class Routes(
 
   // What is not there is not looked for among what users may see.
   private def administered: Route =
-    pathPrefix("admin")(authentication.administrator(handleRejections(rejected)(admin.route)))
+    pathPrefix("admin")(
+      authentication.administrator(AuditLog.directive(handleRejections(rejected)(admin.route)))
+    )
 
   private def authenticated: Route =
     authentication.caller: caller =>

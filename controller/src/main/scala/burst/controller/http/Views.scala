@@ -145,8 +145,10 @@ object Views:
     "id" -> view.status.id.asJson,
     "slots" -> view.status.slots.asJson,
     "freeSlots" -> view.freeSlots.asJson,
+    "usedSlots" -> view.usedSlots.asJson,
     "cpuLoad" -> view.status.cpuLoad.asJson,
     "state" -> invokerState(view).asJson,
+    "drained" -> view.drained.asJson,
     "quarantine" -> view.quarantine.filter(_ => view.up).fold(Json.Null)(quarantine),
     "driver" -> view.status.driver.asJson,
     "warmPacks" -> view.status.warmPacks.asJson,
@@ -158,7 +160,10 @@ object Views:
   )
 
   def invokerState(view: InvokerView): String =
-    if !view.up then "down" else if view.quarantine.isDefined then "quarantined" else "up"
+    if !view.up then "down"
+    else if view.drained then if view.usedSlots > 0 then "draining" else "drained"
+    else if view.quarantine.isDefined then "quarantined"
+    else "up"
 
   private def quarantine(suspicion: Suspicion): Json =
     Json.obj("reason" -> suspicion.reason.asJson, "until" -> suspicion.until.asJson)

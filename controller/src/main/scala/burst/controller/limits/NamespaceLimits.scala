@@ -1,6 +1,7 @@
 package burst.controller.limits
 
 import io.circe.Codec
+import scala.deriving.Mirror
 
 /** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
   * packages, parameters and variables, `storedBytes` those of all its flares' results and logs, beyond which
@@ -43,6 +44,14 @@ final case class OwnLimits(
     concurrentRequests: Option[Int] = None,
     egress: Option[Boolean] = None
 ) derives Codec.AsObject:
+
+  /** Those of `others` where it has none itself. */
+  def or(others: OwnLimits): OwnLimits =
+    val either = productIterator.zip(others.productIterator).map:
+      case (None, other) => other
+      case (own, _) => own
+    summon[Mirror.ProductOf[OwnLimits]].fromProduct(Tuple.fromArray(either.toArray))
+
   def over(configured: NamespaceLimits): NamespaceLimits = NamespaceLimits(
     burstSize.getOrElse(configured.burstSize),
     concurrentSlots.getOrElse(configured.concurrentSlots),

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.store.{FlareStore, StoreException}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, InvokerId}
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
 import org.apache.pekko.pattern.after
@@ -92,5 +92,8 @@ final class ActorFlareService(
     answer.map(_.standing).recover { case _: TimeoutException => None }
 
   def invokers(): Future[Vector[InvokerView]] = scheduler.ask[InvokerList](ListInvokers(_)).map(_.invokers)
+
+  def drain(id: InvokerId, on: Boolean): Future[Option[InvokerView]] =
+    scheduler.ask[Drained](Drain(id, on, _)).map(_.invoker)
 
   private def stored(id: FlareId): Future[Option[Flare]] = Future(store.find(id))(using blocking)

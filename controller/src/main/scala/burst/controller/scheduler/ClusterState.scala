@@ -21,8 +21,9 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], walltime
 
 /** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may
   * exceed `slots` only after the machine came back with fewer slots than it had; it then offers nothing until
-  * enough was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs
-  * are for; one that is on `trial` is avoided as soon as somebody has slots of it.
+  * enough was given back. An `overloaded` one is up, but offers nothing either; nor does one that is
+  * `drained`, which is not counted on at all. `warm` is what its idle packs are for; one that is on `trial`
+  * is avoided as soon as somebody has slots of it.
   */
 final case class Capacity(
     slots: Int,
@@ -30,9 +31,12 @@ final case class Capacity(
     up: Boolean,
     overloaded: Boolean = false,
     warm: Set[WarmPack] = Set.empty,
-    trust: Trust = Trust.Trusted
+    trust: Trust = Trust.Trusted,
+    drained: Boolean = false
 ):
-  def free: Int = if up && !overloaded then (slots - used).max(0) else 0
+  /** Whether flares may count on its slots, now or once others have ended. */
+  def offers: Boolean = up && !drained
+  def free: Int = if offers && !overloaded then (slots - used).max(0) else 0
 
 /** The slots of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
   * here and nowhere else.
@@ -54,11 +58,11 @@ final case class ClusterState private (
     holdings: Map[AttemptId, Holding],
     usedBy: Map[String, Int]
 ):
-  /** The machines that are up, in the order of their ids. */
+  /** The machines that take flares, in the order of their ids. */
   lazy val view: ClusterView = viewAfter(Iterator.empty)
 
-  /** Of the machines that are up. */
-  def slots: Int = machines.valuesIterator.filter(_.up).map(_.slots).sum
+  /** Of the machines that take flares. */
+  def slots: Int = machines.valuesIterator.filter(_.offers).map(_.slots).sum
 
   /** The same once these slots were given back. */
   def viewAfter(released: Iterator[Map[InvokerId, Int]]): ClusterView =
@@ -66,7 +70,7 @@ final case class ClusterState private (
     released.foreach(_.foreach((id, slots) => back(id) += slots))
     ClusterView(
       machines.iterator.collect {
-        case (id, capacity) if capacity.up => seen(id, capacity, back(id))
+        case (id, capacity) if capacity.offers => seen(id, capacity, back(id))
       }.toVector
     )
 
@@ -74,9 +78,11 @@ final case class ClusterState private (
     val later = capacity.copy(used = capacity.used - back)
     Machine(id, later.slots, later.free, later.warm, avoided = later.trust == Trust.Avoided)
 
-  /** Slots of a holding that will be free for others when it is given back: those on machines that are up. */
+  /** Slots of a holding that will be free for others when it is given back: not those on machines that take
+    * none.
+    */
   def usable(holding: Holding): Int =
-    holding.byMachine.iterator.collect { case (id, slots) if machines.get(id).exists(_.up) => slots }.sum
+    holding.byMachine.iterator.collect { case (id, slots) if machines.get(id).exists(_.offers) => slots }.sum
 
   /** Slots a namespace holds. */
   def used(tenant: String): Int = usedBy.getOrElse(tenant, 0)
@@ -100,6 +106,12 @@ final case class ClusterState private (
   def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack]): ClusterState =
     machines.get(invoker).fold(this) { known =>
       copy(machines = machines.updated(invoker, known.copy(overloaded = overloaded, warm = warm)))
+    }
+
+  /** The machine is given no more flares, or is again; what runs on it goes on. */
+  def drain(invoker: InvokerId, drained: Boolean): ClusterState =
+    machines.get(invoker).filter(_.drained != drained).fold(this) { known =>
+      copy(machines = machines.updated(invoker, known.copy(drained = drained)))
     }
 
   def trust(invoker: InvokerId, trust: Trust): ClusterState =

@@ -4,7 +4,7 @@ import burst.controller.limits.BytePace
 import burst.controller.flare.FlareRequest
 import burst.controller.secrets.{DefinitionName, Secrets, UnopenedSecret}
 import burst.node.FairSemaphore
-import burst.controller.store.{FlareStore, Transfers}
+import burst.controller.store.{DrainedInvokers, FlareStore, Transfers}
 import burst.protocol.Environment
 import scala.concurrent.ExecutionContext
 
@@ -15,6 +15,7 @@ import scala.concurrent.ExecutionContext
   */
 final case class FlareEnvironment(
     store: FlareStore,
+    drained: DrainedInvokers,
     spool: Spool,
     inputs: FairSemaphore,
     backends: BackendCatalog,

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
-import burst.protocol.{FlareId, InvokerStatus}
+import burst.protocol.{FlareId, InvokerId, InvokerStatus}
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
@@ -37,12 +37,16 @@ enum CancelledBy:
 enum CancelOutcome:
   case Accepted, AlreadyEnded, NotFound
 
-/** An invoker as the cluster state sees it. One that is up may be avoided, until a time of the day. */
+/** An invoker as the cluster state sees it. One that is up may be avoided, until a time of the day, or be
+  * `drained`: given no more flares. `usedSlots` are those of flares that run on it.
+  */
 final case class InvokerView(
     status: InvokerStatus,
     freeSlots: Int,
     up: Boolean,
-    quarantine: Option[Suspicion] = None
+    quarantine: Option[Suspicion] = None,
+    usedSlots: Int = 0,
+    drained: Boolean = false
 )
 
 /** What the HTTP side asks of the scheduler's side. The one seam between the two. */
@@ -65,3 +69,8 @@ trait FlareService:
   /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */
   def queueEstimate(id: FlareId): Future[Option[QueueEstimate]]
   def invokers(): Future[Vector[InvokerView]]
+
+  /** Has a machine be given no more flares, or some again: the scheduler alone is told. The machine as it
+    * then is; nothing where the scheduler knows none of that id.
+    */
+  def drain(id: InvokerId, on: Boolean): Future[Option[InvokerView]]

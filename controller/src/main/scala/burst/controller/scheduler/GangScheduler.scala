@@ -55,6 +55,10 @@ object GangScheduler:
 
   /** Where a flare stands in the queue; nothing when it is not in it. */
   final case class Locate(id: FlareId, replyTo: ActorRef[Located]) extends Command
+
+  /** Gives a machine no more flares, or gives it some again; answers with it, if it is known. */
+  final case class Drain(id: InvokerId, on: Boolean, replyTo: ActorRef[Drained]) extends Command
+  final case class Drained(invoker: Option[InvokerView])
   final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Command
   final case class Located(standing: Option[QueueEstimate])
   final case class InvokerList(invokers: Vector[InvokerView])
@@ -164,6 +168,7 @@ private final class GangScheduler(
   /** Queues again what was queued, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
+    recovered.drained.foreach(state.drain(_, on = true, leaving = false))
     recovered.queued.foreach { flare =>
       state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
       flares.begin(flare, FlareActor.Origin.Recovered)
@@ -204,11 +209,10 @@ private final class GangScheduler(
         s.copy(start = s.start.map(clock.dayTime))
       )))
     case ListInvokers(replyTo) =>
-      replyTo ! InvokerList(invokers.statuses.map { status =>
-        val capacity = state.machine(status.id)
-        val suspicion = state.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
-        InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up), suspicion)
-      })
+      replyTo ! InvokerList(invokers.statuses.map(view))
+    case Drain(id, on, replyTo) =>
+      state.drain(id, on, invokers.status(id).exists(_.isLeaving))
+      replyTo ! Drained(invokers.status(id).map(view))
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
@@ -233,6 +237,18 @@ private final class GangScheduler(
     case Gone(id) => onGone(id)
     case Round => state.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
+
+  private def view(status: InvokerStatus): InvokerView =
+    val capacity = state.machine(status.id)
+    val suspicion = state.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
+    InvokerView(
+      status,
+      capacity.fold(0)(_.free),
+      capacity.exists(_.up),
+      suspicion,
+      capacity.fold(0)(_.used),
+      state.isDrained(status.id) || status.isLeaving
+    )
 
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace

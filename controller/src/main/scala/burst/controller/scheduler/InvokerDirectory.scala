@@ -17,6 +17,8 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
 
   def statuses: Vector[InvokerStatus] = invokers.valuesIterator.map(_.status).toVector.sortBy(_.id)
 
+  def status(id: InvokerId): Option[InvokerStatus] = invokers.get(id).map(_.status)
+
   def refs(ids: Set[InvokerId]): Map[InvokerId, ActorRef[InvokerRequest]] =
     ids.iterator.flatMap(id => invokers.get(id).map(id -> _.invoker)).toMap
 

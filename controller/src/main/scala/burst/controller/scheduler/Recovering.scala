@@ -21,7 +21,13 @@ private[scheduler] final class Recovering private (
 
   private def load(): Unit =
     val found = Future(
-      Recovery.run(environment.store, environment.backends, limits, environment.clock.now())
+      Recovery.run(
+        environment.store,
+        environment.drained,
+        environment.backends,
+        limits,
+        environment.clock.now()
+      )
     )(using environment.blocking)
     context.pipeToSelf(found) {
       case Success(recovered) => Loaded(recovered)

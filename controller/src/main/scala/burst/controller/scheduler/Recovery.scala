@@ -2,20 +2,21 @@ package burst.controller.scheduler
 
 import burst.controller.flare.Output
 import burst.controller.flare.{Flare, FlareState, WorkerResult, WorkerState}
-import burst.controller.store.FlareStore
+import burst.controller.store.{DrainedInvokers, FlareStore}
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
   * their namespaces; `left` may still have something on their backends; `orphans` are packs that may still be
   * running: nobody waits for them, and their slots are not in the new books. What `revoked` namespaces have
-  * is to be ended.
+  * is to be ended. Machines that are `drained` are given nothing.
   */
 final case class Recovered(
     queued: Vector[Flare],
     limits: Map[String, Int],
     left: Vector[(FlareId, BackendConfig)],
     orphans: Map[InvokerId, Vector[(FlareId, Int)]],
-    revoked: Set[String]
+    revoked: Set[String],
+    drained: Set[InvokerId] = Set.empty
 )
 
 /** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
@@ -24,7 +25,13 @@ final case class Recovered(
   * every other worker gets the reason for having none. Blocks.
   */
 object Recovery:
-  def run(store: FlareStore, backends: BackendCatalog, limits: SlotLimits, now: Long): Recovered =
+  def run(
+      store: FlareStore,
+      drained: DrainedInvokers,
+      backends: BackendCatalog,
+      limits: SlotLimits,
+      now: Long
+  ): Recovered =
     val (queued, begun) = store
       .takeUnfinished()
       .partition(flare => flare.state == FlareState.Queued && flare.request.memberOf.isEmpty)
@@ -38,7 +45,8 @@ object Recovery:
       begun
         .flatMap(flare => flare.packs.map(pack => pack.invoker -> (flare.id, pack.pack)))
         .groupMap(_._1)(_._2),
-      limits.revoked()
+      limits.revoked(),
+      drained.all()
     )
 
   private val Page = 64

@@ -31,6 +31,9 @@ private[scheduler] final class SchedulerState(
     at => Forecast.estimates(cluster, queue, at, walltimes)
   )
   private var slotLimits = Map.empty[String, Int]
+
+  /** Machines that the administrator has drained, there or not. */
+  private var drained = Set.empty[InvokerId]
   private var roundDue = false
 
   def machine(id: InvokerId): Option[Capacity] = cluster.machines.get(id)
@@ -122,13 +125,25 @@ private[scheduler] final class SchedulerState(
       if known.slots != status.slots then cluster = cluster.up(status.id, status.slots)
       note(status)
       val relieved = known.overloaded && !overloaded(status)
-      if relieved || known.slots != status.slots then roundSoon()
+      if relieved || known.slots != status.slots || known.drained != isDrained(status) then roundSoon()
     }
 
   private def overloaded(status: InvokerStatus): Boolean = status.cpuLoad > settings.maxCpuLoad
 
   private def note(status: InvokerStatus): Unit =
-    cluster = cluster.report(status.id, overloaded(status), status.warm)
+    cluster =
+      cluster.report(status.id, overloaded(status), status.warm).drain(status.id, isDrained(status))
+
+  /** By the administrator, or because it is about to stop. */
+  private def isDrained(status: InvokerStatus): Boolean = drained(status.id) || status.isLeaving
+
+  /** The administrator's word on a machine, whatever it last said itself; `leaving` is that. */
+  def drain(id: InvokerId, on: Boolean, leaving: Boolean): Unit =
+    drained = if on then drained + id else drained - id
+    cluster = cluster.drain(id, on || leaving)
+    roundSoon()
+
+  def isDrained(id: InvokerId): Boolean = drained(id)
 
   /** The machine offers nothing any more; the packs that were on it. */
   def down(id: InvokerId): Vector[(AttemptId, Int)] =

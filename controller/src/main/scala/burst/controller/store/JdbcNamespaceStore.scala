@@ -62,6 +62,24 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
             WHERE name = $namespace AND administered = 0 AND revoked IS NULL""".update()
     Option.when(updated == 1)(s"$uuid:$key")
 
+  def replaceKey(namespace: String): Option[String] =
+    val (uuid, key) = freshPair()
+    val updated = database.write("replacing a key", Durability.Power):
+      sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, administered = 1
+            WHERE name = $namespace AND revoked IS NULL""".update()
+    Option.when(updated == 1)(s"$uuid:$key")
+
+  def limit(namespace: String, limits: OwnLimits): Option[Namespace] =
+    database.write("limiting a namespace", Durability.Power):
+      val present =
+        sql"SELECT limits FROM namespace WHERE name = $namespace ${database.rowLock}".map(_.stringOpt(
+          "limits"
+        )).single()
+      present.foreach: own =>
+        val changed = limits.or(own.fold(OwnLimits())(Stored.json[OwnLimits])).asJson.noSpaces
+        sql"UPDATE namespace SET limits = $changed WHERE name = $namespace".update()
+      select(namespace)
+
   def revoke(namespace: String): Option[Namespace] =
     database.write("revoking a key", Durability.Power):
       sql"""UPDATE namespace SET revoked = ${System.currentTimeMillis() * 1000}

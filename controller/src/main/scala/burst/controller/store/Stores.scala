@@ -4,7 +4,7 @@ import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.blob.{BlobName, PackageCopy}
 import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
-import burst.protocol.{FlareId, Inputs, PackageId}
+import burst.protocol.{FlareId, Inputs, InvokerId, PackageId}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher. What a call has
   * returned from survives the end of the process and, but for flares on an embedded database that is not told
@@ -198,6 +198,12 @@ trait EpochStore:
   /** The highest so far; 0 before the first. */
   def present(): Long
 
+/** The machines that the administrator wants given no more flares, until they are resumed. */
+trait DrainedInvokers:
+  def all(): Set[InvokerId]
+  def add(id: InvokerId): Unit
+  def remove(id: InvokerId): Unit
+
 /** Results are read some workers' at a time: nobody needs to hold all of them. */
 trait ResultReader:
   /** The attempt a flare is at. It is stored before anything of the attempt is. */
@@ -263,6 +269,14 @@ trait NamespaceStore:
     * what an administrator has created, replaced or revoked stays as he left it.
     */
   def renewKey(namespace: String): Option[String]
+
+  /** Gives one that is not revoked a fresh key pair, and leaves it otherwise as it is: the old pair opens
+    * nothing any more. Nothing when there is none.
+    */
+  def replaceKey(namespace: String): Option[String]
+
+  /** Gives a namespace these limits, and leaves it those that are not named, and its key. */
+  def limit(namespace: String, limits: OwnLimits): Option[Namespace]
 
   /** From its return on the key pair opens nothing, on no controller. What the namespace has stays. */
   def revoke(namespace: String): Option[Namespace]

@@ -2,6 +2,10 @@ package burst.controller.http
 
 import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import burst.controller.scheduler.{CancelOutcome, CancelledBy}
+import ch.qos.logback.classic.spi.ILoggingEvent
+import ch.qos.logback.core.read.ListAppender
+import org.slf4j.LoggerFactory
+import scala.jdk.CollectionConverters.*
 
 class AdminSuite extends HttpSuite:
   private val administrator = caller(admin)
@@ -49,6 +53,68 @@ class AdminSuite extends HttpSuite:
     refused(send("DELETE", s"$administration/flares/$flare", auth = administrator), 409)
     for (method, path) <- Seq("GET" -> "flares", "GET" -> "groups", "DELETE" -> s"flares/$flare") do
       refused(send(method, s"$administration/$path", auth = auth), 401, "admin:key")
+
+  test("a namespace gets another key with the limits it has, and other limits with the key it has"):
+    val first = Some(create("moved", """{"limits":{"burstSize":3}}""").string("auth"))
+    val renewed = send("POST", s"$admin/moved/key", auth = administrator)
+    assertEquals(renewed.status, 200, renewed.body)
+    val second = Some(renewed.string("auth"))
+    refused(send("GET", bursts, auth = first), 401)
+    assertEquals(send("GET", bursts, auth = second).status, 200)
+    val limited = send("PATCH", s"$admin/moved", Some("""{"limits":{"memory":512}}"""), administrator)
+    assert(!limited.body.contains("auth"), limited.body)
+    val limits = limited.json.hcursor.downField("limits")
+    assertEquals((limits.get[Int]("burstSize"), limits.get[Int]("memory")), (Right(3), Right(512)))
+    assertEquals(send("GET", bursts, auth = second).status, 200)
+    refused(
+      send("PATCH", s"$admin/moved", Some("""{"limits":{"memory":-1}}"""), administrator),
+      400,
+      "memory"
+    )
+    refused(send("PATCH", s"$admin/nobody", Some("{}"), administrator), 404, "nobody")
+    refused(send("POST", s"$admin/nobody/key", auth = administrator), 404, "nobody")
+    refused(send("POST", s"$admin/whisk.system/key", auth = administrator), 400, "'whisk.system'")
+    refused(send("POST", s"$admin/moved/key", auth = second), 401, "admin:key")
+
+  test("what the administrator asks for is on record, without what is secret, and strangers' tries are not"):
+    val appender = ListAppender[ILoggingEvent]()
+    val logger = LoggerFactory.getLogger("burst.audit").asInstanceOf[ch.qos.logback.classic.Logger]
+    appender.start()
+    logger.addAppender(appender)
+    logger.setLevel(ch.qos.logback.classic.Level.INFO)
+    try
+      val auth = create("watched").string("auth")
+      refused(send("DELETE", s"$admin/watched", auth = Some(s"admin:${adminKey.reverse}")), 401)
+      refused(send("GET", s"$admin/no%0Asuch", auth = administrator), 400)
+      val lines = appender.list.asScala.map(_.getFormattedMessage).toVector
+      assertEquals(
+        lines.map(_.split(" client=").head),
+        Vector(
+          s"PUT $admin/watched 200",
+          s"GET $admin/no%0Asuch 400"
+        )
+      )
+      assert(lines.forall(line => line.contains("client=127.0.0.1 id=")), lines)
+      assert(!lines.exists(line => line.contains(adminKey) || line.contains(auth)), lines)
+    finally
+      val _ = logger.detachAppender(appender)
+
+  test("the administrator drains a machine and resumes it, and no user does"):
+    val auth = Some(create("driver").string("auth"))
+    val machine = service.views.head.status.id
+    val path = s"$administration/invokers/${machine.value}/drain"
+    refused(send("PUT", path, auth = auth), 401, "admin:key")
+    refused(send("DELETE", path, auth = auth), 401, "admin:key")
+    val drained = send("PUT", path, auth = administrator)
+    assertEquals(drained.json.hcursor.get[String]("state"), Right("drained"), drained.body)
+    assertEquals(storage.drained.all(), Set(machine))
+    assertEquals(send("PUT", path, auth = administrator).status, 200, "asked for twice it is the same")
+    val resumed = send("DELETE", path, auth = administrator)
+    assertEquals(resumed.json.hcursor.get[Boolean]("drained"), Right(false), resumed.body)
+    assertEquals(storage.drained.all(), Set.empty)
+    for method <- Seq("PUT", "DELETE") do
+      refused(send(method, s"$administration/invokers/nobody/drain", auth = administrator), 404, "'nobody'")
+    assertEquals(storage.drained.all(), Set.empty, "of what nobody knows nothing is kept")
 
   test("limits of its own hold, the configured ones for the rest"):
     val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000,"egress":true}}""")

@@ -48,6 +48,7 @@ object ApiDescription:
       .replace("{namespace}", "_")
       .replace("{activationId}", "0" * 32)
       .replace("{flareId}", "0" * 32)
+      .replace("{invokerId}", "invoker0")
       .replace("{groupId}", "0" * 32)
       .replace("{tenant}", "0" * 32)
       .replace("{version}", "0.0.1")

@@ -22,6 +22,7 @@ class EntitlementSuite extends HttpSuite:
         .replace("{name}", "mine")
       named
         .replace("{flareId}", flare)
+        .replace("{invokerId}", "invoker0")
         .replace("{groupId}", group)
         .replace("{activationId}", activation)
         .replace("{version}", "0.0.1")

@@ -40,6 +40,13 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   val cancelled: AtomicReference[Option[(FlareId, CancelledBy)]] = AtomicReference(None)
 
   /** The namespace whose flares were last ended. */
+  @volatile var drained: Set[InvokerId] = Set.empty
+
+  def drain(id: InvokerId, on: Boolean): Future[Option[InvokerView]] =
+    drained = if on then drained + id else drained - id
+    views = views.map(view => view.copy(drained = drained(view.status.id)))
+    Future.successful(views.find(_.status.id == id))
+
   val ended: AtomicReference[Option[String]] = AtomicReference(None)
 
   def reset(): Unit =
@@ -57,6 +64,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     last.set(None)
     cancelled.set(None)
     ended.set(None)
+    drained = Set.empty
 
   def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
     breaking match

@@ -88,9 +88,11 @@ class MetaSuite extends HttpSuite:
     service.views = Vector(second, machine)
     assertEquals(
       send("GET", "/api/v1/invokers").body,
-      """[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.25,"state":"up","quarantine":null,"driver":"process",
+      """[{"id":"invoker0","slots":8,"freeSlots":6,"usedSlots":0,"cpuLoad":0.25,"state":"up",
+        |"drained":false,"quarantine":null,"driver":"process",
         |"warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}},
-        |{"id":"invoker1","slots":8,"freeSlots":0,"cpuLoad":0.25,"state":"down","quarantine":null,"driver":"process",
+        |{"id":"invoker1","slots":8,"freeSlots":0,"usedSlots":0,"cpuLoad":0.25,"state":"down",
+        |"drained":false,"quarantine":null,"driver":"process",
         |"warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"aarch64","glibc":"2.40"}}]""".stripMargin.replace(
         "\n",
         ""
@@ -185,6 +187,10 @@ class OpenApiSuite extends HttpSuite:
     succeed("PUT", s"$admin/documented?overwrite=false", Some(limits))
     succeed("GET", s"$admin?limit=1&skip=0")
     succeed("GET", s"$admin/documented")
+    succeed("PATCH", s"$admin/documented", Some("""{"limits":{"memory":512}}"""))
+    succeed("POST", s"$admin/documented/key")
+    for method <- Seq("PUT", "DELETE") do
+      succeed(method, s"$administration/invokers/${service.views.head.status.id.value}/drain")
     succeed("DELETE", s"$admin/documented")
     assertEquals(exercised, ApiDescription.operations)
 

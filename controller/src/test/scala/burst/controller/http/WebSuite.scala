@@ -213,6 +213,8 @@ final class FakeNamespaces(limits: burst.controller.limits.NamespaceLimits, pair
   def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
   def establish(namespace: String): Option[String] = None
   def renewKey(namespace: String): Option[String] = None
+  def replaceKey(namespace: String): Option[String] = None
+  def limit(namespace: String, limits: OwnLimits): Option[Namespace] = None
   def revoke(namespace: String): Option[Namespace] = None
   def revoked(): Set[String] = Set("gone")
   def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty

@@ -3,7 +3,14 @@ package burst.controller.scheduler
 import burst.controller.limits.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
 import burst.controller.secrets.Secrets
-import burst.controller.store.{Identity, Namespace, NamespaceStore, Transfers}
+import burst.controller.store.{
+  DrainedInvokers,
+  Identity,
+  MemoryDrainedInvokers,
+  Namespace,
+  NamespaceStore,
+  Transfers
+}
 import burst.controller.limits.OwnLimits
 import burst.node.FairSemaphore
 import burst.protocol.*
@@ -90,6 +97,8 @@ class Namespaces extends NamespaceStore:
   def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
   def establish(namespace: String): Option[String] = None
   def renewKey(namespace: String): Option[String] = None
+  def replaceKey(namespace: String): Option[String] = None
+  def limit(namespace: String, limits: OwnLimits): Option[Namespace] = None
   def revoke(namespace: String): Option[Namespace] = None
   def find(namespace: String): Option[Namespace] =
     Option.when(revoked()(namespace))(Namespace(namespace, Samples.limits, 0, Some(0), ""))
@@ -114,7 +123,8 @@ abstract class SchedulerFixture extends FunSuite:
       inputMemory: FairSemaphore = Samples.inputMemory,
       spool: Spool = Samples.spool,
       transfers: ExecutionContext = ExecutionContext.parasitic,
-      secrets: Secrets = Secrets(None)
+      secrets: Secrets = Secrets(None),
+      drained: DrainedInvokers = MemoryDrainedInvokers()
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -124,6 +134,7 @@ abstract class SchedulerFixture extends FunSuite:
     private val environment =
       FlareEnvironment(
         store,
+        drained,
         spool,
         inputMemory,
         Samples.backends,

@@ -4,7 +4,7 @@ import burst.controller.secrets.Secrets
 import burst.controller.limits.BytePace
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.Transfers
+import burst.controller.store.{MemoryDrainedInvokers, Transfers}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.Executors
@@ -124,6 +124,7 @@ class SchedulerSoakSuite extends FunSuite:
     val environment =
       FlareEnvironment(
         store,
+        MemoryDrainedInvokers(),
         Samples.spool,
         Samples.inputMemory,
         Samples.backends,

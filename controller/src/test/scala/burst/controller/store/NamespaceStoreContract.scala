@@ -60,6 +60,24 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     s.namespaces.revoke("guest")
     assertEquals(s.namespaces.authenticate(newUuid, key(newUuid)), None)
 
+  storage.test("a key is replaced and the limits stay, limits are changed and the key stays"): s =>
+    val own = OwnLimits(burstSize = Some(7), egress = Some(true))
+    val (uuid, key) = split(s.namespaces.create("team", own))
+    val (newUuid, newKey) = split(s.namespaces.replaceKey("team"))
+    assertEquals(s.namespaces.authenticate(uuid, key), None)
+    val kept = s.namespaces.authenticate(newUuid, newKey).map(_.limits)
+    assertEquals(kept.map(limits => (limits.burstSize, limits.egress)), Some((7, true)))
+
+    val limited = s.namespaces.limit("team", OwnLimits(burstSize = Some(9), memory = Some(512)))
+    val seen = limited.map(n => (n.limits.burstSize, n.limits.memory, n.limits.egress))
+    assertEquals(seen, Some((9, 512, true)))
+    assertEquals(s.namespaces.authenticate(newUuid, newKey).map(_.limits), limited.map(_.limits))
+
+    assertEquals(s.namespaces.replaceKey("nobody"), None)
+    assertEquals(s.namespaces.limit("nobody", OwnLimits()), None)
+    s.namespaces.revoke("team")
+    assertEquals(s.namespaces.replaceKey("team"), None, "who was revoked stays so")
+
   storage.test("a namespace is created once"): s =>
     assert(s.namespaces.create("guest").isDefined)
     assertEquals(s.namespaces.create("guest"), None)

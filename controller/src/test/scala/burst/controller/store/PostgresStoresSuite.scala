@@ -3,6 +3,7 @@ package burst.controller.store
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
 import burst.node.SetupException
+import burst.protocol.InvokerId
 import java.nio.file.{Files, Path}
 import java.util.concurrent.CountDownLatch
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -148,6 +149,12 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     assertEquals(one.epochs.present(), 0L)
     assertEquals(Vector(one, other, one).map(_.epochs.next()), Vector(1L, 2L, 3L))
     assertEquals(other.epochs.present(), 3L)
+
+  sharing.test("drained machines are known to all, until they are resumed"): (one, other) =>
+    Seq("a", "b", "a").foreach(id => one.drained.add(InvokerId(id)))
+    assertEquals(other.drained.all(), Set("a", "b").map(InvokerId(_)))
+    Seq("a", "a").foreach(id => other.drained.remove(InvokerId(id)))
+    assertEquals(one.drained.all(), Set(InvokerId("b")))
 
   directory.test("controllers that start at once on an empty database all come up"): root =>
     val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())

@@ -1,0 +1,27 @@
+//! Arguments of `burst invokers`.
+
+use clap::Subcommand;
+
+use super::quantity::milliseconds;
+
+/// What to do with a machine. Both need the administrator's credentials.
+#[derive(Debug, Subcommand)]
+pub enum InvokersAction {
+    /// Give a machine no more flares, until it is resumed; what runs on it goes on
+    #[command(
+        after_help = "Example:\n  burst invokers drain machine-3 --wait 10m && ssh machine-3 sudo reboot"
+    )]
+    Drain {
+        /// Id of the machine
+        id: String,
+        /// Wait until nothing runs on it, at most so long, such as 90s or 10m
+        #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+        wait: Option<u64>,
+    },
+    /// Give a machine flares again
+    #[command(after_help = "Example:\n  burst invokers resume machine-3")]
+    Resume {
+        /// Id of the machine
+        id: String,
+    },
+}

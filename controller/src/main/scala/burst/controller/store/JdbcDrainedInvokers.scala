@@ -1,0 +1,18 @@
+package burst.controller.store
+
+import burst.protocol.InvokerId
+import scalikejdbc.*
+
+/** Drained machines in any SQL database. */
+final class JdbcDrainedInvokers(database: Database) extends DrainedInvokers:
+  def all(): Set[InvokerId] =
+    database.read("listing drained invokers"):
+      sql"SELECT id FROM drained_invoker".map(row => InvokerId(row.string("id"))).collection[Set]()
+
+  def add(id: InvokerId): Unit = database.write("draining an invoker", Durability.Power):
+    val _ =
+      sql"""INSERT INTO drained_invoker (id, since) VALUES (${id.value}, ${System.currentTimeMillis() * 1000})
+                  ON CONFLICT (id) DO NOTHING""".update()
+
+  def remove(id: InvokerId): Unit = database.write("resuming an invoker", Durability.Power):
+    val _ = sql"DELETE FROM drained_invoker WHERE id = ${id.value}".update()

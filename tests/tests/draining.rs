@@ -1,0 +1,138 @@
+//! Machines that are taken out of service: by the administrator, and as their invokers are told to stop.
+
+use std::fs;
+
+use burst_client::InvokerState;
+use burst_tests::cli::Cli;
+use burst_tests::cluster::Setup;
+use burst_tests::{Api, Cluster, Driver, failing, invariants, wait};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+const ADMIN: &str = "admin:0123456789abcdef0123456789abcdef";
+
+fn two() -> Setup {
+    let key = ADMIN.trim_start_matches("admin:");
+    Setup::new(Driver::Process)
+        .invokers(2)
+        .set("burst.http.admin-key", key)
+}
+
+fn cli(cluster: &Cluster, words: &[&str], code: i32) -> String {
+    let mut arguments = vec!["invokers"];
+    arguments.extend(words);
+    arguments.extend(["--admin-auth", ADMIN]);
+    let finished = Cli::of(&cluster.api(), cluster.scratch()).run(&arguments);
+    let finished = finished.exits(code);
+    format!("{}{}", finished.stdout, finished.stderr)
+}
+
+/// The flare's only invoker, once it runs.
+fn runs_on(api: &Api, id: &str) -> String {
+    wait::until_seen(
+        "the flare runs",
+        wait::SOON,
+        || api.status(id),
+        |flare| flare.state == "running",
+    );
+    api.status(id).packs[0].invoker.clone()
+}
+
+fn until(file: &std::path::Path, retries: u32) -> Value {
+    let params = failing::hold_until(file, failing::LONG);
+    json!({"size": 4, "granularity": 4, "params": params, "timeout": failing::LONG, "retries": retries})
+}
+
+#[test]
+fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
+    let (mut cluster, mut accepted) = invariants::cluster(two());
+    let over = cluster.scratch().join("over");
+    let held = accepted.flare(&cluster, failing::NAME, &until(&over, 0));
+    let drained = runs_on(&cluster.api(), &held);
+
+    let said = cli(&cluster, &["drain", &drained, "--wait", "10ms"], 9);
+    assert!(said.contains("4 of its slots"), "{said}");
+    let state = |cluster: &Cluster| {
+        let seen = cluster
+            .api()
+            .invokers()
+            .into_iter()
+            .find(|i| i.id == drained);
+        seen.map(|seen| seen.state)
+    };
+    assert_eq!(state(&cluster), Some(InvokerState::from("draining")));
+    let other = accepted.flare(&cluster, failing::NAME, &until(&over, 0));
+    assert_ne!(runs_on(&cluster.api(), &other), drained);
+    let eight = json!({"size": 8, "params": failing::succeed()});
+    let refused = cluster.api().post("bursts/failing", &eight);
+    assert!(refused.refusal(400).contains("4 slots"), "{refused:#?}");
+
+    fs::write(&over, "").unwrap();
+    for id in [&held, &other] {
+        assert_eq!(accepted.ended(&cluster, id).state, "succeeded");
+    }
+    cli(&cluster, &["drain", &drained, "--wait", "1m"], 0);
+    assert_eq!(state(&cluster), Some(InvokerState::from("drained")));
+    // Whoever is started anew: it was taken out, and nobody has put it back.
+    cluster.kill_controller(0);
+    cluster.start_controllers(&[0]);
+    cluster.all_up();
+    assert_eq!(state(&cluster), Some(InvokerState::from("drained")));
+    let said = cli(&cluster, &["resume", &drained], 0);
+    assert!(said.contains("gets flares again"), "{said}");
+    let id = accepted.flare(&cluster, failing::NAME, &eight);
+    assert_eq!(accepted.ended(&cluster, &id).state, "succeeded");
+    accepted.hold(&cluster);
+}
+
+#[test]
+fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
+    let (mut cluster, mut accepted) = invariants::cluster(two());
+    let over = cluster.scratch().join("over");
+    let held = accepted.flare(&cluster, failing::NAME, &until(&over, 0));
+    let stopping = runs_on(&cluster.api(), &held);
+    let index: usize = stopping.trim_start_matches("invoker").parse().unwrap();
+    cluster.signal_invoker(index, Signal::TERM);
+    wait::until_seen(
+        "it says that it leaves",
+        wait::SOON,
+        || cluster.api().invokers(),
+        |seen| {
+            seen.iter()
+                .any(|i| i.id == stopping && i.state == "draining")
+        },
+    );
+    let other = accepted.flare(&cluster, failing::NAME, &until(&over, 0));
+    assert_ne!(runs_on(&cluster.api(), &other), stopping);
+    fs::write(&over, "").unwrap();
+    for id in [&held, &other] {
+        assert_eq!(accepted.ended(&cluster, id).state, "succeeded");
+    }
+    // It has been told already; this waits for its end.
+    cluster.stop_invoker(index);
+    cluster.start_invoker(index);
+    cluster.all_up();
+    accepted.hold(&cluster);
+}
+
+#[test]
+fn what_does_not_end_in_time_runs_again_elsewhere_if_it_may() {
+    let setup = two().set_invokers("burst.drain-timeout", "500ms");
+    let (mut cluster, mut accepted) = invariants::cluster(setup);
+    let over = cluster.scratch().join("over");
+    let again = accepted.flare(&cluster, failing::NAME, &until(&over, 1));
+    let stopping = runs_on(&cluster.api(), &again);
+    let index: usize = stopping.trim_start_matches("invoker").parse().unwrap();
+    cluster.stop_invoker(index);
+    fs::write(&over, "").unwrap();
+    let flare = accepted.ended(&cluster, &again);
+    assert_eq!(
+        (flare.state.as_str(), flare.attempt),
+        ("succeeded", 2),
+        "{flare:#?}"
+    );
+    assert_ne!(flare.packs[0].invoker, stopping);
+    cluster.start_invoker(index);
+    cluster.all_up();
+    accepted.hold(&cluster);
+}
