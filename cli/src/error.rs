@@ -173,7 +173,7 @@ fn code_of(cause: &ApiError) -> u8 {
         | ApiError::BadAddress { .. }
         | ApiError::BadCredentials
         | ApiError::NoCertificate => 2,
-        ApiError::Unreachable { .. } => 7,
+        ApiError::Unreachable { .. } | ApiError::Broken { .. } => 7,
         ApiError::NoAnswer { .. } => 9,
         // The platform's failure, or HTTP's.
         _ => 8,

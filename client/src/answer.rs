@@ -168,6 +168,6 @@ impl Place {
             return Error::NoAnswer { host, timeout };
         }
         let cause = format!("its answer broke off: {}", root(cause));
-        Error::Unreachable { host, cause }
+        Error::Broken { host, cause }
     }
 }

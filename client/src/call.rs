@@ -11,15 +11,21 @@ use crate::error::Error;
 pub(crate) const NAMESPACE: &str = "_";
 
 /// A request of the API.
+#[derive(Clone)]
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     path: &'a [&'a str],
     slash: bool,
     query: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,
+    /// By which the platform knows it again.
+    pub(crate) key: Option<String>,
 }
 
 impl<'a> Call<'a> {
+    /// The header of its key.
+    pub(crate) const KEY: &'static str = "Idempotency-Key";
+
     /// One of this path, segment by segment.
     pub(crate) fn new(method: Method, path: &'a [&'a str]) -> Self {
         Self {
@@ -28,6 +34,7 @@ impl<'a> Call<'a> {
             slash: false,
             query: Vec::new(),
             body: None,
+            key: None,
         }
     }
 
@@ -48,6 +55,16 @@ impl<'a> Call<'a> {
     pub(crate) fn body(mut self, request: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
         let body = serde_json::to_string(request);
         self.body = Some(body.map_err(|cause| Error::BadRequest(cause.to_string()))?);
+        Ok(self)
+    }
+
+    /// To be done once, however often it is sent.
+    pub(crate) fn once(mut self) -> Result<Self, Error> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random)
+            .map_err(|cause| Error::NoHttp(format!("no random numbers: {cause}")))?;
+        // A string, as headers of structured fields write it.
+        self.key = Some(format!("\"{:032x}\"", u128::from_be_bytes(random)));
         Ok(self)
     }
 

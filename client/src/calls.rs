@@ -599,6 +599,7 @@ impl Client {
                 Method::POST,
                 &["api", "v1", "namespaces", NAMESPACE, "groups"],
             )
+            .once()?
             .body(request)?,
         )
     }

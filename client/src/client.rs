@@ -44,7 +44,7 @@ impl Client {
 
     /// Sends a call and reads the whole answer.
     pub(crate) fn answer<T>(&self, call: Call<'_>) -> Result<Answer<T>, Error> {
-        self.open::<T>(call)?.text()
+        self.repeating(call, |call| self.open::<T>(call)?.text())
     }
 
     /// Sends a call that is answered by something else than JSON.
@@ -77,6 +77,9 @@ impl Client {
             .http
             .request(call.method, url)
             .basic_auth(&self.user, Some(&self.key));
+        if let Some(key) = &call.key {
+            request = request.header(Call::KEY, key);
+        }
         let mut timeout = self.timeout;
         if let Some(body) = call.body {
             let upload = Duration::from_secs(body.len() as u64 / UPLOAD_BYTES_PER_SECOND);
@@ -110,12 +113,16 @@ impl Client {
         if cause.is_timeout() && !cause.is_connect() {
             return Error::NoAnswer { host, timeout };
         }
-        let cause = if cause.is_timeout() {
+        let why = if cause.is_timeout() {
             "no connection in time".into()
         } else {
             root(cause)
         };
-        Error::Unreachable { host, cause }
+        if cause.is_connect() || cause.is_builder() {
+            Error::Unreachable { host, cause: why }
+        } else {
+            Error::Broken { host, cause: why }
+        }
     }
 }
 

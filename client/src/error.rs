@@ -22,9 +22,17 @@ pub enum Error {
         /// The request's id, for whoever reads the platform's logs.
         code: Option<String>,
     },
-    /// No connection could be made, or it broke. In the latter case what was asked for may have been done.
+    /// No connection could be made.
     #[error("cannot reach the platform at {host}: {cause}")]
     Unreachable {
+        /// The platform's address.
+        host: String,
+        /// The innermost cause.
+        cause: String,
+    },
+    /// The connection broke. What was asked for may have been done.
+    #[error("the connection to the platform at {host} broke: {cause}")]
+    Broken {
         /// The platform's address.
         host: String,
         /// The innermost cause.
@@ -90,6 +98,7 @@ impl Error {
         matches!(
             self,
             Self::Unreachable { .. }
+                | Self::Broken { .. }
                 | Self::NoAnswer { .. }
                 | Self::Refused {
                     status: 502..=504,

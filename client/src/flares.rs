@@ -29,7 +29,11 @@ impl Client {
         name: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Answer<Accepted>, Error> {
-        self.answer(Call::new(Method::POST, &definition(name)).body(request)?)
+        self.answer(
+            Call::new(Method::POST, &definition(name))
+                .body(request)?
+                .once()?,
+        )
     }
 
     /// Starts a flare on the packs of the group of this id.
@@ -38,7 +42,7 @@ impl Client {
         id: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Answer<Accepted>, Error> {
-        self.answer(Call::new(Method::POST, &group(id)).body(request)?)
+        self.answer(Call::new(Method::POST, &group(id)).body(request)?.once()?)
     }
 
     /// Starts a flare of the definition of this name and waits for its end, for as long as the platform lets a request
@@ -48,7 +52,11 @@ impl Client {
         name: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Waited, Error> {
-        self.wait(Call::new(Method::POST, &definition(name)).body(request)?)
+        self.wait(
+            Call::new(Method::POST, &definition(name))
+                .body(request)?
+                .once()?,
+        )
     }
 
     /// The same on a group.
@@ -57,13 +65,17 @@ impl Client {
         id: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Waited, Error> {
-        self.wait(Call::new(Method::POST, &group(id)).body(request)?)
+        self.wait(Call::new(Method::POST, &group(id)).body(request)?.once()?)
     }
 
     fn wait(&self, call: Call<'_>) -> Result<Waited, Error> {
         let call = call
             .query("blocking", Some(true))
             .query("result", Some(true));
+        self.repeating(call, |call| self.waited(call))
+    }
+
+    fn waited(&self, call: Call<'_>) -> Result<Waited, Error> {
         let response = self.exchange(call)?;
         match response.status() {
             StatusCode::ACCEPTED => Ok(Waited::Accepted(self.body(response).text()?)),

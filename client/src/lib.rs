@@ -37,8 +37,14 @@
 //!
 //! Every method blocks until the platform has answered, or [`Error::NoAnswer`]: until an answer begins, and between
 //! two pieces of it, 30 seconds pass at most unless [`Builder::timeout`] says otherwise; a request with a body of 128 KiB
-//! and more gets a second more for each of them, and that is for its whole answer. No call is repeated. A client is cheap to clone, and clones can be used on several threads
-//! at once; none may be used inside an asynchronous runtime.
+//! and more gets a second more for each of them, and that is for its whole answer. A client is cheap to
+//! clone, and clones can be used on several threads at once; none may be used inside an asynchronous runtime.
+//!
+//! # Repeats
+//!
+//! What starts something (a flare, a group, a call of an action) is sent with a key of its own, by which the platform
+//! does it once however often it is asked to. So it is asked again when the connection breaks: four times within eight
+//! seconds. No other call is repeated.
 //!
 //! # Answers
 //!
@@ -65,6 +71,7 @@ mod flares;
 mod model;
 mod observer;
 mod raw;
+mod repeat;
 mod streamed;
 mod vocabulary;
 

@@ -37,17 +37,41 @@ impl Client {
         query: &[(&'static str, String)],
         body: Option<String>,
     ) -> Result<Reply, Error> {
-        let mut call = match path {
-            [within @ .., ""] => Call::new(method, within).slash(),
-            whole => Call::new(method, whole),
-        };
-        for (name, value) in query {
-            call = call.query(name, Some(value));
-        }
-        call.body = body;
+        self.reply(raw(method, path, query, body))
+    }
+
+    /// The same by `POST`, of what starts something: it is done once, and repeated when its connection breaks.
+    pub fn submit(
+        &self,
+        path: &[&str],
+        query: &[(&'static str, String)],
+        body: Option<String>,
+    ) -> Result<Reply, Error> {
+        let call = raw(Method::POST, path, query, body).once()?;
+        self.repeating(call, |call| self.reply(call))
+    }
+
+    fn reply(&self, call: Call<'_>) -> Result<Reply, Error> {
         let response = self.exchange(call)?;
         let status = response.status().as_u16();
         let text = self.body::<()>(response).text()?.into_text();
         Ok(Reply { status, text })
     }
+}
+
+fn raw<'a>(
+    method: Method,
+    path: &'a [&'a str],
+    query: &[(&'static str, String)],
+    body: Option<String>,
+) -> Call<'a> {
+    let mut call = match path {
+        [within @ .., ""] => Call::new(method, within).slash(),
+        whole => Call::new(method, whole),
+    };
+    for (name, value) in query {
+        call = call.query(name, Some(value));
+    }
+    call.body = body;
+    call
 }

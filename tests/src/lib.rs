@@ -11,6 +11,7 @@
 //! | every backend, with its server | `backends` |
 //! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
+//! | somebody in between who ends connections | `cutting` |
 //! | certificates | `certificates` |
 //! | an image as packs' root | `image` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
@@ -38,6 +39,7 @@ pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod control_groups;
+pub mod cutting;
 pub mod disk;
 pub mod docker;
 pub mod driver;

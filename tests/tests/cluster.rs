@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
+use std::thread;
 use std::time::Duration;
 
 use burst_tests::cluster::Setup;
-use burst_tests::invariants::Accepted;
-use burst_tests::{Cluster, Driver, account, built, command, failing, wait};
+use burst_tests::faults::Fault;
+use burst_tests::invariants::{self, Accepted};
+use burst_tests::{Api, Cluster, Driver, account, built, command, failing, wait};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 #[test]
@@ -57,6 +60,47 @@ fn tera(arguments: &[&str]) {
     let tera = built::program("tera");
     let finished = command::run(Command::new(tera).args(arguments), limit);
     assert_eq!(finished.code, Some(0), "{finished:#?}");
+}
+
+/// Whichever controller is asked, and whether the one that took it is still there.
+#[test]
+fn a_request_of_one_key_is_one_flare_of_all_controllers() {
+    let (mut cluster, mut accepted) =
+        invariants::cluster(Setup::new(Driver::Process).controllers(2));
+    let body = failing::holding(8, 3_000);
+    let asked = |api: &Api, key: &str| {
+        let request = api.request(Method::POST, "namespaces/_/bursts/failing");
+        let request = request.header("Idempotency-Key", key).json(&body);
+        let answer = api.send(request);
+        assert_eq!(answer.status, 202, "{answer:?}");
+        answer.json["flareId"].as_str().unwrap().to_owned()
+    };
+    let keys: Vec<_> = (0..4).map(|number| format!("key-{number}")).collect();
+    let apis = cluster.apis();
+    let ids: Vec<_> = keys
+        .iter()
+        .map(|key| {
+            let ids: Vec<_> = thread::scope(|scope| {
+                let callers = (0..20).map(|number| &apis[number % apis.len()]);
+                let callers = callers.map(|api| scope.spawn(move || asked(api, key)));
+                let callers: Vec<_> = callers.collect();
+                callers.into_iter().map(|it| it.join().unwrap()).collect()
+            });
+            assert_eq!(BTreeSet::from_iter(&ids).len(), 1, "{ids:?}");
+            ids[0].clone()
+        })
+        .collect();
+    Fault::Scheduler.strike(&mut cluster);
+    cluster.all_up_again();
+    for (key, id) in keys.iter().zip(&ids) {
+        for api in cluster.apis() {
+            assert_eq!(&asked(&api, key), id);
+        }
+    }
+    for id in &ids {
+        accepted.ended(&cluster, id);
+    }
+    accepted.hold(&cluster);
 }
 
 #[test]

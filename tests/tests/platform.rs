@@ -2,6 +2,7 @@
 //! several run at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod asked_again;
 mod at_once;
 mod bad_input;
 mod bad_packages;

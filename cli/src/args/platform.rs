@@ -51,9 +51,9 @@ The nodes of a cluster prove themselves by a key they share: the first controlle
 in its data directory, cluster.pem, and every other node is given a copy with --cluster-key.
 The settings are written to controller.conf in the data directory, readable by you alone.")]
 pub struct ControllerArgs {
-    /// Address of this controller for the other nodes
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:2552", value_parser = node)]
-    pub node: (String, u16),
+    /// Address of this controller for the other nodes [default: 127.0.0.1:2552]
+    #[arg(long, value_name = "HOST:PORT", value_parser = node)]
+    pub node: Option<(String, u16)>,
     /// How nodes find and trust each other.
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -83,9 +83,9 @@ pub struct InvokerArgs {
     /// Name of this invoker in the cluster [default: the machine's, and something made for its data directory]
     #[arg(long, value_name = "NAME", value_parser = identifier)]
     pub id: Option<String>,
-    /// Address of this invoker for the other nodes; without a port it takes a free one
-    #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = node)]
-    pub node: (String, u16),
+    /// Address of this invoker for the other nodes; without a port it takes a free one [default: 127.0.0.1]
+    #[arg(long, value_name = "HOST[:PORT]", value_parser = node)]
+    pub node: Option<(String, u16)>,
     /// How nodes find and trust each other.
     #[command(flatten)]
     pub cluster: ClusterArgs,
@@ -100,12 +100,12 @@ pub struct InvokerArgs {
 /// Where the API listens.
 #[derive(Debug, Args)]
 pub struct ApiArgs {
-    /// Address to listen on
-    #[arg(long, default_value = "127.0.0.1")]
-    pub host: String,
-    /// Port to listen on; 0 takes a free one
-    #[arg(long, default_value_t = 3233)]
-    pub port: u16,
+    /// Address to listen on [default: 127.0.0.1]
+    #[arg(long)]
+    pub host: Option<String>,
+    /// Port to listen on; 0 takes a free one [default: 3233]
+    #[arg(long)]
+    pub port: Option<u16>,
 }
 
 /// What a machine offers.
@@ -114,9 +114,9 @@ pub struct MachineArgs {
     /// How many workers run at once [default: the number of CPUs of this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
-    /// What a pack is
-    #[arg(long, value_enum, default_value_t = Driver::Auto)]
-    pub driver: Driver,
+    /// What a pack is [default: auto]
+    #[arg(long, value_enum)]
+    pub driver: Option<Driver>,
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
     pub image: Option<String>,
@@ -168,7 +168,7 @@ pub struct ProcessArgs {
     /// Where everything is kept [default: ~/.burst, or ~/.burst-controller, ~/.burst-invoker]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// A file with settings, in HOCON; the other flags go before it
+    /// A file with settings, in HOCON; flags go before it, and it before their defaults
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Any other setting of the platform; may be repeated

@@ -51,7 +51,7 @@ fn compilers() -> &'static str {
 /// Replaces this process by a platform; only comes back with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(args.process.data.as_deref(), "")?;
-    become_java("standalone", None, &args.process, &data, verbose, || {
+    become_java(&STANDALONE, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.standalone(args)?;
         Ok(settings)
@@ -61,12 +61,11 @@ pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
 /// Replaces this process by a controller; only comes back with an error.
 pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(args.process.data.as_deref(), "-controller")?;
-    let main = Some("burst.controller.Main");
-    become_java("controller", main, &args.process, &data, verbose, || {
+    become_java(&CONTROLLER, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.api(&args.api)?;
         settings.backends(&args.backends)?;
-        settings.cluster(&args.node, &args.cluster)?;
+        settings.cluster(args.node.as_ref(), &args.cluster)?;
         Ok(settings)
     })
 }
@@ -74,43 +73,59 @@ pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
 /// Replaces this process by an invoker; only comes back with an error.
 pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(args.process.data.as_deref(), "-invoker")?;
-    let main = Some("burst.invoker.Main");
-    become_java("invoker", main, &args.process, &data, verbose, || {
+    become_java(&INVOKER, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         if let Some(id) = &args.id {
             settings.set(&["burst", "invoker", "id"], id.as_str())?;
         }
         settings.machine(&args.machine)?;
-        // Packs that may be this machine's processes, or shut in there.
-        if matches!(
-            args.machine.driver,
-            Driver::Auto | Driver::Process | Driver::Sandbox
-        ) {
-            let host = args.node.0.as_str();
-            settings.set(&["burst", "invoker", "advertise"], host)?;
-        }
-        settings.cluster(&args.node, &args.cluster)?;
+        settings.cluster(args.node.as_ref(), &args.cluster)?;
         Ok(settings)
     })
 }
 
-/// Writes the settings and becomes the JVM; without a `main` it is the jar's own.
+/// A process of the platform.
+struct Part {
+    name: &'static str,
+    /// Its class; the jar's own without.
+    main: Option<&'static str>,
+    /// What the operator's file goes before: what has no default for all processes. HOCON.
+    defaults: &'static str,
+}
+
+const STANDALONE: Part = Part {
+    name: "standalone",
+    main: None,
+    defaults: "",
+};
+const CONTROLLER: Part = Part {
+    name: "controller",
+    main: Some("burst.controller.Main"),
+    // Where its seeds say that it is looked for.
+    defaults: "burst.cluster.port: 2552\n",
+};
+const INVOKER: Part = Part {
+    name: "invoker",
+    main: Some("burst.invoker.Main"),
+    defaults: "",
+};
+
+/// Writes the settings and becomes the JVM.
 fn become_java(
-    name: &str,
-    main: Option<&str>,
+    part: &Part,
     process: &ProcessArgs,
     data: &Data,
     verbose: bool,
     settings: impl FnOnce() -> Result<Settings, Error>,
 ) -> Result<(), Error> {
     let home = home()?;
-    let jar = part(&home, JAR)?;
+    let jar = installed(&home, JAR)?;
     // Containers have a runtime of their own, but what is left on a backend is removed from here.
-    let runtime = part(&home, RUNTIME)?;
+    let runtime = installed(&home, RUNTIME)?;
     let mut settings = settings()?;
     settings.process(process, data.path(), &runtime)?;
-    let file = data.path().join(format!("{name}.conf"));
-    let text = render(name, process.config.as_deref(), &settings.0)?;
+    let file = data.path().join(format!("{}.conf", part.name));
+    let text = render(part, process.config.as_deref(), &settings.0)?;
     write_private(&file, &text).map_err(|error| match error {
         Error::File { cause, .. } => data::unusable(data.path(), &cause),
         other => other,
@@ -125,7 +140,7 @@ fn become_java(
     java.arg(format!("-Dconfig.file={}", file.display()))
         // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
         .arg(format!("-Djava.io.tmpdir={}", data.temporary().display()));
-    match main {
+    match part.main {
         None => java.arg("-jar").arg(&jar),
         Some(main) => java.arg("-cp").arg(&jar).arg(main),
     };
@@ -156,7 +171,7 @@ fn home() -> Result<PathBuf, Error> {
         .to_owned())
 }
 
-fn part(home: &Path, name: &str) -> Result<PathBuf, Error> {
+fn installed(home: &Path, name: &str) -> Result<PathBuf, Error> {
     let path = home.join(name);
     fs::canonicalize(&path).map_err(|_| {
         Error::CannotStart(format!(
@@ -197,12 +212,19 @@ impl Settings {
     }
 
     fn api(&mut self, args: &ApiArgs) -> Result<(), Error> {
-        self.set(&["burst", "http", "host"], args.host.as_str())?;
-        self.set(&["burst", "http", "port"], args.port)
+        if let Some(host) = &args.host {
+            self.set(&["burst", "http", "host"], host.as_str())?;
+        }
+        match args.port {
+            Some(port) => self.set(&["burst", "http", "port"], port),
+            None => Ok(()),
+        }
     }
 
     fn machine(&mut self, args: &MachineArgs) -> Result<(), Error> {
-        self.set(&["burst", "invoker", "driver"], args.driver.name())?;
+        if let Some(driver) = args.driver {
+            self.set(&["burst", "invoker", "driver"], driver.name())?;
+        }
         if let Some(slots) = args.slots {
             self.set(&["burst", "invoker", "slots"], slots)?;
         }
@@ -213,26 +235,30 @@ impl Settings {
             let time = format!("{time}ms");
             self.set(&["burst", "invoker", "idle-timeout"], time)?;
         }
-        if !matches!(args.driver, Driver::Docker | Driver::Kubernetes) && args.image.is_some() {
-            let message = "--image needs --driver docker or kubernetes";
-            return Err(Error::Usage(message.into()));
-        }
-        let sees_all_or_nothing = matches!(args.driver, Driver::Process | Driver::Kubernetes);
+        let sees_all_or_nothing = matches!(args.driver, Some(Driver::Process | Driver::Kubernetes));
         if sees_all_or_nothing && !args.mount.is_empty() {
             let message = "--mount needs --driver auto, sandbox or docker";
             return Err(Error::Usage(message.into()));
         }
         if let Some(image) = &args.image {
-            let driver = args.driver.name();
-            self.set(&["burst", "invoker", driver, "image"], image.as_str())?;
+            let Some(driver @ (Driver::Docker | Driver::Kubernetes)) = args.driver else {
+                let message = "--image needs --driver docker or kubernetes";
+                return Err(Error::Usage(message.into()));
+            };
+            let path = ["burst", "invoker", driver.name(), "image"];
+            self.set(&path, image.as_str())?;
         }
         if !args.mount.is_empty() {
-            let mounts = args.mount.clone();
-            let driver = match args.driver {
-                Driver::Auto => Driver::Sandbox,
-                given => given,
+            let drivers: &[Driver] = match args.driver {
+                // The file may say docker. What is another driver's is not read.
+                None => &[Driver::Sandbox, Driver::Docker],
+                Some(Driver::Docker) => &[Driver::Docker],
+                Some(_) => &[Driver::Sandbox],
             };
-            self.set(&["burst", "invoker", driver.name(), "mounts"], mounts)?;
+            for driver in drivers {
+                let path = ["burst", "invoker", driver.name(), "mounts"];
+                self.set(&path, args.mount.clone())?;
+            }
         }
         Ok(())
     }
@@ -247,9 +273,11 @@ impl Settings {
         }
     }
 
-    fn cluster(&mut self, (host, port): &(String, u16), args: &ClusterArgs) -> Result<(), Error> {
-        self.set(&["burst", "cluster", "host"], host.as_str())?;
-        self.set(&["burst", "cluster", "port"], *port)?;
+    fn cluster(&mut self, node: Option<&(String, u16)>, args: &ClusterArgs) -> Result<(), Error> {
+        if let Some((host, port)) = node {
+            self.set(&["burst", "cluster", "host"], host.as_str())?;
+            self.set(&["burst", "cluster", "port"], *port)?;
+        }
         if !args.seed.is_empty() {
             let seeds: Vec<String> = args.seed.iter().map(|(h, p)| format!("{h}:{p}")).collect();
             self.set(&["burst", "cluster", "seeds"], seeds)?;
@@ -312,10 +340,11 @@ fn text(path: &Path) -> Result<Value, Error> {
 
 /// The settings as HOCON, of which JSON is a part: quoted strings hold no substitutions. They go
 /// before those of the operator's file.
-fn render(name: &str, config: Option<&Path>, settings: &Value) -> Result<String, Error> {
+fn render(part: &Part, config: Option<&Path>, settings: &Value) -> Result<String, Error> {
     let mut text = format!(
-        "# Written by `burst {name}` at each start; give settings to that command instead.\n\
-         include classpath(\"application\")\n"
+        "# Written by `burst {}` at each start; give settings to that command instead.\n\
+         include classpath(\"application\")\n{}",
+        part.name, part.defaults
     );
     if let Some(config) = config {
         let config = fs::canonicalize(config).map_err(Error::file("read", config))?;
@@ -351,9 +380,8 @@ mod tests {
         assert_eq!(
             parse(&[]).unwrap(),
             serde_json::json!({"burst": {
-                "http": {"host": "127.0.0.1", "port": 3233},
                 "data": "/data",
-                "invoker": {"driver": "auto", "runtime-binary": "/bin/burst-runtime"}
+                "invoker": {"runtime-binary": "/bin/burst-runtime"}
             }})
         );
     }
@@ -409,6 +437,11 @@ mod tests {
             let mounts = serde_json::json!({"mounts": ["/a:/b", "/c:/d:ro"]});
             assert_eq!(invoker["sandbox"], mounts);
             assert!(invoker.get("docker").is_none());
+        }
+        let settings = parse(&["--mount=/a:/b"]).unwrap();
+        for driver in ["sandbox", "docker"] {
+            let own = &settings["burst"]["invoker"][driver];
+            assert_eq!(own["mounts"], serde_json::json!(["/a:/b"]), "{driver}");
         }
     }
 

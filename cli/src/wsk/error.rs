@@ -14,7 +14,9 @@ pub fn exit_code(error: &Error) -> u8 {
         Error::Api(cause) | Error::Unable { cause, .. } | Error::Lost { cause, .. } => {
             match cause {
                 ApiError::Refused { status, .. } => low_byte(*status),
-                ApiError::Unreachable { .. } | ApiError::NoAnswer { .. } => 3,
+                ApiError::Unreachable { .. }
+                | ApiError::Broken { .. }
+                | ApiError::NoAnswer { .. } => 3,
                 ApiError::BadRequest(_) => 2,
                 _ => 1,
             }

@@ -60,7 +60,7 @@ pub fn call(
     for (name, value) in query {
         ask = ask.query(name, value);
     }
-    let reply = ask.body(body)?.reply(what)?;
+    let reply = ask.body(body)?.submit(what)?;
     match reply.status {
         202 => Ok(Outcome::Accepted(read::<Accepted>(&reply.text, what)?.id)),
         200..=299 => Ok(Outcome::Succeeded(reply.text)),

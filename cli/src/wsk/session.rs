@@ -136,6 +136,13 @@ impl Ask<'_> {
         reply.map_err(unable(what))
     }
 
+    /// The same of what starts something by `POST`, which is done once though it may be sent again.
+    pub fn submit(self, what: &str) -> Result<Reply, Error> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let reply = self.client.submit(&path, &self.query, self.body);
+        reply.map_err(unable(what))
+    }
+
     /// Sends it, and hands back the text of a good answer.
     pub fn send(self, what: &str) -> Result<String, Error> {
         let reply = self.reply(what)?;

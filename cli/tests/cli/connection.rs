@@ -89,6 +89,42 @@ fn a_platform_that_never_answers_is_not_waited_for_for_ever() {
 }
 
 #[test]
+fn what_starts_something_is_asked_for_again_when_the_connection_breaks() {
+    const FLARE: (&str, &str) = ("POST /bursts/x", "flareId");
+    const GROUP: (&str, &str) = ("POST /groups", "groupId");
+    const CALL: (&str, &str) = ("POST /actions/x", "activationId");
+    for ((line, id), command) in [
+        (FLARE, &["flare", "x", "--size", "1"][..]),
+        (GROUP, &["group", "open", "x", "--size", "1"]),
+        (CALL, &["action", "invoke", "x"]),
+    ] {
+        let platform = Platform::start();
+        let accepted = format!(r#"{{"{id}":"0123456789abcdef0123456789abcdef"}}"#);
+        platform
+            .breaking(line)
+            .breaking(line)
+            .whatever(line, 202, &accepted);
+        Burst::of(&platform).run(command).ok();
+        let asked = platform.requests();
+        assert_eq!(asked.len(), 3, "{asked:?}");
+        let first = &asked[0];
+        assert!(first.key.is_some(), "{asked:?}");
+        for again in &asked {
+            assert_eq!((&again.key, &again.body), (&first.key, &first.body));
+        }
+    }
+}
+
+#[test]
+fn what_starts_nothing_is_not() {
+    let platform = Platform::start();
+    platform.breaking("GET /bursts");
+    let said = Burst::of(&platform).run(&["list"]).fails(7).to_owned();
+    assert!(said.contains("broke"), "{said}");
+    assert_eq!(platform.requests().len(), 1);
+}
+
+#[test]
 fn flag_environment_and_files_win_in_this_order() {
     let platform = Platform::start();
     platform.on("GET /bursts", 200, "[]");

@@ -14,8 +14,9 @@ use tokio::runtime::Runtime;
 
 use crate::answers;
 
-/// Stands for no status at all.
+/// Stand for no status at all: one that never comes, and a connection that ends without.
 const SILENCE: u16 = 0;
+const CUT: u16 = 1;
 const NAMESPACE: &str = "/api/v1/namespaces/_";
 /// Long enough for the slowest machine: nothing waits for this unless the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -25,6 +26,8 @@ pub struct Request {
     /// Method and path below the namespace, with the query.
     pub line: String,
     pub auth: String,
+    /// By which it is known when it comes again.
+    pub key: Option<String>,
     pub body: serde_json::Value,
 }
 
@@ -75,6 +78,11 @@ impl Platform {
     /// Never answers such a request.
     pub fn silent(&self, line: &str) -> &Self {
         self.whatever(line, SILENCE, "")
+    }
+
+    /// Ends the connection once such a request has come.
+    pub fn breaking(&self, line: &str) -> &Self {
+        self.whatever(line, CUT, "")
     }
 
     /// Answers such a request, written as `GET /flares/f1`, with or without its query, by what the API
@@ -144,6 +152,10 @@ async fn answer(
     if status == SILENCE {
         std::future::pending::<()>().await;
     }
+    if status == CUT {
+        // It ends with the task that serves it.
+        std::panic::resume_unwind(Box::new(()));
+    }
     let json = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::from_u16(status).unwrap(), json, body)
 }
@@ -157,12 +169,14 @@ fn next(
     body: &[u8],
 ) -> (u16, String) {
     let mut script = shared.script.lock().unwrap();
-    let auth = headers
-        .get(header::AUTHORIZATION)
-        .map(|auth| auth.to_str().unwrap().to_owned());
+    let text = |name: &str| {
+        let value = headers.get(name)?;
+        Some(value.to_str().unwrap().to_owned())
+    };
     script.requests.push(Request {
         line: line.clone(),
-        auth: auth.unwrap_or_default(),
+        auth: text("authorization").unwrap_or_default(),
+        key: text("idempotency-key"),
         body: serde_json::from_slice(body).unwrap_or_default(),
     });
     shared.asked.notify_all();

@@ -108,19 +108,15 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    // Where others reach packs of this machine's.
-    for driver in ["auto", "process", "sandbox"] {
-        let out = burst
-            .run(&[
-                "invoker", "--data", "i", "--id", "i7", "--node", "10.0.0.9", "--seed", "h:1",
-                "--driver", driver,
-            ])
-            .ok();
-        assert!(out.trim_end().ends_with("burst.invoker.Main"), "{out}");
-        let text = fs::read_to_string(burst.home().join("i/invoker.conf")).unwrap();
-        for part in ["\"id\": \"i7\"", "\"advertise\": \"10.0.0.9\"", "\"h:1\""] {
-            assert!(text.contains(part), "{part} in {text}");
-        }
+    let out = burst
+        .run(&[
+            "invoker", "--data", "i", "--id", "i7", "--node", "10.0.0.9", "--seed", "h:1",
+        ])
+        .ok();
+    assert!(out.trim_end().ends_with("burst.invoker.Main"), "{out}");
+    let text = fs::read_to_string(burst.home().join("i/invoker.conf")).unwrap();
+    for part in ["\"id\": \"i7\"", "\"host\": \"10.0.0.9\"", "\"h:1\""] {
+        assert!(text.contains(part), "{part} in {text}");
     }
     let key = burst.file("cluster.pem", "");
     burst
@@ -141,6 +137,46 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     ] {
         let ran = burst.run(&[&["invoker"], &flags[..]].concat());
         assert_eq!(ran.code, Some(2), "{ran:?}");
+    }
+}
+
+/// What stands later in the file goes before what stands earlier.
+#[test]
+fn a_flag_goes_before_the_file_and_the_file_before_what_nobody_has_said() {
+    let burst = installed();
+    burst.file("own.conf", "burst.http.port = 4000");
+    let file = "include required(file(";
+    for (command, data, default) in [
+        ("standalone", ".burst", ""),
+        (
+            "controller",
+            ".burst-controller",
+            "burst.cluster.port: 2552",
+        ),
+        ("invoker", ".burst-invoker", ""),
+    ] {
+        let text = |flags: &[&str]| {
+            let config = [command, "--config", "own.conf"];
+            burst.run(&[&config[..], flags].concat()).ok();
+            let path = burst.home().join(data).join(format!("{command}.conf"));
+            fs::read_to_string(path).unwrap()
+        };
+        let alone = text(&[]);
+        let (before, after) = alone.split_once(file).unwrap();
+        assert!(before.contains(default), "{before}");
+        for setting in ["host", "port", "driver", "advertise", "seeds"] {
+            assert!(!after.contains(&format!("\"{setting}\"")), "{after}");
+        }
+        let (flags, setting) = match command {
+            "invoker" => (["--driver", "process"], "\"driver\": \"process\""),
+            _ => (["--port", "5000"], "\"port\": 5000"),
+        };
+        let told = text(&flags);
+        assert!(told.split_once(file).unwrap().1.contains(setting), "{told}");
+    }
+    let help = burst.run(&["standalone", "--help"]).ok();
+    for default in ["127.0.0.1", "3233", "auto"] {
+        assert!(help.contains(&format!("[default: {default}]")), "{help}");
     }
 }
 

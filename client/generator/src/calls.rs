@@ -16,6 +16,9 @@ const BY_HAND: [&str; 6] = [
     "setRuleStatus",
 ];
 
+/// The header by which a call may be repeated.
+const KEY: &str = "Idempotency-Key";
+
 const HEAD: &str = "\
 //! The API's operations.
 
@@ -125,6 +128,10 @@ impl Operation<'_> {
         for parameter in query {
             let name = parameter["name"].as_str().unwrap();
             write!(call, ".query(\"{name}\", query.{}.as_ref())", snake(name)).unwrap();
+        }
+        let headers = self.parameters("header");
+        if headers.iter().any(|header| header["name"] == KEY) {
+            call.push_str(".once()?");
         }
         let mut request = String::new();
         if let Some(body) = self.value.get("requestBody") {

@@ -23,6 +23,7 @@ final case class InvokerConfig(
     settings: Config,
     directory: Path,
     runtimeBinary: Path,
+    address: String,
     advertise: Option[String],
     memoryLimit: Option[Long],
     pool: PoolLimits,
@@ -36,6 +37,10 @@ final case class InvokerConfig(
     connectTimeout: FiniteDuration,
     packages: PackageCacheSettings
 ):
+  /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node. */
+  def reached(onMachine: Boolean): InvokerConfig =
+    copy(advertise = advertise.orElse(Option.when(onMachine)(address)))
+
   /** What its data directory is known by, whose lock says that nobody else has it. */
   def home: String = DirectoryId.in(data)
 
@@ -62,6 +67,7 @@ object InvokerConfig:
       settings = root,
       directory = directory,
       runtimeBinary = binary,
+      address = root.getString("burst.cluster.host"),
       advertise = optional(config, "advertise"),
       memoryLimit = memoryLimit,
       pool = PoolLimits(

@@ -108,11 +108,12 @@ object Wiring:
   private val Drivers: Vector[DriverKind] = Vector(ProcessKind, SandboxKind, DockerKind, KubernetesKind)
 
   /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
-  def prepare(config: InvokerConfig): PreparedInvoker =
-    PrivateFile.directory(config.directory)
+  def prepare(settings: InvokerConfig): PreparedInvoker =
+    PrivateFile.directory(settings.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
-    val choice = kindOf(config)
+    val choice = kindOf(settings)
     val kind = choice.kind
+    val config = settings.reached(kind.isOnMachine)
     val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))
     val driver = connected.driver
     log.info("packs are of the driver {}: {}", driver.name, driver.limits)

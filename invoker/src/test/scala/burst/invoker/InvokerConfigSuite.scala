@@ -1,9 +1,10 @@
 package burst.invoker
 
 import burst.invoker.driver.DriverSettings
-import burst.invoker.driver.docker.DockerSettings
-import burst.invoker.driver.kubernetes.KubernetesSettings
-import burst.invoker.driver.sandbox.SandboxSettings
+import burst.invoker.driver.docker.{DockerKind, DockerSettings}
+import burst.invoker.driver.kubernetes.{KubernetesKind, KubernetesSettings}
+import burst.invoker.driver.process.ProcessKind
+import burst.invoker.driver.sandbox.{SandboxKind, SandboxSettings}
 import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import com.typesafe.config.ConfigFactory
@@ -53,6 +54,15 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals((config.slots, config.memoryLimit), (7, Some(2048L)))
     assertEquals(config.pool.idle.toSeconds, 60L)
     assertEquals(docker(config).mounts.map(_.target), Vector("/b"))
+
+  test("packs that have the machine's address are reached by that of its node, unless another is said"):
+    val plain = read("burst.cluster.host = 10.0.0.9")
+    assertEquals(plain.reached(onMachine = true).advertise, Some("10.0.0.9"))
+    assertEquals(plain.reached(onMachine = false).advertise, None)
+    val said = read("burst { cluster.host = 10.0.0.9, invoker.advertise = 192.0.2.1 }")
+    Vector(true, false).foreach(where => assertEquals(said.reached(where).advertise, Some("192.0.2.1")))
+    assertEquals((ProcessKind.isOnMachine, SandboxKind.isOnMachine), (true, true))
+    assertEquals((DockerKind.isOnMachine, KubernetesKind.isOnMachine), (false, false))
 
   test("what an image of other architecture needs is told by both settings"):
     val both =

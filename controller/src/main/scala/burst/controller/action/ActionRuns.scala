@@ -1,7 +1,7 @@
 package burst.controller.action
 
 import burst.controller.definition.FlareTerms
-import burst.controller.flare.{ActivationFields, Flare, FlareRequest}
+import burst.controller.flare.{ActivationFields, Flare, FlareRequest, Submission}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
@@ -18,6 +18,8 @@ import scala.util.Success
   *   whether a sequence makes it
   * @param counted
   *   whether it has been counted among those of its minute
+  * @param submission
+  *   where its client may ask for it again
   */
 private[action] final case class Call(
     caller: Identity,
@@ -26,7 +28,8 @@ private[action] final case class Call(
     transaction: String,
     cause: Option[FlareId] = None,
     component: Boolean = false,
-    counted: Boolean = false
+    counted: Boolean = false,
+    submission: Option[Submission] = None
 )
 
 /** An invocation that has been stored; `ended` waits for its end for so long at most. */
@@ -105,7 +108,7 @@ private[action] final class ActionRuns(
         Inputs.Shared(pieces.over(parameters, call.payload).text),
         terms,
         fields(call)
-      ))
+      ).copy(submission = call.submission))
 
   private def fields(call: Call): ActivationFields =
     FlareInvocation

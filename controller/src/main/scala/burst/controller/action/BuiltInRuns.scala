@@ -21,7 +21,7 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
     val id = FlareId.random()
     val head = begun(id, call)
     val path = call.action.target.path
-    records.begin(head, path).map: _ =>
+    records.begin(head, path, call.submission).map: _ =>
       val ended = Future.unit
         .flatMap(_ => own.run(invocation(call)))
         .map(result => result.asObject.exists(_.contains("error")) -> result)

@@ -55,7 +55,7 @@ private[action] final class Compositions(
     val id = FlareId.random()
     val head = Composition.begun(id, call, now())
     val path = call.action.target.path
-    records.begin(head, path).map: _ =>
+    records.begin(head, path, call.submission).map: _ =>
       val composed =
         if isSequence(call.action) then
           components(

@@ -1,13 +1,14 @@
 package burst.controller.action
 
 import burst.controller.definition.FlareTerms
+import burst.controller.flare.Submission
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
-import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Identity}
+import burst.controller.scheduler.{FlareService, Refusal}
+import burst.controller.store.{AlreadySubmitted, Blocking, Identity}
 import burst.protocol.{FlareId, JsonText}
 import org.apache.pekko.actor.typed.Scheduler
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{Deadline, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** [[Invocations]] by the scheduler of flares. */
@@ -59,13 +60,31 @@ final class FlareInvocations(
       action: Action,
       payload: JsonText,
       transaction: String,
-      cause: Option[FlareId] = None
+      cause: Option[FlareId] = None,
+      submission: Option[Submission] = None
   ): Future[Either[InvocationRefusal, Begun]] =
-    val call = Call(caller, action, payload, transaction, cause)
-    runs.problem(call) match
+    val call = Call(caller, action, payload, transaction, cause, submission = submission)
+    val begun = runs.problem(call) match
       case Some(refusal) => Future.successful(Left(refusal))
       case None if Composition.isComposition(action) => compositions.begin(call)
       case None => runs.begin(call)
+    begun.recover:
+      case _: AlreadySubmitted => Left(InvocationRefusal.Refused(Refusal.AlreadySubmitted))
+
+  /** What was begun before, maybe by another controller: its record is looked for until it is there. */
+  def begun(caller: Identity, id: FlareId): Begun =
+    Begun(id, limit => ended(caller, id, limit.fromNow, Pause.First))
+
+  private def ended(
+      caller: Identity,
+      id: FlareId,
+      deadline: Deadline,
+      pause: FiniteDuration
+  ): Future[Option[ActivationRecord]] =
+    blocking(activations.find(caller.namespace, id)).flatMap:
+      case None if deadline.hasTimeLeft() =>
+        Pause.before(pause)(ended(caller, id, deadline, Pause.next(pause)))
+      case found => Future.successful(found)
 
   def record(activation: Activation): Future[Unit] =
     records.add(ActivationRecord.of(activation), FlareRecord.name(activation.name))

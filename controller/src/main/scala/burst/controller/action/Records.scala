@@ -1,5 +1,6 @@
 package burst.controller.action
 
+import burst.controller.flare.Submission
 import burst.controller.store.{ActivationStore, Blocking}
 import burst.protocol.FlareId
 import java.util.concurrent.ConcurrentHashMap
@@ -27,8 +28,9 @@ final class Records(
   private val open = ConcurrentHashMap[FlareId, Ending]()
 
   /** Stores it as it is to read should nobody end it. */
-  def begin(head: ActivationHead, path: String): Future[Unit] = blocking:
-    store.open(RecordFields.of(head, path), nowMicros() + lease.toMicros)
+  def begin(head: ActivationHead, path: String, submission: Option[Submission]): Future[Unit] = blocking:
+    val record = RecordFields.of(head, path).copy(submission = submission)
+    store.open(record, nowMicros() + lease.toMicros)
     open.put(head.id, Ending.Awaited)
 
   /** How it ended; tried again until it is stored. */

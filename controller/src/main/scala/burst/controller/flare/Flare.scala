@@ -34,7 +34,7 @@ object WorkerState:
   * under theirs, its time-out is theirs unless they name one.
   *
   * The flare of an invocation has what its record needs in `activation`; its definition's namespace is then
-  * the caller's, whosever the action is.
+  * the caller's, whosever the action is. `submission` is there where a client may ask for it again.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -44,7 +44,8 @@ final case class FlareRequest(
     group: Option[GroupRole] = None,
     egress: Boolean = false,
     environment: SealedEnvironment = SealedEnvironment.Empty,
-    activation: Option[ActivationFields] = None
+    activation: Option[ActivationFields] = None,
+    submission: Option[Submission] = None
 ):
   export terms.*
 

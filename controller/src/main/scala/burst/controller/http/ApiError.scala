@@ -69,6 +69,10 @@ enum ApiError:
   case PackageTooLarge(size: Long, limit: Long)
   case NotJson
   case EncodedBody
+  case InvalidIdempotencyKey
+
+  /** It stands for another request. */
+  case IdempotencyKeyUsed
   case RateLimited(perMinute: Int, retryAfterSeconds: Long)
   case InvocationsLimited(used: MinuteUsed)
   case DeploysLimited(perMinute: Int, retryAfterSeconds: Long)
@@ -114,8 +118,9 @@ object ApiError:
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
     case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(used.retryAfterSeconds))
     case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
-    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) |
-        TimedOut =>
+    case Refused(
+          Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone | Refusal.AlreadySubmitted
+        ) | Busy | TooManyAtOnce(_) | TimedOut =>
       Seq(`Retry-After`(1))
     case StoreFailed | SchedulerSilent => Seq(`Retry-After`(5))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -206,6 +211,10 @@ object ApiError:
       ContentTooLarge -> s"The package has $size bytes, but this namespace allows $limit; make it smaller."
     case NotJson => UnsupportedMediaType -> "Send the body in UTF-8 with 'Content-Type: application/json'."
     case EncodedBody => UnsupportedMediaType -> "Send the body as it is, without 'Content-Encoding'."
+    case InvalidIdempotencyKey =>
+      BadRequest -> s"Send one '${IdempotencyKey.Header}' of 1 to ${IdempotencyKey.MaxLength} printable ASCII characters, or none."
+    case IdempotencyKeyUsed =>
+      UnprocessableContent -> s"This '${IdempotencyKey.Header}' was sent with another request before; send this one with a key of its own."
     case RateLimited(perMinute, seconds) =>
       TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
     case InvocationsLimited(used) => TooManyRequests -> tooMany("invocations", used)
@@ -255,6 +264,8 @@ object ApiError:
     case Refusal.QueueFull(limit) =>
       TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
     case Refusal.GroupEnded(group) => describe(GroupEnded(group))
+    case Refusal.AlreadySubmitted =>
+      Conflict -> s"A request with the same '${IdempotencyKey.Header}' is just being stored; send it again soon."
     case Refusal.PackageGone =>
       ServiceUnavailable -> "The definition is being replaced again and again; send the request again soon."
 

@@ -113,7 +113,8 @@ object BodyIntake:
   type Room = Long => Boolean
 
   /** What was read of a body, and is to be made larger: by `most` bytes at most. */
-  final case class Growing[A](most: Long, make: Room => Either[ApiError, A])
+  final case class Growing[A](most: Long, make: Room => Either[ApiError, A]):
+    def map[B](change: A => B): Growing[B] = Growing(most, make(_).map(change))
 
   object Growing:
     /** Nothing has to be made. */

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.action.{ActionName, Actions, BuiltIns, BurstPack}
+import burst.controller.action.{ActionName, Actions, BuiltIns, BurstPack, Pause}
 import burst.controller.definition.KindFamily
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.http.BodyIntake.Growing
@@ -12,8 +12,8 @@ import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.actor.typed.Scheduler
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
-import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
-import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.concurrent.duration.{Deadline, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future}
 
 /** `POST …/actions/NAME?burst=true`, as the published prototype's programs begin a flare of an action: one
   * worker for each element of `value`, and a record for each container.
@@ -31,14 +31,12 @@ final class BurstCall(
     blocking: Blocking,
     longest: FiniteDuration
 )(using ExecutionContext, Scheduler):
-  import BurstCall.*
-
   def apply(caller: Identity, name: ActionName, request: HttpRequest): Answer =
     Refusable(options(QueryParameters(request.uri.query()))): own =>
       val begun = flareCall.submit(caller, request, SplitBody.ofBurst(_, pieces)): body =>
         read(caller, name, body, own, RequestId.of(request))
-      Refusable(begun): flare =>
-        placed(flare.id, longest.fromNow, FirstPause).map:
+      Refusable(begun): id =>
+        placed(id, longest.fromNow, Pause.First).map:
           case Some(there) =>
             val ids = there.packs.map(pack => BurstPack.id(there.id, pack.pack))
             Right(JsonMarshalling.response(StatusCodes.Accepted, Json.obj("activationIds" -> ids.asJson)))
@@ -86,16 +84,4 @@ final class BurstCall(
     blocking(flares.find(id)).flatMap:
       case Some(flare) if flare.packs.nonEmpty || flare.state.isFinal => Future.successful(Some(flare))
       case _ if deadline.isOverdue() => service.cancel(id, CancelledBy.User).map(_ => None)
-      case _ => after(pause)(placed(id, deadline, (pause * 2).min(LongestPause)))
-
-private object BurstCall:
-  val FirstPause: FiniteDuration = 5.millis
-  val LongestPause: FiniteDuration = 200.millis
-
-  def after[A](pause: FiniteDuration)(work: => Future[A])(using
-      scheduler: Scheduler,
-      ec: ExecutionContext
-  ): Future[A] =
-    val due = Promise[Unit]()
-    val _ = scheduler.scheduleOnce(java.time.Duration.ofNanos(pause.toNanos), () => due.success(()), ec)
-    due.future.flatMap(_ => work)
+      case _ => Pause.before(pause)(placed(id, deadline, Pause.next(pause)))

@@ -1,24 +1,29 @@
 package burst.controller.http
 
 import burst.controller.json.JsonPieces
-import burst.controller.flare.{Flare, FlareRequest, FlareState}
+import burst.controller.flare.{FlareRequest, FlareState}
 import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.Identity
+import burst.protocol.FlareId
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
-/** A call that starts something: what is common to flares of a definition, flares on a group, and groups. */
+/** A call that starts something: what is common to flares of a definition, flares on a group, and groups. One
+  * with an [[IdempotencyKey]] starts it once, however often it is made.
+  */
 final class FlareCall(
     service: FlareService,
+    submissions: Submissions,
     intake: BodyIntake,
     pieces: JsonPieces,
     rates: RateLimiter,
     results: ResultAnswer,
     settings: HttpSettings
 )(using ExecutionContext):
+  import FlareCall.*
 
   /** Starts the flare that `read` finds in the body, and waits for it when asked to. */
   def apply(caller: Identity, request: HttpRequest)(
@@ -31,56 +36,80 @@ final class FlareCall(
         resultOnly <- query.flag("result")
       yield (blockingCall, resultOnly)
     Refusable(wanted): (blockingCall, resultOnly) =>
-      Refusable(submit(caller, request)(read)): flare =>
-        if blockingCall then ended(flare, resultOnly)
-        else Future.successful(accepted(flare))
+      Refusable(submit(caller, request)(read)): id =>
+        if blockingCall then ended(id, resultOnly)
+        else Future.successful(accepted(id))
 
-  /** As accepted. */
+  /** Answers once it is stored. */
   def submit(
       caller: Identity,
       request: HttpRequest,
       split: ByteString => Either[ApiError, SplitBody] = SplitBody.ofFlare(_, pieces)
   )(
       read: SplitBody => Either[ApiError, Growing[FlareRequest]]
-  ): Future[Either[ApiError, Flare]] =
+  ): Future[Either[ApiError, FlareId]] =
     val perMinute = caller.limits.flaresPerMinute
-    rates.take(caller.namespace, perMinute) match
-      case Left(pause) => Future.successful(Left(ApiError.RateLimited(perMinute, pause)))
-      case Right(()) =>
+    val admitted =
+      for
+        key <- IdempotencyKey.of(request)
+        _ <- rates.take(caller.namespace, perMinute).left.map(ApiError.RateLimited(perMinute, _))
+      yield key
+    admitted match
+      case Left(error) => Future.successful(Left(error))
+      case Right(key) =>
+        def wanted(bytes: ByteString): Either[ApiError, Growing[Wanted]] =
+          submissions
+            .of(caller, request, key, bytes)
+            .flatMap:
+              case Left(id) => Right(Growing.done(Wanted.Stored(id)))
+              case Right(submission) =>
+                split(bytes).flatMap(read).map(_.map(own => Wanted.New(own.copy(submission = submission))))
         // Until the flare is stored: from then on large inputs are on the disk.
-        val started = intake(caller.namespace, request)(begin(_, split, read, FlareCall.Tries))
+        val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
         // What is refused was no flare; how often one may be refused is bounded with all other requests.
-        started.andThen:
-          case Success(Right(_)) => ()
-          case _ => rates.giveBack(caller.namespace, perMinute)
+        started
+          .andThen:
+            case Success(Right(Begun(_, true))) => ()
+            case _ => rates.giveBack(caller.namespace, perMinute)
+          .map(_.map(_.id))
 
-  /** What was read of the definition may be no more by the time that the flare is stored: it is read again.
+  /** What was read of the definition may be no more by the time that the flare is stored, or the same request
+    * have been stored meanwhile: it is read again.
     */
   private def begin(
       body: BodyIntake#Taken,
-      split: ByteString => Either[ApiError, SplitBody],
-      read: SplitBody => Either[ApiError, Growing[FlareRequest]],
+      wanted: ByteString => Either[ApiError, Growing[Wanted]],
       tries: Int
-  ): Future[Either[ApiError, Flare]] =
-    val tried = body.growing(split(_).flatMap(read)): wanted =>
-      service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+  ): Future[Either[ApiError, Begun]] =
+    val tried = body.growing(wanted):
+      case Wanted.Stored(id) => Future.successful(Right(Begun(id, isNew = false)))
+      case Wanted.New(request) =>
+        service
+          .submit(request)
+          .map(_.map(flare => Begun(flare.id, isNew = true)).left.map(ApiError.Refused(_)))
     tried.flatMap:
-      case Left(ApiError.Refused(Refusal.PackageGone)) if tries > 1 => begin(body, split, read, tries - 1)
+      case Left(ApiError.Refused(Refusal.PackageGone | Refusal.AlreadySubmitted)) if tries > 1 =>
+        begin(body, wanted, tries - 1)
       case answer => Future.successful(answer)
 
-  private def ended(flare: Flare, resultOnly: Boolean): Answer =
+  private def ended(id: FlareId, resultOnly: Boolean): Answer =
     service
-      .await(flare.id, settings.blockingLimit)
+      .await(id, settings.blockingLimit)
       .flatMap:
         case Some(end) if end.state.isFinal =>
           val status =
             if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
           if resultOnly then Future.successful(Right(results(status, end)))
           else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, estimate = None))))
-        case _ => Future.successful(accepted(flare))
+        case _ => Future.successful(accepted(id))
 
-  private def accepted(flare: Flare): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(flare.id)))
+  private def accepted(id: FlareId): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
 
-object FlareCall:
-  private val Tries = 10
+private object FlareCall:
+  /** What a body turns out to be. */
+  enum Wanted:
+    case New(request: FlareRequest)
+    case Stored(id: FlareId)
+
+  final case class Begun(id: FlareId, isNew: Boolean)

@@ -52,7 +52,7 @@ final class GroupsRoutes(
         definition <- versions.wanted(caller.namespace, name, fields)
         wanted <- flareBody.readGroup(fields, definition, caller.limits)
       yield Growing.done(wanted)
-    opened.map(_.map(group => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(group.id))))
+    opened.map(_.map(id => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(id))))
 
   private def flare(caller: Identity, id: FlareId, request: HttpRequest): Answer =
     flareCall(caller, request)(member(caller, id, _))

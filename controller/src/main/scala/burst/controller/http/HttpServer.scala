@@ -45,8 +45,10 @@ object HttpServer:
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
     val actions = StoredActions(storage.definitions, storage.actionPackages)
     val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
+    val submissions = Submissions(storage.flares)
     val flareCall = FlareCall(
       service,
+      submissions,
       flareIntake,
       pieces,
       RateLimiter(),
@@ -170,7 +172,15 @@ object HttpServer:
         FireRoutes(storage.triggers, firing, fires, body, flareIntake, blocking),
         RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
       ),
-      InvokeRoutes(actions, invocations, burstCall, flareIntake, pieces, settings.blockingLimit),
+      InvokeRoutes(
+        actions,
+        invocations,
+        burstCall,
+        submissions,
+        flareIntake,
+        pieces,
+        settings.blockingLimit
+      ),
       ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),

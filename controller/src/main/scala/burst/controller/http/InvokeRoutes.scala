@@ -1,8 +1,10 @@
 package burst.controller.http
 
 import burst.controller.action.*
+import burst.controller.flare.Submission
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.JsonPieces
+import burst.controller.scheduler.Refusal
 import burst.controller.store.Identity
 import burst.protocol.{FlareId, JsonText}
 import org.apache.pekko.http.scaladsl.model.headers.RawHeader
@@ -20,6 +22,7 @@ final class InvokeRoutes(
     actions: Actions,
     invocations: FlareInvocations,
     burstCall: BurstCall,
+    submissions: Submissions,
     intake: BodyIntake,
     pieces: JsonPieces,
     longest: FiniteDuration
@@ -47,11 +50,12 @@ final class InvokeRoutes(
         resultOnly <- query.flag("result")
         timeout <- query.int("timeout", longest.toMillis.toInt, 1, longest.toMillis.toInt)
         burst <- query.flag("burst")
-      yield (blockingCall, resultOnly, timeout, burst)
-    Refusable(wanted): (blockingCall, resultOnly, timeout, burst) =>
+        key <- IdempotencyKey.of(request)
+      yield (blockingCall, resultOnly, timeout, burst, key)
+    Refusable(wanted): (blockingCall, resultOnly, timeout, burst, key) =>
       if burst then burstCall(caller, name, request)
       else
-        Refusable(begin(caller, name, request)): begun =>
+        Refusable(begin(caller, name, request, key)): begun =>
           if blockingCall then
             waited(begun, timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
           else Future.successful(Right(accepted(begun.id)))
@@ -66,16 +70,30 @@ final class InvokeRoutes(
   private def begin(
       caller: Identity,
       name: ActionName,
-      request: HttpRequest
+      request: HttpRequest,
+      key: Option[String]
   ): Future[Either[ApiError, Begun]] =
-    intake(caller.namespace, request, ActionRuns.MostPayload): taken =>
-      taken.growing(body =>
-        for
-          payload <- payload(body)
-          action <- actions.find(caller, name).left.map(refusal)
-        yield Growing.done((action, payload))
-      ): (action, payload) =>
-        invocations.begin(caller, action, payload, RequestId.of(request)).map(_.left.map(refusal))
+    def wanted(body: ByteString): Either[ApiError, Growing[Wanted]] =
+      submissions
+        .of(caller, request, key, body)
+        .flatMap:
+          case Left(id) => Right(Growing.done(Wanted.Begun(id)))
+          case Right(submission) =>
+            for
+              payload <- payload(body)
+              action <- actions.find(caller, name).left.map(refusal)
+            yield Growing.done(Wanted.New(action, payload, submission))
+    def begin(taken: BodyIntake#Taken, tries: Int): Future[Either[ApiError, Begun]] =
+      val tried = taken.growing(wanted):
+        case Wanted.Begun(id) => Future.successful(Right(invocations.begun(caller, id)))
+        case Wanted.New(action, payload, submission) =>
+          invocations
+            .begin(caller, action, payload, RequestId.of(request), submission = submission)
+            .map(_.left.map(refusal))
+      tried.flatMap:
+        case Left(ApiError.Refused(Refusal.AlreadySubmitted)) if tries > 1 => begin(taken, tries - 1)
+        case answer => Future.successful(answer)
+    intake(caller.namespace, request, ActionRuns.MostPayload)(begin(_, Submissions.Tries))
 
   /** Nothing counts as an empty object. */
   private def payload(body: ByteString): Either[ApiError, JsonText] =
@@ -91,6 +109,11 @@ object InvokeRoutes:
   private val log = LoggerFactory.getLogger(classOf[InvokeRoutes])
 
   val IdHeader = "X-OpenWhisk-Activation-Id"
+
+  /** What a body turns out to be. */
+  private enum Wanted:
+    case New(action: Action, payload: JsonText, submission: Option[Submission])
+    case Begun(id: FlareId)
 
   def refusal(problem: ActionProblem): ApiError = ApiError.OfEntity(EntityProblem.Unreachable(problem))
 

@@ -4,7 +4,7 @@ import scala.util.{Success, Try}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{FlareTaken, PackageGone}
+import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -296,6 +296,7 @@ private final class FlareActor(
       if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
       subscribers.answer(cause match
         case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
+        case _: AlreadySubmitted => GangScheduler.Submitted.Refused(Refusal.AlreadySubmitted)
         case _ => GangScheduler.Submitted.NotStored(operation, cause))
       happen(FlareEvent.StoreFailed(operation, now()))
       storing.failedWith(subscribers.ended)

@@ -27,6 +27,9 @@ enum Refusal:
   /** Its definition has been overwritten or removed since it was read: to be read again. */
   case PackageGone
 
+  /** Its key stands for a flare that was stored meanwhile: to be looked for. */
+  case AlreadySubmitted
+
   /** The namespace's key was revoked while the request was under way. */
   case NamespaceRevoked
 

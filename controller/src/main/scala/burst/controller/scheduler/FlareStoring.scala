@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{FlareTaken, PackageGone}
+import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
 import org.slf4j.Logger
@@ -64,7 +64,7 @@ private[scheduler] final class FlareStoring(
           Outcome.TriedAgain
 
   private def fail(operation: String, cause: Throwable, taken: Boolean): Outcome =
-    if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
+    if !writer.isGivenUp && !isRefusal(cause) then
       log.error(s"flare ${id.value}: the store failed during $operation", cause)
     // a flare that was never stored stays so: its submitter is told that there is none
     if taken || !writer.isInserted then writer.giveUp()
@@ -73,6 +73,11 @@ private[scheduler] final class FlareStoring(
     if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
     writer.dropConfirms()
     Outcome.Failed(operation, cause)
+
+  /** The store is well. */
+  private def isRefusal(cause: Throwable): Boolean = cause match
+    case _: (PackageGone | AlreadySubmitted) => true
+    case _ => false
 
   /** The flare has failed for its store; if it has ended by that, this is its record. */
   def failedWith(ended: Option[Flare]): Unit =

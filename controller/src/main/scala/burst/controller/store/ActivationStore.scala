@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.flare.{Flare, Output}
+import burst.controller.flare.{Flare, Output, Submission}
 import burst.protocol.{FlareId, JsonText}
 import io.circe.JsonObject
 
@@ -19,6 +19,7 @@ trait ActivationStore:
   def count(namespace: String, filter: ActivationFilter): Long
 
   /** Stores what goes on here, as it is to read should nobody end it; that is known once its lease is over.
+    * Throws [[AlreadySubmitted]] as [[FlareStore.insert]] does.
     */
   def open(record: OpenRecord, lease: Long): Unit
 
@@ -32,7 +33,14 @@ trait ActivationStore:
   def endAbandoned(now: Long): Int
 
 /** A record of what is no flare; what only its readers know of it is in `fields`. */
-final case class OpenRecord(id: FlareId, namespace: String, name: String, created: Long, fields: JsonObject)
+final case class OpenRecord(
+    id: FlareId,
+    namespace: String,
+    name: String,
+    created: Long,
+    fields: JsonObject,
+    submission: Option[Submission] = None
+)
 
 /** @param name
   *   `NAME` or `PACKAGE/NAME`

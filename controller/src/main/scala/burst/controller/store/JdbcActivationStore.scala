@@ -7,7 +7,7 @@ import io.circe.{Codec, JsonObject}
 import scalikejdbc.*
 
 /** Records of invocations, in the table of flares. */
-final class JdbcActivationStore(database: Database) extends ActivationStore:
+final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extends ActivationStore:
   import JdbcActivationStore.*
 
   def find(namespace: String, id: FlareId): Option[StoredActivation] =
@@ -59,11 +59,14 @@ final class JdbcActivationStore(database: Database) extends ActivationStore:
 
   private def insert(record: OpenRecord, lease: Long)(using DBSession): Unit =
     val fields = record.fields.asJson.noSpaces
-    val _ = sql"""
+    val submission = record.submission
+    keys.taking(record.namespace, submission)(sql"""
       INSERT INTO flare (id, namespace, name, package_id, state, created, request, progress, parts, writer,
-        is_record, lease, stored_bytes)
+        is_record, lease, stored_bytes, submission_key, submission_digest)
       VALUES (${record.id.value}, ${record.namespace}, ${record.name}, '', $Open, ${record.created}, '{}', $fields,
-        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, $lease, ${fields.length})""".update()
+        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, $lease, ${fields.length},
+        ${submission.map(_.key)}, ${submission.map(_.digest)})
+      ${SubmissionKeys.Free}""".update())
 
   def renew(ids: Vector[FlareId], lease: Long): Unit =
     ids.grouped(500).foreach: some =>

@@ -16,7 +16,8 @@ final class JdbcFlareStore(
     blobs: FlareBlobStore,
     packages: PackageIndex,
     logLimit: Long,
-    phaseLimit: Long
+    phaseLimit: Long,
+    keys: SubmissionKeys
 ) extends FlareStore:
   import JdbcFlareStore.*
 
@@ -36,14 +37,17 @@ final class JdbcFlareStore(
         sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
       if present.flatten.exists(_ != writer) then throw Superseded()
       if !flare.state.isFinal then packages.require(flare.request.definition.packageId)
-      sql"""
+      val submission = flare.request.submission
+      keys.taking(flare.namespace, submission)(sql"""
         INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
-          writer, is_group, stored_bytes, begun)
+          writer, is_group, stored_bytes, begun, submission_key, submission_digest)
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
           ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0},
-          ${if flare.state.isFinal then recordBytes(flare) else 0L}, ${FlareColumns.begun(flare)})""".update()
+          ${if flare.state.isFinal then recordBytes(flare) else 0L}, ${FlareColumns.begun(flare)},
+          ${submission.map(_.key)}, ${submission.map(_.digest)})
+        ${SubmissionKeys.Free}""".update())
       if !flare.state.isFinal then
         val (inputs, kept) = flare.request.inputs match
           case Inputs.OutOfLine(size) => ("", Some(size))
@@ -76,6 +80,9 @@ final class JdbcFlareStore(
             WHERE id = ${id.value} AND is_record = 0"""
         .map(row => flare(row, parts = row.stringOpt("parts"), inputs = Inputs.Hidden))
         .single()
+
+  def submitted(namespace: String, key: String): Option[Submitted] =
+    database.read("looking for a submission")(keys.find(namespace, key))
 
   def attempt(id: FlareId): Option[Int] =
     database.read("reading a flare's attempt"):

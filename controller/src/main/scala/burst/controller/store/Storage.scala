@@ -44,12 +44,20 @@ object Storage:
       blobs.takeOver()
       Secrets(SecretsKeyFile.settle(settings.secretsKey, database))
     val index = JdbcPackageIndex(database)
+    val keys = SubmissionKeys(settings.keysFor)
     val definitions = JdbcDefinitionStore(database, index, settings.versions)
     Storage(
       definitions,
       JdbcActionPackageStore(database, definitions),
       JdbcApiStore(database),
-      JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
+      JdbcFlareStore(
+        database,
+        blobs.flares,
+        index,
+        settings.logLimit,
+        settings.phaseLimit,
+        keys
+      ),
       JdbcNamespaceStore(database, defaults, secrets.activationKeys),
       Packages(index, blobs.packages),
       blobs.flares,
@@ -59,7 +67,7 @@ object Storage:
       JdbcTriggerStore(database),
       JdbcRuleStore(database),
       JdbcAlarmStore(database),
-      JdbcActivationStore(database),
+      JdbcActivationStore(database, keys),
       () => close()
     )
 

@@ -8,8 +8,8 @@ import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
 import scala.util.Try
 
-/** `burst.store` of the configuration. `versions` is how many of each definition are kept, `secretsKey` the
-  * file of the key that secrets are sealed by.
+/** `burst.store` of the configuration. `versions` is how many of each definition are kept, `keysFor` how long
+  * a submission's key is, `secretsKey` the file of the key that secrets are sealed by.
   */
 final case class StoreSettings(
     directory: Path,
@@ -23,6 +23,7 @@ final case class StoreSettings(
     phaseLimit: Long,
     retention: Retention,
     versions: Int,
+    keysFor: FiniteDuration,
     secretsKey: Path
 )
 
@@ -57,6 +58,7 @@ object StoreSettings:
         retention.getInt("batch")
       ),
       atLeastOne(retention, "versions"),
+      retention.getDuration("idempotency-keys").toScala,
       nonEmpty(store, "secrets-key").fold(directory.resolve("secrets.key"))(Path.of(_))
     )
 

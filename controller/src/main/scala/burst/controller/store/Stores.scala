@@ -3,7 +3,7 @@ package burst.controller.store
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.blob.{BlobName, PackageCopy}
 import burst.controller.definition.{Definition, VariableChanges}
-import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, Submitted, WorkerResult}
 import burst.protocol.{FlareId, Inputs, InvokerId, PackageId}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher. What a call has
@@ -112,7 +112,8 @@ trait FlareStore extends LogReader, ResultReader:
   def together(work: => Unit): Unit
 
   /** Stores a flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it.
-    * Throws [[Superseded]] once another store has taken over, and [[PackageGone]] without its package.
+    * Throws [[Superseded]] once another store has taken over, [[PackageGone]] without its package, and
+    * [[AlreadySubmitted]] when its submission's key stands for another flare of its namespace.
     */
   def insert(flare: Flare): Unit
 
@@ -126,6 +127,11 @@ trait FlareStore extends LogReader, ResultReader:
     * as soon as the flare has ended.
     */
   def find(id: FlareId): Option[Flare]
+
+  /** The flare, or the record of what is none, that a key of a namespace stands for: as long as it is kept,
+    * and for the time that keys are.
+    */
+  def submitted(namespace: String, key: String): Option[Submitted]
 
   /** The inputs of one that has not ended. */
   def inputs(id: FlareId): Option[Inputs]
@@ -296,6 +302,10 @@ class StoreException(val operation: String, cause: Throwable | Null, message: St
 /** Nothing was written: another controller has the scheduler now, and its store alone takes new flares. */
 final class Superseded
     extends StoreException("storing a flare", null, "another controller has the scheduler now: try again")
+
+/** Nothing was written: the same request, or another one by the same key, was stored before. */
+final class AlreadySubmitted
+    extends StoreException("storing a flare", null, "a flare was submitted by that key before")
 
 /** Nothing was written: another controller has taken the flare over, or it has ended. Trying again is of no
   * use.

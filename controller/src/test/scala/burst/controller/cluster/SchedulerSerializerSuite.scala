@@ -1,5 +1,6 @@
 package burst.controller.cluster
 
+import burst.controller.flare.Submission
 import burst.controller.scheduler.*
 import burst.controller.scheduler.GangScheduler.*
 import burst.protocol.*
@@ -22,6 +23,8 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     val cancelled = kit.createTestProbe[CancelOutcome]().ref
     CancelledBy.values.foreach(by => travels(Cancel(id, by, cancelled)))
     travels(Submit(Samples.request(2), 7, kit.createTestProbe[Submitted]().ref))
+    val keyed = Samples.request(2).copy(submission = Some(Submission("key", "digest")))
+    travels(Submit(keyed, 7, kit.createTestProbe[Submitted]().ref))
     travels(Await(id, kit.createTestProbe[Awaited]().ref))
     travels(Locate(id, kit.createTestProbe[Located]().ref))
     travels(ListInvokers(kit.createTestProbe[InvokerList]().ref))
@@ -40,7 +43,8 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       Refusal.UnitTooLarge(5, 4),
       Refusal.UnitsTooLarge(8, 3, 6, 8),
       Refusal.NamespaceRevoked,
-      Refusal.NoInvokers
+      Refusal.NoInvokers,
+      Refusal.AlreadySubmitted
     )
     refusals.foreach(refusal => travels(Submitted.Refused(refusal)))
     val status = InvokerStatus(InvokerId("a"), 8, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))

@@ -9,7 +9,7 @@ import burst.controller.scheduler.{
   QueueEstimate,
   Refusal
 }
-import burst.controller.store.FlareStore
+import burst.controller.store.{AlreadySubmitted, FlareStore}
 import burst.protocol.*
 import java.util.concurrent.atomic.AtomicReference
 import scala.concurrent.Future
@@ -71,15 +71,21 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
       case Some(cause) => Future.failed(cause)
       case None =>
         last.set(Some(request))
-        val answer = refusing.toLeft(store(request))
+        val answer = refusing.fold(store(request))(Left(_))
         meanwhile()
         Future.successful(answer)
 
-  private def store(request: FlareRequest): Flare =
-    val flare = FakeFlareService.queued(request)
-    flares.insert(flare)
-    requests = requests.updated(flare.id, request)
-    flare
+  private def store(request: FlareRequest): Either[Refusal, Flare] =
+    val plain = FakeFlareService.queued(request)
+    // A key is forgotten some time after its flare was begun.
+    val now = request.submission.map(_ => System.currentTimeMillis() * 1000)
+    val flare = plain.copy(created = now.getOrElse(plain.created))
+    try
+      flares.insert(flare)
+      synchronized:
+        requests = requests.updated(flare.id, request)
+      Right(flare)
+    catch case _: AlreadySubmitted => Left(Refusal.AlreadySubmitted)
 
   def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
     if hanging then Future.never else Future.successful(end(id))

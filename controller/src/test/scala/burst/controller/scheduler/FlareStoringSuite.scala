@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
-import burst.controller.flare.FlareState
+import burst.controller.flare.{FlareState, Submission}
 import burst.controller.store.logTexts
 import burst.protocol.{FailureKind, FlareId, Inputs, JsonText, LogStream, PackEvent}
 import java.nio.file.{Files, Path}
@@ -52,6 +52,22 @@ class FlareStoringSuite extends SchedulerFixture:
     assertEquals(world.submitted(Samples.request(2)), Submitted.Refused(Refusal.PackageGone))
     a.hearsNothing()
     world.eventuallyFree("a" -> 2)
+
+  test("a flare that was submitted before by another request of its key is refused, and its slots come back"):
+    val world = World()
+    val a = world.invoker("a", 4)
+    val request = Samples.request(2).copy(submission = Some(Submission("key", "digest")))
+    val first = world.submit(request)
+    val pack = a.prepared()
+    assertEquals(world.submitted(request), Submitted.Refused(Refusal.AlreadySubmitted))
+    a.hearsNothing()
+    world.eventuallyFree("a" -> 2)
+    assertEquals(world.store.submitted("guest", "key").map(_.id), Some(first.id))
+    a.succeed(pack)
+    world.eventuallyFree("a" -> 4)
+    // Nor is one that waits.
+    world.submit(Samples.request(4))
+    assertEquals(world.submitted(request), Submitted.Refused(Refusal.AlreadySubmitted))
 
   test("a store that fails later fails the flare, and it never hangs"):
     val world = World()

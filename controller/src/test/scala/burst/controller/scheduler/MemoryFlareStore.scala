@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.blob.BlobName
 import burst.controller.flare.*
 import burst.controller.store.{
+  AlreadySubmitted,
   FlareStore,
   FlareTaken,
   InputsFile,
@@ -63,6 +64,8 @@ final class MemoryFlareStore extends FlareStore:
 
   def insert(flare: Flare): Unit = write("insert", s"insert ${flare.state}") {
     require(!flares.contains(flare.id), "inserted twice")
+    if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
+      throw AlreadySubmitted()
     flares = flares.updated(flare.id, flare)
   }
 
@@ -75,6 +78,14 @@ final class MemoryFlareStore extends FlareStore:
   }
 
   def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
+
+  def submitted(namespace: String, key: String): Option[Submitted] = synchronized {
+    val its = flares.values.filter(_.namespace == namespace)
+    its
+      .flatMap(flare => flare.request.submission.filter(_.key == key).map(flare.id -> _.digest))
+      .headOption
+      .map(Submitted(_, _))
+  }
 
   def attempt(id: FlareId): Option[Int] = find(id).map(_.attempt)
 

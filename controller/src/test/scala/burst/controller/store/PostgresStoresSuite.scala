@@ -21,6 +21,7 @@ trait PostgresStorage extends StorageFixtures:
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
 class PostgresActivationStoreSuite extends ActivationStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
+class PostgresSubmissionSuite extends SubmissionStoreContract, PostgresStorage
 class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
 class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage

@@ -11,6 +11,7 @@ import scala.jdk.StreamConverters.*
 class SqliteDefinitionStoreSuite extends DefinitionStoreContract, EmbeddedStorage
 class SqliteActivationStoreSuite extends ActivationStoreContract, EmbeddedStorage
 class SqliteFlareStoreSuite extends FlareStoreContract, EmbeddedStorage
+class SqliteSubmissionSuite extends SubmissionStoreContract, EmbeddedStorage
 class SqliteActionPackageStoreSuite extends ActionPackageStoreContract, EmbeddedStorage
 class SqliteNamespaceStoreSuite extends NamespaceStoreContract, EmbeddedStorage
 class SqliteTriggerStoreSuite extends TriggerStoreContract, EmbeddedStorage

@@ -24,6 +24,7 @@ trait StorageFixtures extends munit.FunSuite:
       3,
       Retention(10, 1.day, 1.hour, 10),
       Samples.versions,
+      1.day,
       root.resolve("secrets.key")
     )
 

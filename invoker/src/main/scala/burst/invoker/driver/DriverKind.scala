@@ -12,6 +12,9 @@ trait DriverKind:
   /** As in the settings, which has this driver's own under `burst.invoker` and the same name. */
   def name: String
 
+  /** Whether packs have the address of the invoker's machine. */
+  def isOnMachine: Boolean = false
+
   /** Reads those settings, and connects the driver to what starts its containers; blocks. Throws
     * `SetupException` with what to do about it, or `ConfigException` for a key that is missing or of the
     * wrong type.
@@ -23,7 +26,7 @@ final case class ConnectedDriver(driver: Driver, runtime: RuntimeInfo)
 
 /** What an invoker has for whichever driver it runs: a `directory` that is its alone, the runtime's program,
   * how many workers run at once (`slots`), which is how many a pack may have, how many `containers` there may
-  * be, where packs of other machines reach this one (`advertise`), if that was said.
+  * be, where packs of other machines reach this one (`advertise`), if that is known.
   */
 trait DriverHost:
   def directory: Path

@@ -1,0 +1,123 @@
+//! What is asked again when its connection breaks, and by what the platform knows it.
+
+use burst_client::{Error, FlareRequest, Waited};
+use serde_json::json;
+
+use crate::platform::{Platform, answer};
+
+const ACCEPTED: &str = r#"{"flareId":"f"}"#;
+/// Neither a status nor a body.
+const NOTHING: &str = "";
+const CUT: &str = "HTTP/1.1 202 Accepted\r\nContent-Length: 99\r\n\r\n{\"flareId\":";
+
+fn texts(broken: &[&str], last: &str) -> Vec<String> {
+    let broken = broken.iter().map(|text| (*text).to_owned());
+    broken.chain([answer("202 Accepted", last)]).collect()
+}
+
+fn key(request: &str) -> &str {
+    let header = "\r\nidempotency-key: ";
+    let lower = request.to_lowercase();
+    let start = lower.find(header).unwrap_or_else(|| panic!("{request}")) + header.len();
+    request[start..].lines().next().unwrap()
+}
+
+/// They are one request, sent several times.
+fn all_the_same(requests: &[String]) {
+    let first = &requests[0];
+    let (quoted, digits) = (key(first), key(first).trim_matches('"'));
+    assert_eq!(quoted, format!("\"{digits}\""));
+    assert!(digits.len() == 32 && digits.bytes().all(|c| c.is_ascii_hexdigit()));
+    for request in requests {
+        assert_eq!(request, first);
+    }
+}
+
+#[test]
+fn a_flare_is_asked_for_again_by_the_same_key_until_it_is_answered() {
+    let platform = Platform::sending(&texts(&[NOTHING, CUT], ACCEPTED));
+    let accepted = platform.client().flare("x", &FlareRequest::default());
+    assert_eq!(accepted.unwrap().read().unwrap().flare_id, "f");
+    all_the_same(&platform.all_asked());
+}
+
+#[test]
+fn so_are_those_that_wait_for_their_end_groups_flares_on_them_and_calls_of_actions() {
+    let platform = Platform::sending(&texts(&[CUT], ACCEPTED));
+    let waited = platform
+        .client()
+        .flare_and_wait("x", &FlareRequest::default());
+    assert!(matches!(waited, Ok(Waited::Accepted(_))), "{waited:?}");
+    all_the_same(&platform.all_asked());
+
+    let platform = Platform::sending(&texts(&[NOTHING], r#"{"groupId":"g"}"#));
+    let group = json!({"definition": "x", "size": 1});
+    let opened = platform.client().open_group(&group).unwrap();
+    assert_eq!(opened.read().unwrap().group_id, "g");
+    all_the_same(&platform.all_asked());
+
+    let platform = Platform::sending(&texts(&[NOTHING], ACCEPTED));
+    let accepted = platform
+        .client()
+        .flare_on_group("g", &FlareRequest::default());
+    assert_eq!(accepted.unwrap().read().unwrap().flare_id, "f");
+    all_the_same(&platform.all_asked());
+
+    let platform = Platform::sending(&texts(&[NOTHING], "{}"));
+    let path = ["api", "v1", "namespaces", "_", "actions", "x"];
+    let reply = platform.client().submit(&path, &[], Some("{}".into()));
+    assert_eq!(reply.unwrap().text, "{}");
+    all_the_same(&platform.all_asked());
+}
+
+#[test]
+fn each_has_a_key_of_its_own() {
+    let answers = [
+        answer("202 Accepted", ACCEPTED),
+        answer("202 Accepted", ACCEPTED),
+    ];
+    let platform = Platform::sending(&answers);
+    let client = platform.client();
+    for _ in 0..2 {
+        client.flare("x", &FlareRequest::default()).unwrap();
+    }
+    let asked = platform.all_asked();
+    assert_ne!(key(&asked[0]), key(&asked[1]));
+}
+
+#[test]
+fn it_is_given_up_at_last() {
+    let broken = [NOTHING; 5].map(str::to_owned);
+    let platform = Platform::sending(&broken);
+    let error = platform
+        .client()
+        .flare("x", &FlareRequest::default())
+        .unwrap_err();
+    assert!(matches!(error, Error::Broken { .. }), "{error:?}");
+    assert!(error.is_transient());
+    all_the_same(&platform.all_asked());
+}
+
+#[test]
+fn refusals_and_what_starts_nothing_are_not_asked_again() {
+    let reason = r#"{"error":"Say which.","code":"t1"}"#;
+    let platform = Platform::answering("400 Bad Request", reason);
+    let refused = platform.client().flare("x", &FlareRequest::default());
+    assert_eq!(refused.unwrap_err().status(), Some(400));
+    platform.asked();
+
+    let platform = Platform::sending(&[NOTHING.into()]);
+    let error = platform.client().get_flare("f").unwrap_err();
+    assert!(matches!(error, Error::Broken { .. }), "{error:?}");
+    assert!(!platform.asked().to_lowercase().contains("idempotency-key"));
+}
+
+#[test]
+fn where_nobody_listens_nobody_is_waited_for() {
+    // Nobody is given that port who asks for any.
+    let client = burst_client::Client::new("127.0.0.1:1", "me:key").unwrap();
+    let begun = std::time::Instant::now();
+    let error = client.flare("x", &FlareRequest::default()).unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(2));
+}

@@ -1,0 +1,113 @@
+package burst.controller.store
+
+import burst.controller.flare.{Flare, FlareState, Submission, Submitted}
+import burst.controller.store.Samples.*
+import burst.protocol.FlareId
+import io.circe.JsonObject
+import java.util.concurrent.{Callable, Executors}
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+import scala.util.{Success, Try}
+
+/** What stores of flares and of records promise of submissions' keys, which are kept for a day here. */
+abstract class SubmissionStoreContract extends StorageFixtures:
+  private def now = System.currentTimeMillis() * 1000
+
+  private def keyed(
+      key: String,
+      namespace: String = "guest",
+      digest: String = "d",
+      created: Long = now,
+      state: FlareState = FlareState.Queued
+  ): Flare =
+    val plain = flare(created = created, namespace = namespace, state = state)
+    plain.copy(request = plain.request.copy(submission = Some(Submission(key, digest))))
+
+  private def atOnce[A](work: Vector[() => A]): Vector[Try[A]] =
+    val pool = Executors.newFixedThreadPool(work.size)
+    try
+      val calls: Vector[Callable[Try[A]]] = work.map(one => () => Try(one()))
+      pool.invokeAll(calls.asJava).asScala.toVector.map(_.get)
+    finally pool.shutdownNow()
+
+  storage.test("a key stands for the first flare of its namespace that has it, and for no other"): s =>
+    val first = keyed("k")
+    assertEquals(s.flares.submitted("guest", "k"), None)
+    s.flares.insert(first)
+    assertEquals(s.flares.submitted("guest", "k"), Some(Submitted(first.id, "d")))
+    val second = keyed("k", digest = "e")
+    intercept[AlreadySubmitted](s.flares.insert(second))
+    assertEquals(s.flares.find(second.id), None)
+    assertEquals(s.flares.takeUnfinished().map(_.id), Vector(first.id))
+    // As it stays when it changes and ends.
+    s.flares.update(grown(first, FlareState.Succeeded))
+    assertEquals(s.flares.submitted("guest", "k"), Some(Submitted(first.id, "d")))
+    val other = keyed("k", namespace = "other")
+    s.flares.insert(other)
+    assertEquals(s.flares.submitted("other", "k").map(_.id), Some(other.id))
+    assertEquals(s.flares.submitted("third", "k"), None)
+    s.flares.insert(keyed("K"))
+    Vector.fill(2)(flare()).foreach(s.flares.insert)
+
+  storage.test("what is not stored leaves no key"): s =>
+    val lost = keyed("k")
+    intercept[IllegalStateException | StoreException]:
+      s.flares.together:
+        s.flares.insert(lost)
+        throw IllegalStateException("cut")
+    assertEquals(s.flares.submitted("guest", "k"), None)
+    s.flares.insert(keyed("k"))
+
+  storage.test("a key is forgotten with its flare, or after its time"): s =>
+    val ended = keyed("gone", state = FlareState.Succeeded).copy(ended = Some(7L))
+    s.flares.insert(ended)
+    assertEquals(s.flares.prune("guest", 7, 10).flares, 1)
+    assertEquals(s.flares.submitted("guest", "gone"), None)
+    s.flares.insert(keyed("gone"))
+    val old = keyed("old", created = now - 1.day.toMicros - 1)
+    s.flares.insert(old)
+    assertEquals(s.flares.submitted("guest", "old"), None)
+    val next = keyed("old")
+    s.flares.insert(next)
+    assertEquals(s.flares.submitted("guest", "old").map(_.id), Some(next.id))
+    assert(s.flares.find(old.id).isDefined, "the flare is kept")
+    intercept[AlreadySubmitted](s.flares.insert(keyed("old")))
+
+  storage.test("records of what is no flare have keys as well"): s =>
+    def record(key: String) =
+      OpenRecord(FlareId.random(), "guest", "seq", now, JsonObject.empty, Some(Submission(key, "d")))
+    val first = record("k")
+    s.activations.open(first, lease = now)
+    assertEquals(s.flares.submitted("guest", "k"), Some(Submitted(first.id, "d")))
+    intercept[AlreadySubmitted](s.activations.open(record("k"), lease = now))
+    intercept[AlreadySubmitted](s.flares.insert(keyed("k")))
+
+  storage.test(
+    "of many who write one key at once, in shared transactions, one does, and others are not hurt"
+  ): s =>
+    val all = Vector.tabulate(60)(n => if n % 3 == 0 then flare() else keyed(s"k${n % 2}"))
+    val stored = atOnce(all.map(f => () => s.flares.together(s.flares.insert(f))))
+    val (keyless, same) = all.zip(stored).partition(_._1.request.submission.isEmpty)
+    assert(keyless.forall(_._2.isSuccess), keyless)
+    Vector("k0", "k1").foreach: key =>
+      val its = same.filter(_._1.request.submission.exists(_.key == key))
+      val (won, lost) = its.partition(_._2.isSuccess)
+      assertEquals(won.size, 1)
+      assert(lost.forall(_._2.failed.toOption.exists(_.isInstanceOf[AlreadySubmitted])), lost)
+      assertEquals(s.flares.submitted("guest", key).map(_.id), won.headOption.map(_._1.id))
+
+  sharing.test("of two controllers that write one key at once, one does, and both find it"): (one, other) =>
+    (1 to 20).foreach: round =>
+      val both = Vector(one, other).map(_ -> keyed(s"k$round"))
+      val stored = atOnce(both.map((s, f) => () => s.flares.together(s.flares.insert(f))))
+      assertEquals(stored.count(_.isSuccess), 1, stored)
+      val won = both.zip(stored).collect { case ((_, f), Success(())) => f.id }
+      Vector(one, other).foreach: s =>
+        assertEquals(s.flares.submitted("guest", s"k$round").map(_.id).toVector, won)
+
+  sharing.test("a key holds when another controller takes over"): (one, other) =>
+    val first = keyed("k")
+    one.flares.insert(first)
+    assertEquals(other.flares.takeUnfinished().map(_.id), Vector(first.id))
+    intercept[AlreadySubmitted](other.flares.insert(keyed("k")))
+    assertEquals(other.flares.submitted("guest", "k").map(_.id), Some(first.id))

@@ -1,0 +1,75 @@
+//! Somebody between a client and its platform who ends connections.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// Passes on what comes, and ends the first connections once the platform has answered, without its answer.
+pub struct Cutter {
+    address: String,
+    left: Arc<AtomicUsize>,
+}
+
+impl Cutter {
+    /// One in front of the platform at this address, which cuts so many connections.
+    pub fn before(platform: &str, cuts: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (platform, left) = (platform.to_owned(), Arc::new(AtomicUsize::new(cuts)));
+        let cuts = Arc::clone(&left);
+        // It ends with the test's process.
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let (client, platform, cuts) = (client.unwrap(), platform.clone(), cuts.clone());
+                thread::spawn(move || pass(&client, &platform, &cuts));
+            }
+        });
+        Self { address, left }
+    }
+
+    /// `http://host:port`.
+    pub fn base(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// How many connections are still to be cut.
+    pub fn left(&self) -> usize {
+        self.left.load(Ordering::SeqCst)
+    }
+}
+
+/// One connection: one exchange after the other, until one of them is cut or the client leaves.
+fn pass(mut client: &TcpStream, platform: &str, cuts: &AtomicUsize) {
+    let mut asks = BufReader::new(client);
+    let platform = TcpStream::connect(platform).unwrap();
+    let mut answers = BufReader::new(&platform);
+    while let Some(request) = message(&mut asks) {
+        (&platform).write_all(&request).unwrap();
+        let answer = message(&mut answers).expect("the platform answers");
+        let cut = |left: usize| left.checked_sub(1);
+        let cut = cuts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut);
+        if cut.is_ok() || client.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+/// A head, and as much body as that says.
+fn message(from: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut message = Vec::new();
+    while !message.ends_with(b"\r\n\r\n") {
+        if from.read_until(b'\n', &mut message).unwrap_or(0) == 0 {
+            return None;
+        }
+    }
+    let head = String::from_utf8_lossy(&message).to_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    let start = message.len();
+    message.resize(start + length.unwrap_or(0), 0);
+    from.read_exact(&mut message[start..]).ok()?;
+    Some(message)
+}
