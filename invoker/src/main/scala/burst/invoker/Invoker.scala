@@ -89,6 +89,7 @@ private final class Invoker(
   def begin(): Behavior[Command] =
     controller ! RegisterInvoker(status, context.self)
     prewarmed.startLacking()
+    measure()
     Behaviors.receiveMessage: command =>
       on(command)
       packs.answerIfNone()
@@ -117,6 +118,7 @@ private final class Invoker(
         controller ! Heartbeat(status)
         warm.expire()
         prewarmed.beat()
+        measure()
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Stop(replyTo) =>
@@ -175,6 +177,7 @@ private final class Invoker(
 
   private def keep(pack: LoadedPack): Unit =
     warm.keep(pack)
+    measure()
     // the next flare may come at once, and is to find what is warm
     if !closing then controller ! Heartbeat(status)
 
@@ -188,6 +191,10 @@ private final class Invoker(
           _.map(failure => failure.copy(invoker = Some(services.invoker)))
         )
         Cleaned(replyTo, FlareCleaned(flareId, error))
+
+  /** What others than the packs themselves know, as often as the controller is told. */
+  private def measure(): Unit =
+    services.metrics.measured(settings.slots, warm.size, prewarmed.ready, busy)
 
   private def status = InvokerStatus(
     services.invoker,

@@ -2,10 +2,12 @@ package burst.controller.scheduler
 
 import burst.controller.limits.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
+import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.secrets.Secrets
 import burst.controller.store.{Identity, Namespace, NamespaceStore, Transfers}
 import burst.controller.limits.OwnLimits
 import burst.node.FairSemaphore
+import burst.node.metrics.MetricsRegistry
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.atomic.AtomicLong
@@ -114,7 +116,8 @@ abstract class SchedulerFixture extends FunSuite:
       inputMemory: FairSemaphore = Samples.inputMemory,
       spool: Spool = Samples.spool,
       transfers: ExecutionContext = ExecutionContext.parasitic,
-      secrets: Secrets = Secrets(None)
+      secrets: Secrets = Secrets(None),
+      metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain)
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -133,7 +136,8 @@ abstract class SchedulerFixture extends FunSuite:
         Clock(() => clock.get + set.get, elapsed),
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         secrets,
-        InvocationEnvironment(secrets.activationKeys, Samples.apiHost)
+        InvocationEnvironment(secrets.activationKeys, Samples.apiHost),
+        metrics
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked
