@@ -50,7 +50,7 @@ private[http] object RouteTemplates:
       .takeWhile(line => line.isEmpty || line.startsWith(" "))
       .foldLeft((Map.empty[String, Set[String]], "")):
         case ((found, _), s"  /$path:") => (found.updated(s"/$path", Set.empty), s"/$path")
-        case ((found, path), s"    $key:") if Methods(key) =>
+        case ((found, path), s"    $key:$_") if Methods(key) =>
           (found.updated(path, found(path) + key.toUpperCase), path)
         case (sofar, _) => sofar
     methods

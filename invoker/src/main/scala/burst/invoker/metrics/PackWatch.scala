@@ -25,7 +25,7 @@ final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackSta
     case Stage.Starting =>
       metrics.starting.dec()
       metrics.busySlots.dec(workers)
-      (if error.exists(PackWatch.isOfStart) then metrics.failed else metrics.aborted)(supply).inc()
+      (if error.exists(PackWatch.isOfStart) then metrics.failed else metrics.aborted) (supply).inc()
     case Stage.Running =>
       metrics.running.dec()
       metrics.busySlots.dec(workers)

@@ -16,7 +16,10 @@ class MetricsServerSuite extends munit.FunSuite:
   private given ActorSystem[?] = kit.system
   private val registry = MetricsRegistry()
   private lazy val port =
-    Await.result(MetricsServer.bind(MetricsAddress("127.0.0.1", 0), registry), 20.seconds).localAddress.getPort
+    Await.result(
+      MetricsServer.bind(MetricsAddress("127.0.0.1", 0), registry),
+      20.seconds
+    ).localAddress.getPort
 
   override def afterAll(): Unit = kit.shutdownTestKit()
 

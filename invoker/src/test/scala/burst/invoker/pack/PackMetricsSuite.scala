@@ -61,6 +61,7 @@ class PackMetricsSuite extends munit.FunSuite:
     launch()
     givePackage()
     endedBadly()
+    expectRelease()
     driver.beforeStart = Future.successful(None)
     val (unwanted, _) = running()
     unwanted ! PackActor.Abort(

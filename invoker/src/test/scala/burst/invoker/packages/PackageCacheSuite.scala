@@ -39,7 +39,7 @@ class PackageCacheSuite extends munit.FunSuite:
         patience,
         attempts
       )
-    val cache: ActorRef[PackageCache.Command] = 
+    val cache: ActorRef[PackageCache.Command] =
       kit.spawn(PackageCache(settings, form, controller.ref, PackageMetrics(metrics)))
 
     def asked(): PackageRequest = controller.receiveMessage()
