@@ -26,7 +26,9 @@ class FlareTimesSuite extends SchedulerFixture:
     val second = world.await(world.submit(Samples.request(2)).id)
     world.pass(2.seconds)
     a.comesUp(pack)
-    world.free()
+    kit.createTestProbe[Any]().awaitAssert(
+      measured.shows("""burst_flare_start_seconds_count{start="cold"} 1""")
+    )
     world.pass(3.seconds)
     a.succeed(pack)
     world.ended(firstEnd)
