@@ -2,6 +2,7 @@ package burst.controller
 
 import burst.controller.cluster.{Membership, SplitBrainLock}
 import burst.controller.cluster.ActorScheduling
+import burst.node.metrics.MetricsRegistry
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -24,9 +25,9 @@ object Main:
     yield new Node:
       private val leaving = AtomicBoolean()
       private val started =
-        membership.joined.flatMap(_ =>
-          Wiring.start(bootstrap.config, ActorScheduling.start(bootstrap.config))
-        )
+        membership.joined.flatMap: _ =>
+          val metrics = MetricsRegistry.ofProcess()
+          Wiring.start(bootstrap.config, ActorScheduling.start(bootstrap.config, metrics), metrics)
 
       val ready: Future[String] =
         for

@@ -6,6 +6,7 @@ import burst.controller.builtin.{BuiltInSettings, SystemPackages}
 import burst.controller.deploy.Definitions
 import burst.controller.http.*
 import burst.controller.cluster.Scheduling
+import burst.node.metrics.MetricsRegistry
 import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
@@ -17,24 +18,26 @@ import scala.util.control.NonFatal
 /** The one place where configuration picks the controller's implementations. */
 object Wiring:
   /** Stores as configured. Opening blocks. */
-  def storage(config: Config): Storage =
-    Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+  def storage(config: Config, metrics: MetricsRegistry): Storage =
+    Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace, metrics)
 
   /** Opens the stores, has the scheduler's side built upon them, and listens. `config` is a whole one, with
-    * the libraries' references. When anything fails all that was begun is undone.
+    * the libraries' references; `metrics` is what the scheduler's side was given, too. When anything fails
+    * all that was begun is undone.
     */
   def start(
       config: Config,
       scheduling: Storage => Scheduling,
-      openStorage: Config => Storage = storage
+      metrics: MetricsRegistry = MetricsRegistry(),
+      openStorage: (Config, MetricsRegistry) => Storage = storage
   )(using system: ActorSystem[?]): Future[Controller] =
     given ExecutionContext = system.executionContext
     val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher))
     val blocking = Blocking(threads)
     for
       settings <- Future(Settings.from(config))
-      storage <- blocking(openStorage(config))
-      controller <- orUndo(begin(settings, scheduling, storage, blocking))(blocking(storage.close()))
+      storage <- blocking(openStorage(config, metrics))
+      controller <- orUndo(begin(settings, scheduling, storage, metrics, blocking))(blocking(storage.close()))
     yield controller
 
   private def orUndo[A](step: Future[A])(undo: => Future[Unit])(using ExecutionContext): Future[A] =
@@ -74,6 +77,7 @@ object Wiring:
       settings: Settings,
       scheduling: Storage => Scheduling,
       storage: Storage,
+      metrics: MetricsRegistry,
       blocking: Blocking
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
     val definitions = Definitions(storage.definitions, storage.packages)
@@ -100,7 +104,8 @@ object Wiring:
         blocking,
         transfers,
         records,
-        settings.builtIn
+        settings.builtIn,
+        metrics
       )
       binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
       port = binding.localAddress.getPort

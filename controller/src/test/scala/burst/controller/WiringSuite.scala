@@ -76,7 +76,7 @@ class WiringSuite extends munit.FunSuite:
     val starting = Wiring.start(
       config(root, s"burst.http.port = $port"),
       scheduling,
-      config => Wiring.storage(config).copy(namespaces = broken)
+      openStorage = Wiring.storage(_, _).copy(namespaces = broken)
     )
     assertEquals(Await.result(starting.failed, 30.seconds).getMessage, "no")
     intercept[java.net.ConnectException](Socket("127.0.0.1", port))

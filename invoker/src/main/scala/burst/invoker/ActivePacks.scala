@@ -1,6 +1,7 @@
 package burst.invoker
 
 import burst.invoker.driver.ContainerExit
+import burst.invoker.metrics.PackWatch
 import burst.invoker.pack.{PackActor, PackKey, PackReporter, PackServices, Supply}
 import burst.protocol.*
 import org.apache.pekko.Done
@@ -28,10 +29,11 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   def launch(assignment: PackAssignment, supply: Supply, replyTo: ActorRef[PackReport]): Unit =
     val key = PackKey(assignment)
+    val watch = services.metrics.begins(supply.start, assignment.size)
     val actor = context.spawnAnonymous(PackActor(services, context.self))
-    actor ! PackActor.Begin(assignment, supply, replyTo, lease)
+    actor ! PackActor.Begin(assignment, supply, replyTo, watch, lease)
     context.watchWith(actor, Terminated(key))
-    active = active.updated(key, Active(actor, assignment.withoutInputs, replyTo))
+    active = active.updated(key, Active(actor, assignment.withoutInputs, replyTo, watch))
 
   /** A flare of a group: its part goes to the group's pack, if that is there. */
   def join(group: FlareId, run: PackActor.Run): Unit =
@@ -82,6 +84,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
     context.log.error("pack {} of flare {} broke off", key.pack, key.flareId.value)
     val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
+    pack.watch.ended(Some(failure))
     refuse(pack.assignment, pack.replyTo, failure)
     pack.runs.foreach(run => refuse(run.assignment, run.replyTo, failure))
     active -= key
@@ -99,6 +102,7 @@ private object ActivePacks:
       actor: ActorRef[PackActor.Command],
       assignment: PackAssignment,
       replyTo: ActorRef[PackReport],
+      watch: PackWatch,
       runs: Option[PackActor.Run] = None
   ):
     def isOf(flareId: FlareId): Boolean =

@@ -97,6 +97,7 @@ private final class Invoker(
   def begin(): Behavior[Command] =
     controller ! RegisterInvoker(status, context.self)
     prewarmed.startLacking()
+    measure()
     Behaviors.receiveMessage: command =>
       on(command)
       packs.answerIfNone()
@@ -125,6 +126,7 @@ private final class Invoker(
         controller ! Heartbeat(status)
         warm.expire()
         prewarmed.beat()
+        measure()
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
@@ -187,6 +189,7 @@ private final class Invoker(
 
   private def keep(pack: LoadedPack): Unit =
     warm.keep(pack)
+    measure()
     // the next flare may come at once, and is to find what is warm
     if !closing then controller ! Heartbeat(status)
 
@@ -200,6 +203,10 @@ private final class Invoker(
           _.map(failure => failure.copy(invoker = Some(services.invoker)))
         )
         Cleaned(replyTo, FlareCleaned(flareId, error))
+
+  /** What others than the packs themselves know, as often as the controller is told. */
+  private def measure(): Unit =
+    services.metrics.measured(settings.slots, warm.size, prewarmed.ready, busy)
 
   private def status = InvokerStatus(
     services.invoker,

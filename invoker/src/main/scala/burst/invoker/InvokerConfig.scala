@@ -2,6 +2,7 @@ package burst.invoker
 
 import burst.invoker.driver.DirectoryId
 import burst.node.{RuntimeBinary, SetupException}
+import burst.invoker.metrics.MetricsAddress
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
@@ -35,7 +36,8 @@ final case class InvokerConfig(
     maxEvent: Int,
     outputMemory: Long,
     connectTimeout: FiniteDuration,
-    packages: PackageCacheSettings
+    packages: PackageCacheSettings,
+    metrics: Option[MetricsAddress]
 ):
   /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node. */
   def reached(onMachine: Boolean): InvokerConfig =
@@ -83,7 +85,8 @@ object InvokerConfig:
       maxEvent = config.getMemorySize("runtime.max-event").toBytes.toInt,
       outputMemory = config.getMemorySize("runtime.output-memory").toBytes,
       connectTimeout = duration(config, "runtime.connect-timeout"),
-      packages = packages(config.getConfig("packages"), directory)
+      packages = packages(config.getConfig("packages"), directory),
+      metrics = optional(config, "metrics.host").map(MetricsAddress(_, config.getInt("metrics.port")))
     )
 
   /** That of the machine, and something that no other invoker has: the same whenever it starts. */

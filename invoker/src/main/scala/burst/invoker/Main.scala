@@ -1,6 +1,8 @@
 package burst.invoker
 
 import burst.invoker.ControllerLink.Event
+import burst.invoker.metrics.MetricsServer
+import burst.node.metrics.MetricsRegistry
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.UnregisterInvoker
 import burst.protocol.link.SessionEndpoint
@@ -40,12 +42,14 @@ object Main:
     )
     for
       prepared <- Future(Wiring.prepare(config))(using blocking)
+      metrics = MetricsRegistry.ofProcess()
+      _ <- Future.traverse(config.metrics.toSeq)(MetricsServer.bind(_, metrics))
       endpoints = cluster.seedAddresses.map(SessionEndpoint.at)
       link = system.systemActorOf(
         ControllerLink(ControllerLink.Settings(endpoints, config.home, cluster.proof.asked), events),
         "burst-controller-link"
       )
-      running = prepared.start(link)
+      running = prepared.start(link, metrics)
     yield new Node:
       val ready = joined.future.map(_ => s"${running.packs}\nburst invoker ${config.id.value} is ready")
       override def lost: Future[String] = turnedAway.future

@@ -7,9 +7,11 @@ import burst.invoker.driver.process.ProcessKind
 import burst.invoker.driver.sandbox.SandboxKind
 import burst.node.{FairSemaphore, PrivateFile, RuntimeBinary, Sandboxing, SetupException}
 import burst.invoker.heartbeat.CpuLoad
+import burst.invoker.metrics.{InvokerMetrics, PackageMetrics}
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.RuntimeClient
+import burst.node.metrics.MetricsRegistry
 import burst.protocol.{RegistryCommand, RuntimeInfo}
 import java.time.Instant
 import java.time.temporal.ChronoUnit
@@ -34,11 +36,12 @@ final class PreparedInvoker private[invoker] (
 ):
 
   /** Lets it work for a controller, to which it registers. */
-  def start(controller: ActorRef[RegistryCommand[Invoker.Command]])(using
-      system: ActorSystem[?]
-  ): RunningInvoker =
+  def start(
+      controller: ActorRef[RegistryCommand[Invoker.Command]],
+      metrics: MetricsRegistry = MetricsRegistry()
+  )(using system: ActorSystem[?]): RunningInvoker =
     val packages = system.systemActorOf(
-      PackageCache(config.packages, driver.packageForm, controller),
+      PackageCache(config.packages, driver.packageForm, controller, PackageMetrics(metrics)),
       "burst-packages",
       DispatcherSelector.blocking()
     )
@@ -50,7 +53,8 @@ final class PreparedInvoker private[invoker] (
       config.timings,
       () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
       FairSemaphore(config.outputMemory),
-      config.advertise
+      config.advertise,
+      InvokerMetrics(metrics)
     )
     val binary = RuntimeBinary(config.runtimeBinary)
     val cleaning = ExecutionContext.fromExecutor(threads)

@@ -5,6 +5,7 @@ import burst.invoker.driver.docker.{DockerKind, DockerSettings}
 import burst.invoker.driver.kubernetes.{KubernetesKind, KubernetesSettings}
 import burst.invoker.driver.process.ProcessKind
 import burst.invoker.driver.sandbox.{SandboxKind, SandboxSettings}
+import burst.invoker.metrics.MetricsAddress
 import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import com.typesafe.config.ConfigFactory
@@ -47,6 +48,11 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertNotEquals(id(one), id(two))
     assert(id(one).matches("[A-Za-z0-9-]+-[0-9a-f]{6}"), id(one))
     assert(refused("burst.invoker.id = \"a/b\"").contains("burst.invoker.id"))
+
+  test("metrics are told nowhere, but where a host is set"):
+    assertEquals(read().metrics, None)
+    val set = read("burst.invoker.metrics.host = 10.0.0.7")
+    assertEquals(set.metrics, Some(MetricsAddress("10.0.0.7", 3234)))
 
   test("what is set is taken"):
     val config = read("""burst.invoker { slots = 7, memory-limit = 2048, idle-timeout = "60000ms",

@@ -6,6 +6,7 @@ import burst.controller.store.Storage
 import burst.controller.cluster.Scheduling
 import burst.controller.{BootstrapCredentials, Controller, Wiring as ControllerWiring}
 import burst.invoker.{InvokerConfig, PreparedInvoker, RunningInvoker, Wiring as InvokerWiring}
+import burst.node.metrics.MetricsRegistry
 import burst.node.{DataDirectory, Node, Settings}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
@@ -52,17 +53,19 @@ object Platform:
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
     // Both take their time, and neither needs the other yet.
     val preparing = Future(InvokerWiring.prepare(invokerConfig))(using blocking)
+    val metrics = MetricsRegistry.ofProcess()
     val service = Promise[FlareService]()
     val scheduling: Storage => Scheduling = storage =>
-      val parts = ActorScheduling.start(config)(storage)
+      val parts = ActorScheduling.start(config, metrics)(storage)
       service.success(parts.service)
       parts
-    val controlling = ControllerWiring.start(config, scheduling)
+    val controlling = ControllerWiring.start(config, scheduling, metrics)
     val started =
       for
         controller <- controlling
-        platform <- join(bootstrap, controller, preparing, service.future, blocking).recoverWith: problem =>
-          controller.shutdown().transformWith(_ => Future.failed(problem))
+        platform <- join(bootstrap, controller, preparing, service.future, metrics, blocking).recoverWith:
+          problem =>
+            controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
       // Whatever the invoker's side was doing is over before the failure is told.
@@ -73,13 +76,14 @@ object Platform:
       controller: Controller,
       preparing: Future[PreparedInvoker],
       service: Future[FlareService],
+      metrics: MetricsRegistry,
       blocking: ExecutionContext
   )(using system: ActorSystem[Nothing], ec: ExecutionContext): Future[Platform] =
     for
       prepared <- preparing
       credentials <- Future(credentialsOf(controller, bootstrap))(using blocking)
       flares <- service
-      invoker = prepared.start(controller.invokers)
+      invoker = prepared.start(controller.invokers, metrics)
       _ <- registered(flares)
       url = DataDirectory.url(controller.scheme, controller.address)
       _ <- Future(bootstrap.write(url, credentials))(using blocking)

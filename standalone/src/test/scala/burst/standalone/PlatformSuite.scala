@@ -73,6 +73,15 @@ class PlatformSuite extends munit.FunSuite:
       val invokers = get(first._2, "/api/v1/invokers", before("AUTH"))
       assertEquals(invokers.statusCode, 200)
       assert(invokers.body.contains("\"slots\":3") && invokers.body.contains("\"up\""), invokers.body)
+      val metrics = get(first._2, "/metrics", before("AUTH")).body
+      for line <- Seq(
+          "burst_slots 3.0",
+          "burst_invoker_slots 3.0",
+          """burst_flare_results_total{result="failed"} 0.0"""
+        )
+      do assert(metrics.linesIterator.contains(line), s"$line is not in\n$metrics")
+      for name <- Seq("jvm_memory_used_bytes", "jvm_threads_current", "process_open_fds") do
+        assert(metrics.contains(s"\n$name"), s"$name is not in\n$metrics")
       val problem = intercept[SetupException](DataDirectory.open(own.data))
       assert(problem.getMessage.contains(ProcessHandle.current.pid.toString), problem.getMessage)
     finally stop(first)

@@ -2,9 +2,11 @@ package burst.controller.cluster
 
 import burst.controller.builtin.PublicUrl
 import burst.controller.limits.{BytePace, PlatformLimits}
+import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
 import burst.node.FairSemaphore
+import burst.node.metrics.MetricsRegistry
 import burst.protocol.{InvokerRequest, RegistryCommand}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
@@ -34,7 +36,9 @@ final case class Scheduling(
 object ActorScheduling:
 
   /** Starts it upon the stores; flares the last controller left are taken up. Does not block. */
-  def start(config: Config)(storage: Storage)(using system: ActorSystem[?]): Scheduling =
+  def start(config: Config, metrics: MetricsRegistry = MetricsRegistry())(storage: Storage)(using
+      system: ActorSystem[?]
+  ): Scheduling =
     val blocking: ExecutionContext =
       system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher))
     val settings = SchedulerSettings.from(config)
@@ -56,7 +60,8 @@ object ActorScheduling:
         clock,
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         storage.secrets,
-        InvocationEnvironment(storage.secrets.activationKeys, publicUrl())
+        InvocationEnvironment(storage.secrets.activationKeys, publicUrl()),
+        FlareMetrics(metrics, MetricsSettings.from(config))
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters.*
 private[http] object ApiDescriptionAnswer:
   private val Yaml = ContentType.parse("application/yaml").getOrElse(ContentTypes.`text/plain(UTF-8)`)
 
-  private lazy val text: ByteString =
+  lazy val text: ByteString =
     val in = getClass.getResourceAsStream("/openapi.yaml")
     try ByteString.fromArrayUnsafe(in.readAllBytes())
     finally in.close()

@@ -6,6 +6,7 @@ import burst.controller.firing.{AlarmClock, Firing}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.{MinuteCounts, PlatformLimits}
 import burst.controller.deploy.{Definitions, PackageInspector}
+import burst.node.metrics.MetricsRegistry
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
@@ -30,12 +31,13 @@ object HttpServer:
       blocking: Blocking,
       transfers: Transfers,
       records: Records,
-      builtIn: BuiltInSettings
+      builtIn: BuiltInSettings,
+      registry: MetricsRegistry
   )(using system: ActorSystem[?]): Served =
     given ExecutionContext = system.executionContext
     given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
-    val metrics = Metrics()
+    val metrics = Metrics(registry, RouteTemplates.described)
     val actionLimits = ActionLimits(limits)
     val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
@@ -113,10 +115,7 @@ object HttpServer:
       MetaRoutes(
         PlatformInfo(actionLimits),
         Readiness.of(settings.ready, storage, directory, service, blocking),
-        metrics,
-        storage.flares,
-        service,
-        blocking
+        Scrape(metrics, storage.flares, service, settings.ready.patience, blocking)
       ),
       InvokersRoutes(service),
       EntitiesRoutes(

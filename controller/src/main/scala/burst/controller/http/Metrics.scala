@@ -2,52 +2,87 @@ package burst.controller.http
 
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.InvokerView
+import burst.node.metrics.{MetricsRegistry, Seconds}
 import io.circe.syntax.*
-import io.prometheus.metrics.core.metrics.{Counter, Gauge}
-import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter
-import io.prometheus.metrics.model.registry.PrometheusRegistry
-import java.io.ByteArrayOutputStream
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCode, StatusCodes}
 import org.apache.pekko.util.ByteString
 
-/** The platform's figures in Prometheus' text format. They speak of no namespace. */
-final class Metrics:
-  private val registry = PrometheusRegistry()
-  private val requests = Counter
-    .builder()
-    .name("burst_http_requests")
-    .help("HTTP requests answered, by method and status.")
-    .labelNames("method", "status")
-    .register(registry)
-  private val flares = gauge("burst_flares", "Flares kept, by state.", "state")
-  private val invokers = gauge("burst_invokers", "Invokers, by state.", "state")
-  private val slots = gauge("burst_slots", "Slots of the invokers that are up.")
-  private val freeSlots = gauge("burst_free_slots", "Slots nothing runs on.")
-  private val writer = PrometheusTextFormatWriter.create()
+/** What is counted of requests, and the platform's state of the moment. `described` is the methods of each
+  * path that the API has: labels are these words, and no stranger's.
+  */
+final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String]]):
+  import Metrics.*
 
-  def answered(request: HttpRequest, response: HttpResponse): Unit =
-    // Any word may stand where a method does; a stranger's must not become a time series.
-    val method = if Metrics.Methods.contains(request.method.value) then request.method.value else "other"
-    requests.labelValues(method, response.status.intValue.toString).inc()
+  private val requests = registry.counter(
+    "burst_http_requests",
+    "HTTP requests answered, by method, path and status.",
+    "method",
+    "route",
+    "status"
+  )
+  private val seconds = registry.histogram(
+    "burst_http_request_seconds",
+    "Until an answer begins.",
+    // A blocking call waits a minute.
+    Seconds.Short :+ 60.0 :+ 90.0,
+    "method",
+    "route"
+  )
+  private val flares = registry.gauge("burst_flares", "Flares kept, by state.", "state")
+  private val invokers = registry.gauge("burst_invokers", "Invokers, by state.", "state")
+  private val slots = registry.gauge("burst_slots", "Slots of the invokers that take flares.")
+  private val freeSlots = registry.gauge("burst_free_slots", "Slots nothing runs on.")
+  private val parts =
+    registry.gauge("burst_part_up", "Whether it has answered for these figures: 1, or 0.", "part")
 
-  /** All figures, with those of the moment taken from `states` and `views`. */
-  def render(states: Map[FlareState, Int], views: Vector[InvokerView]): ByteString = synchronized:
-    FlareState.values.foreach: state =>
-      flares.labelValues(state.asJson.asString.getOrElse("")).set(states.getOrElse(state, 0).toDouble)
-    val (up, down) = views.partition(_.up)
-    val quarantined = up.count(_.quarantine.isDefined)
-    invokers.labelValues("up").set(up.size - quarantined)
-    invokers.labelValues("quarantined").set(quarantined)
-    invokers.labelValues("down").set(down.size)
-    slots.set(up.map(_.status.slots).sum)
-    freeSlots.set(up.map(_.freeSlots).sum)
-    val out = ByteArrayOutputStream()
-    writer.write(out, registry.scrape())
-    ByteString.fromArrayUnsafe(out.toByteArray)
+  private val templates = RouteTemplates(described.keys)
+  private val routes = described.map((template, methods) => template -> Route(template, methods))
+  private val unknown = Route(Other, Set.empty)
 
-  private def gauge(name: String, help: String, labels: String*): Gauge =
-    Gauge.builder().name(name).help(help).labelNames(labels*).register(registry)
+  /** When an answer begins; `began` is when the request was there, by `System.nanoTime`. */
+  def answered(request: HttpRequest, response: HttpResponse, began: Long): Unit =
+    templates.of(request.uri.path).flatMap(routes.get).getOrElse(unknown).of(request.method.value)
+      .answered(response.status, began)
 
-object Metrics:
-  val ContentType: String = PrometheusTextFormatWriter.CONTENT_TYPE
-  private val Methods = Set("GET", "PUT", "POST", "DELETE", "HEAD", "OPTIONS", "PATCH")
+  /** All figures, with those of the moment taken from `states` and `views` as far as there are any. */
+  def render(states: Option[Map[FlareState, Int]], views: Option[Vector[InvokerView]]): ByteString =
+    synchronized:
+      FlareState.values.foreach: state =>
+        val known = states.map(_.getOrElse(state, 0))
+        flares.labelValues(state.asJson.asString.getOrElse("")).set(shown(known))
+      Views.InvokerStates.foreach: state =>
+        invokers.labelValues(state).set(shown(views.map(_.count(Views.invokerState(_) == state))))
+      val up = views.map(_.filter(view => view.up && !view.drained))
+      slots.set(shown(up.map(_.map(_.status.slots).sum)))
+      freeSlots.set(shown(up.map(_.map(_.freeSlots).sum)))
+      parts.labelValues("database").set(if states.isDefined then 1 else 0)
+      parts.labelValues("scheduler").set(if views.isDefined then 1 else 0)
+      ByteString.fromArrayUnsafe(registry.text())
+
+  /** The requests to one path. */
+  private final class Route(template: String, methods: Set[String]):
+    private val other = Operation(Other)
+    private val named =
+      val heads = Option.when(methods("GET"))("HEAD")
+      (methods ++ heads).map(method => method -> Operation(method)).toMap
+
+    /** Any word may stand where a method does. */
+    def of(method: String): Operation = named.getOrElse(method, other)
+
+    final class Operation(method: String):
+      // What nobody asks for is not shown.
+      private lazy val times = seconds.labelValues(method, template)
+
+      def answered(status: StatusCode, began: Long): Unit =
+        times.observe(Seconds.since(began))
+        requests.labelValues(method, template, statusText(status.intValue)).inc()
+
+private object Metrics:
+  private val Other = "other"
+
+  /** Web actions say what they like. */
+  private def statusText(status: Int): String =
+    if StatusCodes.getForKey(status).isDefined then status.toString else s"${status / 100}xx"
+
+  /** What is not known is no number, in Prometheus too. */
+  private def shown(figure: Option[Int]): Double = figure.fold(Double.NaN)(_.toDouble)

@@ -33,11 +33,11 @@ final class Routes(
 
   val route: Route =
     RequestId.directive(settings.bodyTimes):
-      counted:
-        answeredInTime:
-          handleExceptions(unexpected):
-            handleRejections(rejected):
-              WebHosts.below(settings.web.domain):
+      WebHosts.below(settings.web.domain):
+        counted:
+          answeredInTime:
+            handleExceptions(unexpected):
+              handleRejections(rejected):
                 concat(
                   web.route,
                   headAsGet(concat(
@@ -90,8 +90,9 @@ final class Routes(
     withRequestTimeoutResponse(_ => tooSlow(request))
 
   private def counted: Directive0 = extractRequest.flatMap: request =>
+    val began = System.nanoTime()
     mapResponse: response =>
-      metrics.answered(request, response)
+      metrics.answered(request, response, began)
       response
 
 object Routes:

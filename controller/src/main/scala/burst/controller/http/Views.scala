@@ -159,6 +159,8 @@ object Views:
     )
   )
 
+  val InvokerStates: Seq[String] = Seq("up", "quarantined", "draining", "drained", "down")
+
   def invokerState(view: InvokerView): String =
     if !view.up then "down"
     else if view.drained then if view.usedSlots > 0 then "draining" else "drained"

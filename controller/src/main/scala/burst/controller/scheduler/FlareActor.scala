@@ -121,6 +121,8 @@ private final class FlareActor(
     FlareStoring(id, writer, settings, timers, context.log)
   private val subscribers = FlareSubscribers()
 
+  private val times = FlareTimes(accepted, environment.metrics.of(request.definition), now)
+
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
 
@@ -198,6 +200,7 @@ private final class FlareActor(
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
     life = step.state
+    times.follow(life)
     step.effects.foreach(perform)
 
   private def perform(effect: FlareEffect): Unit = effect match
@@ -312,4 +315,6 @@ private final class FlareActor(
   private def announce(flare: Flare): Unit =
     context.log.debug("flare {} has ended: {}", id.value, flare.state)
     timers.cancel(WriteProgress)
+    // Of one that another controller has, or that was never stored, nothing is known here.
+    if !storing.isGivenUp then times.ended(flare)
     subscribers.announce(flare)

@@ -2,8 +2,10 @@ package burst.controller.scheduler
 
 import burst.controller.limits.BytePace
 import burst.controller.flare.FlareRequest
+import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.secrets.{DefinitionName, Secrets, UnopenedSecret}
 import burst.node.FairSemaphore
+import burst.node.metrics.MetricsRegistry
 import burst.controller.store.{DrainedInvokers, FlareStore, Transfers}
 import burst.protocol.Environment
 import scala.concurrent.ExecutionContext
@@ -11,7 +13,7 @@ import scala.concurrent.ExecutionContext
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
   * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
   * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
-  * `invocations` is what functions are told.
+  * `invocations` is what functions are told; `metrics` is what operators are.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -25,7 +27,8 @@ final case class FlareEnvironment(
     clock: Clock,
     logPace: BytePace,
     secrets: Secrets,
-    invocations: InvocationEnvironment
+    invocations: InvocationEnvironment,
+    metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain)
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =

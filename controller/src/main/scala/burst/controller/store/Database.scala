@@ -1,5 +1,7 @@
 package burst.controller.store
 
+import burst.controller.metrics.DatabaseMetrics
+import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.HikariDataSource
 import java.sql.Connection
 import scala.util.control.NonFatal
@@ -29,12 +31,13 @@ final class Database(
     prepare: (Connection, Durability) => Unit,
     val rowLock: SQLSyntax,
     val sharedLock: SQLSyntax,
-    oneWriter: Boolean
+    oneWriter: Boolean,
+    metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
 ) extends AutoCloseable:
 
   /** Statements that change nothing, each seeing what was committed before it. */
   def read[A](operation: String)(work: DBSession ?=> A): A =
-    Database.borrow(operation, reader)(_.autoCommit(session => work(using session)))
+    Database.borrow(operation, reader, metrics.reads)(_.autoCommit(session => work(using session)))
 
   /** The transaction that this thread is in. */
   private val joined = ThreadLocal[DBSession]()
@@ -46,7 +49,7 @@ final class Database(
     Option(joined.get) match
       case Some(session) => Database.named(operation)(work(using session))
       case None =>
-        Database.borrow(operation, writer, prepare(_, durability)):
+        Database.borrow(operation, writer, metrics.writes, prepare(_, durability)):
           _.localTx: session =>
             joined.set(session)
             try work(using session)
@@ -58,6 +61,9 @@ final class Database(
   def writers(operation: String): (=> Unit) => Unit =
     val groups = GroupCommit(work => write(operation)(work()))
     work => if oneWriter && joined.get == null then groups(() => work) else write(operation)(work)
+
+  metrics.watch(reader)
+  metrics.watch(writer)
 
   override def close(): Unit =
     reader.close()
@@ -71,21 +77,24 @@ object Database:
   private def borrow[A](
       operation: String,
       source: HikariDataSource,
+      metrics: DatabaseMetrics.Access,
       prepare: Connection => Unit = _ => ()
   )(work: DBConnection => A): A =
     named(operation):
-      val connection = source.getConnection
-      val result =
-        try
-          prepare(connection)
-          // Closed here and nowhere else: a second time would reach into what its next user has open.
-          work(DB(connection, DBConnectionAttributes(), Silent).autoClose(false))
-        catch
-          case failure: Throwable =>
-            source.evictConnection(connection)
-            throw failure
-      connection.close()
-      result
+      metrics.counted:
+        val connection = metrics.waiting(source.getConnection)
+        val result =
+          try
+            metrics.working:
+              prepare(connection)
+              // Closed here and nowhere else: a second time would reach into what its next user has open.
+              work(DB(connection, DBConnectionAttributes(), Silent).autoClose(false))
+          catch
+            case failure: Throwable =>
+              source.evictConnection(connection)
+              throw failure
+        connection.close()
+        result
 
   private def named[A](operation: String)(work: => A): A =
     try work

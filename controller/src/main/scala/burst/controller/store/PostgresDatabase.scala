@@ -1,5 +1,7 @@
 package burst.controller.store
 
+import burst.controller.metrics.DatabaseMetrics
+import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.net.URI
 import java.sql.{Connection, DriverManager}
@@ -43,7 +45,10 @@ object PostgresDatabase:
   private val IdleTransaction = 5.seconds
 
   /** Throws [[StoreUnavailable]] when the server cannot be reached or does not let us in. */
-  def open(settings: PostgresSettings): Database =
+  def open(
+      settings: PostgresSettings,
+      metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
+  ): Database =
     try
       // While one of its connections works another holds a lock, and stands still for as long.
       Using.resource(pool("burst-store-migration", settings, 3, ""))(migrate)
@@ -56,7 +61,8 @@ object PostgresDatabase:
         (_, _) => (),
         rowLock = sqls"FOR UPDATE",
         sharedLock = sqls"FOR SHARE",
-        oneWriter = false
+        oneWriter = false,
+        metrics
       )
     catch case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
 

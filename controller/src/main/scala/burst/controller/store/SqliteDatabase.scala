@@ -1,5 +1,7 @@
 package burst.controller.store
 
+import burst.controller.metrics.DatabaseMetrics
+import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.nio.file.{Files, Path}
 import java.sql.Connection
@@ -22,7 +24,13 @@ object SqliteDatabase:
   /** @param flushAll
     *   whether each transaction survives a failure of power
     */
-  def open(directory: Path, readConnections: Int, busyTimeout: FiniteDuration, flushAll: Boolean): Database =
+  def open(
+      directory: Path,
+      readConnections: Int,
+      busyTimeout: FiniteDuration,
+      flushAll: Boolean,
+      metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
+  ): Database =
     Files.createDirectories(directory)
     val source = SQLiteDataSource(settings(busyTimeout))
     source.setUrl(s"jdbc:sqlite:${directory.resolve("burst.db")}")
@@ -49,7 +57,8 @@ object SqliteDatabase:
       prepare,
       none,
       none,
-      oneWriter = true
+      oneWriter = true,
+      metrics
     )
 
   private def settings(busyTimeout: FiniteDuration): SQLiteConfig =

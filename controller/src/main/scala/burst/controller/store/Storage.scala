@@ -2,8 +2,10 @@ package burst.controller.store
 
 import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.*
+import burst.controller.metrics.{BlobMetrics, DatabaseMetrics}
 import burst.controller.secrets.Secrets
 import burst.node.PrivateFile
+import burst.node.metrics.MetricsRegistry
 import scala.util.control.NonFatal
 
 /** All that a controller keeps, behind its contracts; `blobs` is what of flares is too large for the
@@ -30,11 +32,16 @@ final case class Storage(
 object Storage:
   /** As configured: one directory with the embedded database, packages and blobs, or servers in their place.
     */
-  def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
+  def open(
+      settings: StoreSettings,
+      defaults: NamespaceLimits,
+      metrics: MetricsRegistry = MetricsRegistry()
+  ): Storage =
     // Everyone's inputs and results.
     PrivateFile.directory(settings.directory)
-    val blobs = settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3)))
-    val database = onFailure(blobs.close())(open(settings))
+    val blobs =
+      settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3))).measured(BlobMetrics(metrics))
+    val database = onFailure(blobs.close())(open(settings, DatabaseMetrics(metrics)))
     def close(): Unit =
       database.close()
       blobs.close()
@@ -71,11 +78,11 @@ object Storage:
       () => close()
     )
 
-  private def open(settings: StoreSettings): Database = settings.postgres match
-    case Some(postgres) => PostgresDatabase.open(postgres)
+  private def open(settings: StoreSettings, metrics: DatabaseMetrics): Database = settings.postgres match
+    case Some(postgres) => PostgresDatabase.open(postgres, metrics)
     case None =>
       import settings.*
-      SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares)
+      SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares, metrics)
 
   private def place(settings: StoreSettings): PackagePlace =
     settings.s3.fold(PackagePlace.of(packages(settings)))(PackagePlace.of(_))
@@ -95,7 +102,9 @@ object Storage:
       flares: FlareBlobStore,
       takeOver: () => Unit,
       close: () => Unit
-  )
+  ):
+    def measured(metrics: BlobMetrics): Blobs =
+      copy(MeasuredPackageStore(packages, metrics), MeasuredFlareBlobStore(flares, metrics))
 
   private def directories(settings: StoreSettings) =
     val flares = DirectoryFlareBlobStore.open(settings.directory.resolve("flares"))

@@ -34,6 +34,9 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
 
+  /** It says nothing of its invokers. */
+  @volatile var silent: Boolean = false
+
   /** All that was submitted. */
   @volatile var requests: Map[FlareId, FlareRequest] = Map.empty
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
@@ -61,6 +64,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     estimates = Map.empty
     hanging = false
     breaking = None
+    silent = false
     last.set(None)
     cancelled.set(None)
     ended.set(None)
@@ -109,7 +113,8 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     ended.set(Some(namespace))
     Future.unit
   def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] = Future.successful(estimates.get(id))
-  def invokers(): Future[Vector[InvokerView]] = Future.successful(views)
+  def invokers(): Future[Vector[InvokerView]] =
+    if silent then Future.never else Future.successful(views)
 
 object FakeFlareService:
   val machine: InvokerView =

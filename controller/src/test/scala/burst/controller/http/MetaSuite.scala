@@ -116,6 +116,8 @@ class MetaSuite extends HttpSuite:
     storage.flares.insert(Samples.flare(state = FlareState.TimedOut))
     send("GET", "/ping")
     send("PATCH", "/ping", Some(""))
+    send("PATCH", s"/${"x" * 50}?y=z", Some(""), auth = None)
+    send("GET", s"$flares/${"0" * 32}")
     val reply = send("GET", "/metrics", auth = None)
     assert(reply.headers("content-type").startsWith("text/plain"), reply.headers)
     Seq(
@@ -124,8 +126,19 @@ class MetaSuite extends HttpSuite:
       """burst_slots 8.0""",
       """burst_free_slots 6.0""",
       """burst_invokers{state="up"} 1.0""",
-      """burst_http_requests_total{method="PATCH",status="405"} 1.0"""
+      """burst_http_requests_total{method="other",route="/ping",status="405"} 1.0""",
+      """burst_http_requests_total{method="other",route="other",status="404"} 1.0""",
+      """burst_http_request_seconds_count{method="GET",route="/api/v1/namespaces/{namespace}/flares/{flareId}"} 1""",
+      """burst_part_up{part="database"} 1.0""",
+      """burst_part_up{part="scheduler"} 1.0""",
+      """burst_blob_failures_total{operation="read"} 0.0""",
+      """burst_database_connections{pool="burst-store-writer",state="active"} 0.0"""
     ).foreach(line => assert(reply.body.linesIterator.contains(line), s"$line is not in\n${reply.body}"))
+    Seq("PATCH", "xxx", "guest", "y=z").foreach: stranger =>
+      assert(!reply.body.contains(stranger), s"$stranger is in\n${reply.body}")
+    val writes = reply.body.linesIterator.collectFirst:
+      case s"""burst_database_seconds_count{access="write"} $count""" => count.toDouble
+    assert(writes.exists(_ > 0), reply.body)
 
 class OpenApiSuite extends HttpSuite:
   private var exercised = Set.empty[(String, String)]

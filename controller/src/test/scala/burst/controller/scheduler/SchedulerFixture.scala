@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.limits.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
+import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.secrets.Secrets
 import burst.controller.store.{
   DrainedInvokers,
@@ -13,6 +14,7 @@ import burst.controller.store.{
 }
 import burst.controller.limits.OwnLimits
 import burst.node.FairSemaphore
+import burst.node.metrics.MetricsRegistry
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.atomic.AtomicLong
@@ -124,7 +126,8 @@ abstract class SchedulerFixture extends FunSuite:
       spool: Spool = Samples.spool,
       transfers: ExecutionContext = ExecutionContext.parasitic,
       secrets: Secrets = Secrets(None),
-      drained: DrainedInvokers = MemoryDrainedInvokers()
+      drained: DrainedInvokers = MemoryDrainedInvokers(),
+      metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain)
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -144,7 +147,8 @@ abstract class SchedulerFixture extends FunSuite:
         Clock(() => clock.get + set.get, elapsed),
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         secrets,
-        InvocationEnvironment(secrets.activationKeys, Samples.apiHost)
+        InvocationEnvironment(secrets.activationKeys, Samples.apiHost),
+        metrics
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

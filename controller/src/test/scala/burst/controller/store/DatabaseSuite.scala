@@ -1,5 +1,7 @@
 package burst.controller.store
 
+import burst.controller.metrics.DatabaseMetrics
+import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.lang.reflect.{InvocationTargetException, Proxy}
 import java.sql.{Connection, Statement}
@@ -36,13 +38,36 @@ class DatabaseSuite extends munit.FunSuite:
       val _ = intercept[StoreException](use())
       assertEquals((returned, pool.evicted), (0, before + 1))
 
+  pools.test("waits, work and failures are counted; a store's own refusal is no failure"): pool =>
+    reading(pool.database)(())()
+    val _ = intercept[StoreException](writing(pool.database)(throw java.sql.SQLException("locked"))())
+    val _ = intercept[StoreException](writing(pool.database)(throw IllegalStateException("no such"))())
+    val shown = String(pool.metrics.text(), "UTF-8")
+    for line <- Seq(
+        """burst_database_seconds_count{access="read"} 1""",
+        """burst_database_wait_seconds_count{access="write"} 2""",
+        """burst_database_failures_total{access="read"} 0.0""",
+        """burst_database_failures_total{access="write"} 1.0""",
+        s"""burst_database_waiting{pool="${pool.getPoolName}"} 0.0"""
+      )
+    do assert(shown.linesIterator.contains(line), s"$line is not in\n$shown")
+
 /** A pool of one connection, which tells when that is given back and when it is thrown away. */
 private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSource(config):
   @volatile var onReturn: () => Unit = () => ()
   @volatile var evicted = 0
 
+  val metrics: MetricsRegistry = MetricsRegistry()
   val database: Database =
-    Database(this, this, (_, _) => (), SQLSyntax.empty, SQLSyntax.empty, oneWriter = true)
+    Database(
+      this,
+      this,
+      (_, _) => (),
+      SQLSyntax.empty,
+      SQLSyntax.empty,
+      oneWriter = true,
+      DatabaseMetrics(metrics)
+    )
 
   def take(): Connection = super.getConnection
 

@@ -29,6 +29,7 @@ private[pack] final class FlarePack(
 
   protected def end(error: Option[Failure], unused: Option[Container]): Unit =
     run.close()
+    at.watch.ended(error)
     invoker ! Finished(key, None, unused)
     run.ended(error)
 
@@ -43,6 +44,7 @@ private[pack] final class FlarePack(
 
   def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
     driver.disconnect(pack.container)
+    at.watch.ended(None)
     invoker ! Finished(key, Some(pack))
     report
     Behaviors.stopped

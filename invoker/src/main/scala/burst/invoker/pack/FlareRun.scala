@@ -166,7 +166,9 @@ private[pack] final class FlareRun(
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
       reporter.tell(before.map(published(pack, _)), Option.when(ready)(start))
-      if ready then driver.confine(pack.container)
+      if ready then
+        at.watch.ready(start)
+        driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
       case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))

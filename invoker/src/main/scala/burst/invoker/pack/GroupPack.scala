@@ -58,6 +58,7 @@ private[pack] final class GroupPack(
 
   private def loaded(pack: LoadedPack, start: PackStart): Behavior[Command] =
     reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
+    at.watch.ready(start)
     driver.confine(pack.container)
     rest(pack)
 
@@ -82,6 +83,7 @@ private[pack] final class GroupPack(
 
   protected def end(error: Option[Failure], unused: Option[Container]): Unit =
     running.foreach(_.close())
+    at.watch.ended(error)
     invoker ! Finished(key, None, unused, answered = waiting.map(_.assignment.flareId).orElse(answered))
     running.foreach(_.ended(error))
     reporter.ended(reusable = false, error)

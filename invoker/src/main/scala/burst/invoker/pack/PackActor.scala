@@ -1,6 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
+import burst.invoker.metrics.PackWatch
 import burst.invoker.runtime.Refusal
 import burst.protocol.*
 import java.nio.file.Path
@@ -55,6 +56,7 @@ object PackActor:
       assignment: PackAssignment,
       supply: Supply,
       replyTo: ActorRef[PackReport],
+      watch: PackWatch,
       lease: Option[Long] = None
   ) extends Command
 
@@ -115,8 +117,8 @@ object PackActor:
     Behaviors.setup: context =>
       Behaviors.withTimers: timers =>
         Behaviors.receiveMessagePartial:
-          case Begin(assignment, supply, replyTo, lease) =>
-            val at = PackContext(services, invoker, context, timers)
+          case Begin(assignment, supply, replyTo, watch, lease) =>
+            val at = PackContext(services, invoker, watch, context, timers)
             val pack =
               if assignment.group.exists(_.isInstanceOf[GroupRole.Holder]) then
                 GroupPack(assignment, replyTo, lease, at)

@@ -28,10 +28,13 @@ private[invoker] final class PackReporter(
 
   /** The last report. */
   def ended(reusable: Boolean, error: Option[Failure]): Unit =
+    error.foreach(failure => services.metrics.packFailed(failure.kind))
     tell(Vector(PackEvent.PackEnded(reusable, error, services.clock())))
 
   private def named(event: PackEvent): PackEvent = event match
-    case failed: PackEvent.WorkerFailed => failed.copy(error = here(failed.error))
+    case failed: PackEvent.WorkerFailed =>
+      services.metrics.workerFailed(failed.error.kind)
+      failed.copy(error = here(failed.error))
     case ended: PackEvent.PackEnded => ended.copy(error = ended.error.map(here))
     case other => other
 

@@ -1,11 +1,13 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.{Container, Driver}
+import burst.invoker.metrics.InvokerMetrics
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
 import burst.node.FairSemaphore
-import burst.protocol.{FlareId, InvokerId, PackAssignment, PackageId}
+import burst.node.metrics.MetricsRegistry
+import burst.protocol.{FlareId, InvokerId, PackAssignment, PackStart, PackageId}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
@@ -31,6 +33,12 @@ enum Supply:
   /** A container for no definition yet. */
   case Prewarmed(container: Container)
   case Nothing
+
+  /** How it comes up if all goes well. */
+  def start: PackStart = this match
+    case Warm(_) => PackStart.Warm
+    case Prewarmed(_) => PackStart.Prewarmed
+    case Nothing => PackStart.Cold
 
 /** Tells the packs of an invoker apart, also those of two tries of the same flare. */
 final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
@@ -66,5 +74,6 @@ final case class PackServices(
     timings: PackTimings,
     clock: () => Long,
     outputs: FairSemaphore,
-    advertise: Option[String] = None
+    advertise: Option[String] = None,
+    metrics: InvokerMetrics = InvokerMetrics(MetricsRegistry())
 )

@@ -1,6 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.{ContainerExit, StopOutcome}
+import burst.invoker.metrics.PackWatch
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.Refusal
 import burst.protocol.*
@@ -14,6 +15,7 @@ import scala.util.Try
 private[pack] final case class PackContext(
     services: PackServices,
     invoker: ActorRef[PackActor.Finished],
+    watch: PackWatch,
     context: ActorContext[PackActor.Command],
     timers: TimerScheduler[PackActor.Command]
 )

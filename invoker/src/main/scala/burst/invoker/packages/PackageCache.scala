@@ -1,5 +1,7 @@
 package burst.invoker.packages
 
+import burst.invoker.metrics.PackageMetrics
+import burst.node.metrics.MetricsRegistry
 import burst.protocol.{Failure, FailureKind, PackageId, PackageRequest, StartOperation}
 import java.nio.file.{Files, Path, StandardCopyOption}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
@@ -46,16 +48,18 @@ object PackageCache:
   def apply(
       settings: PackageCacheSettings,
       form: PackageForm,
-      controller: ActorRef[PackageRequest]
+      controller: ActorRef[PackageRequest],
+      metrics: PackageMetrics = PackageMetrics(MetricsRegistry())
   ): Behavior[Command] = Behaviors.setup: context =>
     Unpacker.delete(settings.directory)
     Files.createDirectories(settings.directory)
-    new PackageCache(settings, form, controller, context).running(CacheIndex(), Map.empty, 0)
+    new PackageCache(settings, form, controller, metrics, context).running(CacheIndex(), Map.empty, 0)
 
 private final class PackageCache(
     settings: PackageCacheSettings,
     form: PackageForm,
     controller: ActorRef[PackageRequest],
+    metrics: PackageMetrics,
     context: ActorContext[PackageCache.Command]
 ):
   import PackageCache.*
@@ -70,6 +74,7 @@ private final class PackageCache(
   def running(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
     Behaviors.receiveMessage:
       case Acquire(id, replyTo) if index.entries.contains(id) =>
+        metrics.hit()
         replyTo ! Right(contents(id))
         running(index.acquire(id), waiting, serial)
 
@@ -83,6 +88,7 @@ private final class PackageCache(
       case Done(Fetched(id, outcome, unwritable)) =>
         val askers = waiting.getOrElse(id, Vector.empty)
         val answer = outcome.left.map(reason => failure(id, reason, unwritable)).map(_ => contents(id))
+        metrics.fetched(askers.size, answer.isRight)
         askers.foreach(_ ! answer)
         val added =
           outcome.fold(_ => index, bytes => askers.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id)))
@@ -107,6 +113,7 @@ private final class PackageCache(
         Files.move(place(id), trash, StandardCopyOption.ATOMIC_MOVE)
         Future(Unpacker.delete(trash))(using blocking).failed.foreach(notDeleted(trash, _))(using blocking)
       catch case NonFatal(problem) => notDeleted(place(id), problem)
+    metrics.holds(kept.entries.size, kept.bytes)
     running(kept, waiting, serial + victims.size)
 
   private def notDeleted(path: Path, problem: Throwable): Unit =

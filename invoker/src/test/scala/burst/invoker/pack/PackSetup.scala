@@ -1,6 +1,8 @@
 package burst.invoker.pack
 
 import burst.node.FairSemaphore
+import burst.node.metrics.MetricsRegistry
+import burst.invoker.metrics.InvokerMetrics
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
@@ -33,6 +35,7 @@ final class PackSetup(
   val invoker: TestProbe[PackActor.Finished] = kit.createTestProbe()
 
   private def now(): Long = System.currentTimeMillis * 1000
+  val metrics: MetricsRegistry = MetricsRegistry()
   val services: PackServices = PackServices(
     InvokerId("i7"),
     driver,
@@ -40,7 +43,8 @@ final class PackSetup(
     RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system),
     timings,
     () => now(),
-    FairSemaphore(1L << 20)
+    FairSemaphore(1L << 20),
+    metrics = InvokerMetrics(metrics)
   )
 
   val definition: DefinitionRef = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))
@@ -75,8 +79,9 @@ final class PackSetup(
       supply: Supply = Supply.Nothing,
       lease: Option[Long] = None
   ): ActorRef[PackActor.Command] =
+    val watch = services.metrics.begins(supply.start, assignment.size)
     val actor = kit.spawn(PackActor(services, invoker.ref))
-    actor ! PackActor.Begin(assignment, supply, controller.ref, lease)
+    actor ! PackActor.Begin(assignment, supply, controller.ref, watch, lease)
     actor
 
   def warm(workers: Int = 3): (LoadedPack, FakeContainer) =

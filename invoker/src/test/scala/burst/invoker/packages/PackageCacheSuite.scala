@@ -1,5 +1,7 @@
 package burst.invoker.packages
 
+import burst.invoker.metrics.PackageMetrics
+import burst.node.metrics.MetricsRegistry
 import burst.protocol.*
 import java.nio.file.attribute.PosixFilePermission.{GROUP_WRITE, OTHERS_WRITE, OWNER_WRITE}
 import java.nio.file.{Files, Path}
@@ -25,6 +27,7 @@ class PackageCacheSuite extends munit.FunSuite:
       attempts: Int = 2
   ):
     val directory: Path = Files.createTempDirectory("cache").resolve("packages")
+    val metrics: MetricsRegistry = MetricsRegistry()
     val controller: TestProbe[PackageRequest] = kit.createTestProbe()
     val asker: TestProbe[Either[Failure, Path]] = kit.createTestProbe()
     private val settings =
@@ -36,7 +39,8 @@ class PackageCacheSuite extends munit.FunSuite:
         patience,
         attempts
       )
-    val cache: ActorRef[PackageCache.Command] = kit.spawn(PackageCache(settings, form, controller.ref))
+    val cache: ActorRef[PackageCache.Command] =
+      kit.spawn(PackageCache(settings, form, controller.ref, PackageMetrics(metrics)))
 
     def asked(): PackageRequest = controller.receiveMessage()
 
@@ -54,6 +58,28 @@ class PackageCacheSuite extends munit.FunSuite:
       assertEquals(failure.kind, FailureKind.StartFailed)
       failure.message
     def names: Set[String] = Files.list(directory).toScala(Vector).map(_.getFileName.toString).toSet
+
+  test("what is asked of the cache is counted, and what it holds"):
+    val setup = Setup()
+    setup.acquire(zipId)
+    setup.acquire(zipId)
+    setup.serve(zip, zipId)
+    for _ <- 1 to 2 do setup.acquired()
+    setup.acquire(zipId)
+    setup.acquired()
+    setup.acquire(PackageId.of(Array[Byte](1)))
+    val question = setup.asked()
+    question.replyTo ! PackageMissing(question.fetch.packageId)
+    setup.refused()
+    val shown = String(setup.metrics.text(), "UTF-8")
+    for line <- Seq(
+        """burst_invoker_package_requests_total{outcome="fetched"} 2.0""",
+        """burst_invoker_package_requests_total{outcome="hit"} 1.0""",
+        """burst_invoker_package_requests_total{outcome="failed"} 1.0""",
+        "burst_invoker_packages 1.0",
+        "burst_invoker_package_bytes 5000.0"
+      )
+    do assert(shown.linesIterator.contains(line), s"$line is not in\n$shown")
 
   test("a package is kept as it was uploaded where it is to be sent on, and goes when it has to"):
     val setup = Setup(maxBytes = 1000, form = PackageForm.Archive)

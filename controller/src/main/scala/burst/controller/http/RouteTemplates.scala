@@ -1,0 +1,58 @@
+package burst.controller.http
+
+import org.apache.pekko.http.scaladsl.model.Uri.Path
+import scala.annotation.tailrec
+
+/** The paths that the API's description has, by which requests are told apart in metrics: there are as many
+  * as were written, whatever strangers ask for. A parameter stands for any segment where no other path has
+  * that very one, `{rest}` for all that follow.
+  */
+private[http] final class RouteTemplates private (root: RouteTemplates.Node):
+  import RouteTemplates.Node
+
+  /** That which a request to this path is for, if there is one. */
+  def of(path: Path): Option[String] = walk(root, path)
+
+  @tailrec private def walk(node: Node, path: Path): Option[String] = path match
+    case Path.Empty | Path.SingleSlash => node.here
+    case Path.Slash(Path.Segment(name, tail)) =>
+      node.named.get(name).orElse(node.any) match
+        case Some(next) => walk(next, tail)
+        case None => node.rest
+    case _ => node.rest
+
+private[http] object RouteTemplates:
+  private final case class Node(
+      named: Map[String, Node] = Map.empty,
+      any: Option[Node] = None,
+      rest: Option[String] = None,
+      here: Option[String] = None
+  ):
+    def add(template: String, segments: List[String]): Node = segments match
+      case Nil => copy(here = Some(template))
+      case "{rest}" :: _ => copy(rest = Some(template))
+      case s"{$_}" :: more => copy(any = Some(any.getOrElse(Node()).add(template, more)))
+      case name :: more =>
+        copy(named = named.updated(name, named.getOrElse(name, Node()).add(template, more)))
+
+  def apply(templates: Iterable[String]): RouteTemplates =
+    new RouteTemplates(templates.foldLeft(Node()): (root, template) =>
+      root.add(template, template.split('/').toList.drop(1)))
+
+  /** The methods that each path of the API's description has, in capitals. Its lines are read as they stand:
+    * to have it read as YAML would be a good part of a start.
+    */
+  def described: Map[String, Set[String]] =
+    val lines = ApiDescriptionAnswer.text.utf8String.linesIterator
+    val (methods, _) = lines
+      .dropWhile(_ != "paths:")
+      .drop(1)
+      .takeWhile(line => line.isEmpty || line.startsWith(" "))
+      .foldLeft((Map.empty[String, Set[String]], "")):
+        case ((found, _), s"  /$path:") => (found.updated(s"/$path", Set.empty), s"/$path")
+        case ((found, path), s"    $key:$_") if Methods(key) =>
+          (found.updated(path, found(path) + key.toUpperCase), path)
+        case (sofar, _) => sofar
+    methods
+
+  private val Methods = Set("get", "put", "post", "delete", "head", "options", "patch")

@@ -1,0 +1,38 @@
+package burst.controller.metrics
+
+import burst.node.metrics.{MetricsRegistry, Seconds}
+import burst.node.metrics.Seconds.timing
+import io.prometheus.metrics.core.datapoints.{CounterDataPoint, DistributionDataPoint}
+import java.nio.file.NoSuchFileException
+import scala.util.control.NonFatal
+
+/** How the directory or the bucket does that has packages and what of flares is large. */
+final class BlobMetrics(registry: MetricsRegistry):
+  import BlobMetrics.Operation
+
+  private val seconds = registry.histogram(
+    "burst_blob_seconds",
+    "Calls to the directory or the bucket of packages and of what of flares is large.",
+    Seconds.Short,
+    "operation"
+  )
+  private val failures =
+    registry.counter("burst_blob_failures", "Calls to it that failed.", "operation")
+
+  val put: Operation = operation("put")
+  val read: Operation = operation("read")
+  val delete: Operation = operation("delete")
+  val list: Operation = operation("list")
+
+  private def operation(name: String) = Operation(seconds.labelValues(name), failures.labelValues(name))
+
+object BlobMetrics:
+  final class Operation private[BlobMetrics] (seconds: DistributionDataPoint, failures: CounterDataPoint):
+    def apply[A](work: => A): A =
+      try seconds.timing(work)
+      catch
+        // It says that something is not there.
+        case absent: NoSuchFileException => throw absent
+        case NonFatal(failure) =>
+          failures.inc()
+          throw failure

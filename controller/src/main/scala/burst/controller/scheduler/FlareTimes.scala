@@ -1,0 +1,45 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, PackRecord}
+import burst.controller.metrics.FlareFigures
+import burst.protocol.PackStart
+
+/** Tells the metrics where a flare's time goes, from its life as it is after each step. A try after the first
+  * waits from when it was queued again. How a group ends says nothing: it is closed, or nobody came. Belongs
+  * to the flare's actor.
+  */
+private[scheduler] final class FlareTimes(accepted: Flare, figures: FlareFigures, now: () => Long):
+  private val isGroup = accepted.request.isGroup
+  private var attempt = accepted.attempt
+  private var queued = accepted.created
+  private var placed, asked, started = Option.empty[Long]
+
+  def follow(life: FlareLifecycle): Unit =
+    val flare = life.flare
+    if flare.attempt != attempt then again(flare.attempt)
+    if placed.isEmpty && flare.placed.isDefined then
+      placed = flare.placed
+      placed.foreach(at => figures.waited(at - queued))
+    // Its time runs from when packs are asked for.
+    if asked.isEmpty && life.deadline.isDefined then
+      asked = Some(now())
+      for begun <- placed; at <- asked do figures.placed(at - begun)
+    if started.isEmpty && flare.started.isDefined then
+      started = flare.started
+      for begun <- asked; at <- started do figures.started(FlareTimes.slowest(life.record.packs), at - begun)
+
+  def ended(flare: Flare): Unit = if !isGroup then
+    val ran = for begun <- flare.started; end <- flare.ended yield end - begun
+    figures.ended(flare.state, flare.error, ran)
+
+  private def again(next: Int): Unit =
+    attempt = next
+    queued = now()
+    placed = None
+    asked = None
+    started = None
+
+private object FlareTimes:
+  /** The kind of start that all waited for. */
+  def slowest(packs: Vector[PackRecord]): PackStart =
+    packs.flatMap(_.start).minByOption(_.ordinal).getOrElse(PackStart.Cold)

@@ -1,0 +1,43 @@
+package burst.controller.http
+
+import munit.FunSuite
+import org.apache.pekko.http.scaladsl.model.Uri.Path
+
+class RouteTemplatesSuite extends FunSuite:
+  private val described = RouteTemplates.described
+  private val templates = RouteTemplates(described.keys)
+
+  test("the description's paths and methods are found as they are"):
+    val found = for (path, methods) <- described.toSet; method <- methods yield method -> path
+    assertEquals(found, ApiDescription.operations)
+
+  test("each path is told by its own template, whatever its parameters are"):
+    for template <- described.keys do
+      val path = Path(ApiDescription.concrete(template))
+      assertEquals(templates.of(path), Some(template))
+      if template != "/" && !template.endsWith("{rest}") then
+        assertEquals(templates.of(path ++ Path./), Some(template))
+    def told(path: String) = templates.of(Path(path))
+    assertEquals(
+      told("/api/v1/namespaces/_/actions/%2Fa%20b/c%00"),
+      Some("/api/v1/namespaces/{namespace}/actions/{package}/{name}")
+    )
+    val web = "/api/v1/web/{owner}/{package}/{action}/{rest}"
+    assertEquals(told("/api/v1/web/guest/default/hello.json//a/../b"), Some(web))
+
+  test("what the API does not have is told by nothing"):
+    val strange = Seq(
+      "",
+      "//",
+      "/x",
+      "//ping",
+      "/ping/x",
+      "/{rest}",
+      "/api/v1/x",
+      "/api/v1/namespaces/_/flares/a/b/c",
+      "/api/v1/namespaces//flares",
+      "/api/" + "a" * 8000,
+      "/" * 8000,
+      "ping"
+    )
+    for path <- strange.filter(_.nonEmpty) do assertEquals(templates.of(Path(path)), None, path)

@@ -1,0 +1,64 @@
+package burst.invoker.metrics
+
+import burst.node.metrics.{MetricsRegistry, Seconds}
+import burst.protocol.{FailureKind, PackStart}
+import io.circe.Encoder
+import io.circe.syntax.*
+import io.prometheus.metrics.core.datapoints.CounterDataPoint
+
+/** What is counted of a machine's packs. */
+final class InvokerMetrics(registry: MetricsRegistry):
+  import InvokerMetrics.word
+
+  private val packs = registry.gauge("burst_invoker_packs", "Packs of this machine, by state.", "state")
+  private val warm = packs.labelValues("warm")
+  private val prewarmed = packs.labelValues("prewarmed")
+  private val slots = registry.gauge("burst_invoker_slots", "Slots of this machine.")
+  private val cpuLoad = registry.gauge("burst_invoker_cpu_load", "The machine's load, from 0 to 1.")
+  private val packFailures = byKind("burst_invoker_pack_failures", "Packs that have not ended well, by why.")
+  private val workerFailures = byKind("burst_invoker_worker_failures", "Workers that have failed, by why.")
+  private val starts = registry.counter(
+    "burst_invoker_starts",
+    "Starts of packs, by what they began with and what came of it.",
+    "start",
+    "outcome"
+  )
+  private val startSeconds = registry.histogram(
+    "burst_invoker_start_seconds",
+    "Until a pack is ready, by how it came up.",
+    Seconds.Short,
+    "start"
+  )
+
+  private[metrics] val starting = packs.labelValues("starting")
+  private[metrics] val running = packs.labelValues("running")
+  private[metrics] val busySlots =
+    registry.gauge("burst_invoker_busy_slots", "Workers of packs that start or run.")
+  private[metrics] val took = each(kind => startSeconds.labelValues(word(kind)))
+  private[metrics] val well = each(kind => starts.labelValues(word(kind), "ready"))
+  private[metrics] val failed = each(kind => starts.labelValues(word(kind), "failed"))
+  private[metrics] val aborted = each(kind => starts.labelValues(word(kind), "aborted"))
+
+  /** A pack is launched, of so many workers. */
+  def begins(start: PackStart, workers: Int): PackWatch = PackWatch(this, start, workers)
+
+  def packFailed(kind: FailureKind): Unit = packFailures(kind).inc()
+  def workerFailed(kind: FailureKind): Unit = workerFailures(kind).inc()
+
+  /** What the invoker knows of itself. */
+  def measured(slots: Int, warm: Int, prewarmed: Int, load: Double): Unit =
+    this.slots.set(slots)
+    this.warm.set(warm)
+    this.prewarmed.set(prewarmed)
+    cpuLoad.set(load)
+
+  private def each[A](make: PackStart => A): Map[PackStart, A] =
+    PackStart.values.map(kind => kind -> make(kind)).toMap
+
+  private def byKind(name: String, help: String): Map[FailureKind, CounterDataPoint] =
+    val counter = registry.counter(name, help, "kind")
+    FailureKind.values.map(kind => kind -> counter.labelValues(word(kind))).toMap
+
+object InvokerMetrics:
+  /** As the API has it. */
+  private def word[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")

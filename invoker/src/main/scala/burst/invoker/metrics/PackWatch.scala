@@ -1,0 +1,41 @@
+package burst.invoker.metrics
+
+import burst.protocol.{Failure, FailureKind, PackStart, StartOperation}
+import java.util.concurrent.atomic.AtomicReference
+
+/** One pack's way through the metrics. It is told of by the pack's actor, and of its end by the invoker where
+  * that actor breaks; what was told before is of no effect.
+  */
+final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackStart, workers: Int):
+  import PackWatch.Stage
+
+  private val began = System.nanoTime()
+  private val stage = AtomicReference(Stage.Starting)
+  metrics.starting.inc()
+  metrics.busySlots.inc(workers)
+
+  /** It came up so, which may be otherwise than it began. */
+  def ready(start: PackStart): Unit = if stage.compareAndSet(Stage.Starting, Stage.Running) then
+    metrics.starting.dec()
+    metrics.running.inc()
+    metrics.well(start).inc()
+    metrics.took(start).observe((System.nanoTime() - began) / 1e9)
+
+  def ended(error: Option[Failure]): Unit = stage.getAndSet(Stage.Ended) match
+    case Stage.Starting =>
+      metrics.starting.dec()
+      metrics.busySlots.dec(workers)
+      (if error.exists(PackWatch.isOfStart) then metrics.failed else metrics.aborted) (supply).inc()
+    case Stage.Running =>
+      metrics.running.dec()
+      metrics.busySlots.dec(workers)
+    case Stage.Ended => ()
+
+private object PackWatch:
+  private enum Stage:
+    case Starting, Running, Ended
+
+  /** Whether the start itself has failed; else somebody did not want it any more. */
+  private def isOfStart(failure: Failure): Boolean =
+    failure.kind == FailureKind.StartFailed || failure.operation.exists(StartOperation.All) ||
+      failure.kind == FailureKind.Internal

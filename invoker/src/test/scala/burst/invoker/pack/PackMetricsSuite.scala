@@ -1,0 +1,106 @@
+package burst.invoker.pack
+
+import burst.protocol.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import scala.concurrent.Future
+
+/** What packs leave in the metrics. */
+class PackMetricsSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
+
+  private def shows(setup: PackSetup)(expected: String*)(using munit.Location): Unit =
+    val shown = String(setup.metrics.text(), "UTF-8")
+    expected.foreach(line => assert(shown.linesIterator.contains(line), s"$line is not in\n$shown"))
+
+  setup.test("a pack starts, runs and stays warm; the next one begins warm"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    shows(setup)(
+      """burst_invoker_packs{state="starting"} 1.0""",
+      """burst_invoker_packs{state="running"} 0.0""",
+      "burst_invoker_busy_slots 3.0"
+    )
+    pack.say(ready)
+    controller.receiveMessage()
+    // Said to the metrics after it was said to the controller.
+    controller.awaitAssert(shows(setup)(
+      """burst_invoker_packs{state="starting"} 0.0""",
+      """burst_invoker_packs{state="running"} 1.0""",
+      """burst_invoker_starts_total{outcome="ready",start="cold"} 1.0""",
+      """burst_invoker_start_seconds_count{start="cold"} 1"""
+    ))
+    val panic = Failure(FailureKind.Panic, "index out of bounds")
+    pack.say(PackEvent.WorkerFailed(2, panic, 3), setup.ended(reusable = true, Some(panic)))
+    pack.end()
+    untilEnded()
+    val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
+    shows(setup)(
+      """burst_invoker_packs{state="running"} 0.0""",
+      "burst_invoker_busy_slots 0.0",
+      """burst_invoker_worker_failures_total{kind="panic"} 1.0""",
+      """burst_invoker_pack_failures_total{kind="panic"} 1.0"""
+    )
+    launch(Supply.Warm(kept))
+    val again = runtime.pack()
+    again.say(ready, setup.ended(reusable = true))
+    again.end()
+    untilEnded()
+    invoker.receiveMessage()
+    shows(setup)(
+      """burst_invoker_starts_total{outcome="ready",start="warm"} 1.0""",
+      """burst_invoker_starts_total{outcome="ready",start="cold"} 1.0""",
+      "burst_invoker_busy_slots 0.0"
+    )
+
+  setup.test("a start that fails is told from one that nobody wants any more"): setup =>
+    import setup.*
+    driver.beforeStart = Future.successful(Some(Failure(FailureKind.StartFailed, "no room")))
+    launch()
+    givePackage()
+    endedBadly()
+    expectRelease()
+    driver.beforeStart = Future.successful(None)
+    val (unwanted, _) = running()
+    unwanted ! PackActor.Abort(
+      assignment.flareId,
+      Failure(FailureKind.Cancelled, "as the user wished"),
+      atOnce = true
+    )
+    endedBadly()
+    shows(setup)(
+      """burst_invoker_starts_total{outcome="failed",start="cold"} 1.0""",
+      """burst_invoker_starts_total{outcome="aborted",start="cold"} 1.0""",
+      """burst_invoker_starts_total{outcome="ready",start="cold"} 0.0""",
+      """burst_invoker_pack_failures_total{kind="start-failed"} 1.0""",
+      """burst_invoker_pack_failures_total{kind="cancelled"} 1.0""",
+      """burst_invoker_packs{state="starting"} 0.0""",
+      "burst_invoker_busy_slots 0.0"
+    )
+
+  setup.test("a group's pack starts once, however many flares run on it"): setup =>
+    import setup.*
+    val actor = resting()
+    for _ <- 1 to 2 do
+      val (run, probe) = flare()
+      actor ! run
+      val pack = runtime.pack()
+      pack.say(ready)
+      probe.receiveMessage()
+      pack.say(setup.ended(reusable = true))
+      pack.end()
+      probe.receiveMessage()
+    shows(setup)(
+      """burst_invoker_packs{state="running"} 1.0""",
+      """burst_invoker_starts_total{outcome="ready",start="cold"} 1.0""",
+      """burst_invoker_starts_total{outcome="ready",start="warm"} 0.0"""
+    )
+    actor ! PackActor.Abort(
+      assignment.flareId,
+      Failure(FailureKind.Cancelled, "the group was closed"),
+      atOnce = false
+    )
+    invoker.receiveMessage()
+    shows(setup)("""burst_invoker_packs{state="running"} 0.0""", "burst_invoker_busy_slots 0.0")
