@@ -39,7 +39,8 @@ final case class InvokerConfig(
     packages: PackageCacheSettings,
     metrics: Option[MetricsAddress]
 ):
-  /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node. */
+  /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node.
+    */
   def reached(onMachine: Boolean): InvokerConfig =
     copy(advertise = advertise.orElse(Option.when(onMachine)(address)))
 
