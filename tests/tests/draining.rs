@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use burst_client::InvokerState;
+use burst_client::{Flare, InvokerState};
 use burst_tests::cli::Cli;
 use burst_tests::cluster::Setup;
 use burst_tests::{Api, Cluster, Driver, failing, invariants, wait};
@@ -43,6 +43,10 @@ fn until(file: &std::path::Path, retries: u32) -> Value {
     json!({"size": 4, "granularity": 4, "params": params, "timeout": failing::LONG, "retries": retries})
 }
 
+fn succeeded(flare: &Flare) {
+    assert_eq!(flare.state.as_str(), "succeeded", "{flare:#?}");
+}
+
 #[test]
 fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     let (mut cluster, mut accepted) = invariants::cluster(two());
@@ -69,7 +73,7 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
 
     fs::write(&over, "").unwrap();
     for id in [&held, &other] {
-        assert_eq!(accepted.ended(&cluster, id).state, "succeeded");
+        succeeded(&accepted.ended(&cluster, id));
     }
     cli(&cluster, &["drain", &drained, "--wait", "1m"], 0);
     assert_eq!(state(&cluster), Some(InvokerState::from("drained")));
@@ -106,7 +110,7 @@ fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
     assert_ne!(runs_on(&cluster.api(), &other), stopping);
     fs::write(&over, "").unwrap();
     for id in [&held, &other] {
-        assert_eq!(accepted.ended(&cluster, id).state, "succeeded");
+        succeeded(&accepted.ended(&cluster, id));
     }
     // It has been told already; this waits for its end.
     cluster.stop_invoker(index);

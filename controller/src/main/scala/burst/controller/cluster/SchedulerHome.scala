@@ -7,6 +7,7 @@ import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, Behavior, SupervisorStrategy}
+import org.apache.pekko.cluster.MemberStatus
 import org.apache.pekko.cluster.typed.{
   Cluster,
   ClusterSingleton,
@@ -36,6 +37,13 @@ private[controller] object SchedulerHome:
   def giveWay()(using system: ActorSystem[?]): Unit = if isClustered then
     val cluster = Cluster(system)
     cluster.manager ! Down(cluster.selfMember.address)
+
+  /** The scheduler has ended here. It is asked to where this controller leaves, and otherwise only by one that has
+    * taken this one out of the cluster, and may be gone before it could say so: then this controller would be a
+    * member without a scheduler, for which all wait.
+    */
+  def ended()(using system: ActorSystem[?]): Unit =
+    if isClustered && Cluster(system).selfMember.status == MemberStatus.Up then giveWay()
 
   private def isClustered(using system: ActorSystem[?]): Boolean =
     system.settings.config.getString("pekko.actor.provider") == "cluster"

@@ -122,10 +122,13 @@ object SchedulerNode:
       case _ => Behaviors.same
     }
 
-  private def stopping(replyTo: Vector[ActorRef[Done]]): Behavior[Command] = Behaviors.receiveMessage {
-    case Stopped =>
-      replyTo.foreach(_ ! Done)
-      Behaviors.stopped
-    case Stop(another) => stopping(replyTo :+ another)
-    case _ => Behaviors.same
-  }
+  private def stopping(replyTo: Vector[ActorRef[Done]]): Behavior[Command] =
+    Behaviors.receive { (context, message) =>
+      message match
+        case Stopped =>
+          replyTo.foreach(_ ! Done)
+          SchedulerHome.ended()(using context.system)
+          Behaviors.stopped
+        case Stop(another) => stopping(replyTo :+ another)
+        case _ => Behaviors.same
+    }
