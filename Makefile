@@ -29,7 +29,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel test-package prepare image dist bench load experiments kills soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel test-package test-chart prepare image images dist bench load experiments kills soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS
 
 image: build ## the runtime's container image, burst-runtime:latest
 	deploy/runtime/build.sh dist/bin/burst-runtime
+
+images: ALSO = hello
+images: build ## the images burst, burst-runtime and burst-runtime-rust, and what is in each, in target/images; REGISTRY
+	REGISTRY=$(REGISTRY) deploy/images/build.sh dist $(RELEASE)/hello target/images
 
 dist: build ## the platform as a tarball and a Debian package, in target/packages
 	deploy/package/build.sh dist target/packages
@@ -110,6 +114,10 @@ test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFI
 	$(CARGO) build --release --locked -p burst-runtime
 	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
 		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
+
+test-chart: ALSO = hello
+test-chart: build ## the Helm chart: lint, golden renders, Kubernetes' schemas, and its settings with the platform; GOLDEN=--update
+	deploy/k8s/tests/chart.sh dist $(RELEASE)/hello $(GOLDEN)
 
 # Emulated, no gigabyte is poured in time.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock

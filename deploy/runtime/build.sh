@@ -5,7 +5,8 @@
 #
 # BASE names the base image, by default debian:bookworm-slim. Where that can neither be found nor pulled, or
 # has an older C library than the runtime was built with, a small one is made of this machine's own C library:
-# no network is needed then. PULL_TIMEOUT is how long pulling may take, in seconds.
+# no network is needed then. PULL_TIMEOUT is how long pulling may take, in seconds. With INTERPRETERS=no there are none
+# in the image, which is for functions of the kind rust and for executables then.
 set -euo pipefail
 # Files keep their modes in the image, where another user reads them.
 umask 022
@@ -22,24 +23,9 @@ say() { echo "deploy/runtime/build.sh: $*" >&2; }
 
 # A base image of what a dynamically linked program needs, and nothing else.
 make_base() {
-    local root=$context/root library directory
-    mkdir -p "$root"/{etc,tmp,package,proc,sys,dev}
-    chmod 1777 "$root/tmp"
-    echo 'nobody:x:65534:65534:nobody:/:/bin/false' >"$root/etc/passwd"
-    echo 'nogroup:x:65534:' >"$root/etc/group"
-    echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
-    # The loader and libraries stand where the loader looks for them: at the paths they have here.
-    ldd "$binary" | grep -o '/[^ ]*' | sort -u | while read -r library; do
-        install -D "$(readlink -f "$library")" "$root$library"
-    done
-    directory=$(dirname "$(ldd "$binary" | grep -o '/[^ ]*/libc\.so\.6')")
-    # What users' programs may need beyond it, and how the C library resolves names.
-    for library in libm.so.6 libgcc_s.so.1 libpthread.so.0 libdl.so.2 librt.so.1 libresolv.so.2 \
-        libnss_files.so.2 libnss_dns.so.2 libstdc++.so.6; do
-        for found in "$directory/$library" "/usr$directory/$library"; do
-            [ -e "$found" ] && install -D "$(readlink -f "$found")" "$root$directory/$library" && break
-        done || true
-    done
+    local root=$context/root
+    "$here/base.sh" "$root" "$binary"
+    mkdir -p "$root/package"
     tar -C "$root" -c . | docker import - "$1" >/dev/null
     rm -rf "$root"
 }
@@ -64,12 +50,13 @@ available() {
 docker info >/dev/null 2>&1 || { say "docker does not answer: install docker.io and start dockerd"; exit 1; }
 
 cp "$here/Dockerfile" "$context/"
-install -m 755 "$binary" "$context/burst-runtime"
+# All in one directory: docker fails on the layer of an empty one.
+files=$context/files
+install -D -m 755 "$binary" "$files/usr/local/bin/burst-runtime"
 # Names of functions stay, for backtraces; the rest of the debugging information is most of the size.
-strip --strip-debug "$context/burst-runtime" 2>/dev/null || true
-mkdir -p "$context/interpreters"
-"$here/interpreters.sh" "$context/interpreters"
-cat /etc/ssl/certs/ca-certificates.crt >"$context/ca-certificates.crt" 2>/dev/null ||
+strip --strip-debug "$files/usr/local/bin/burst-runtime" 2>/dev/null || true
+[ "${INTERPRETERS:-yes}" = no ] || "$here/interpreters.sh" "$files"
+install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt" 2>/dev/null ||
     say "no certificate authorities here: work functions in containers will not be able to use TLS"
 
 if available "$base" && build "$base"; then

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds the images: burst (controller, invoker, command), burst-runtime (packs of all kinds) and burst-runtime-rust
+# (packs without interpreters), and writes what is in each as CycloneDX to DIRECTORY/NAME.cdx.json.
+#
+#   deploy/images/build.sh DIST HELLO DIRECTORY
+#
+# Each has three tags: `latest`, the platform's version, and that with the digest of what is in it. Equal files and
+# settings have equal digests, wherever and whenever they were built. REGISTRY goes before the names, as in
+# registry.example.org/team. The rest of the environment is deploy/runtime/build.sh's.
+set -euo pipefail
+umask 022
+
+dist=$(cd "${1:?usage: $0 DIST HELLO DIRECTORY}" && pwd)
+hello=$2
+mkdir -p "$3"
+out=$(cd "$3" && pwd)
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml" | head -n 1)
+context=$(mktemp -d)
+trap 'rm -rf "$context"' EXIT
+
+docker info >/dev/null 2>&1 || { echo "$0: docker does not answer: install docker.io and start dockerd" >&2; exit 1; }
+
+mkdir "$context/data"
+cp "$here/Dockerfile" "$context/"
+"$here/layout.sh" "$dist" "$hello" "$context/root"
+prefix=${REGISTRY:+$REGISTRY/}
+docker build --quiet --tag "${prefix}burst:latest" "$context" >/dev/null
+"$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime:latest"
+INTERPRETERS=no "$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime-rust:latest"
+
+for name in burst burst-runtime burst-runtime-rust; do
+    image=$prefix$name
+    digest=$("$here/contents.py" "$root" "$image" "$version" "$out/$name.cdx.json")
+    docker tag "$image:latest" "$image:$version"
+    docker tag "$image:latest" "$image:$version-$digest"
+    echo "$image:$version-$digest $(docker image inspect --format '{{.Size}}' "$image:latest" | numfmt --to=si)B"
+done

@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# Holds the chart to what it promises, without a cluster: Helm's lint; for each set of values the manifests of golden/,
+# which are what Kubernetes' API takes and fit "restricted"; what does not go together is refused with a sentence; and
+# the settings, keys and the test of a rendered chart work with the platform in DIST.
+#
+#   deploy/k8s/tests/chart.sh DIST HELLO [--update]     (--update: writes golden/ anew)
+#
+# Needs Go, which builds Helm and the checker as go.sum has them.
+set -euo pipefail
+
+dist=$(cd "${1:?usage: $0 DIST HELLO [--update]}" && pwd)
+hello=$(realpath "$2")
+update=${3:-}
+here=$(cd "$(dirname "$0")" && pwd)
+chart=$here/../burst
+work=$(mktemp -d)
+processes=()
+PATH=$PATH:/usr/local/go/bin
+
+end() {
+    [ ${#processes[@]} = 0 ] || { kill "${processes[@]}" && wait "${processes[@]}"; } 2>/dev/null || true
+    rm -rf "$work"
+}
+trap end EXIT
+
+complain() {
+    echo "deploy/k8s/tests/chart.sh: $1" >&2
+    [ ! -s "$work/said" ] || tail -n 20 "$work/said" >&2
+    exit 1
+}
+
+# until_so SECONDS COMMAND…: whether it succeeds in time.
+until_so() {
+    local deadline=$((SECONDS + $1))
+    shift
+    until "$@" >"$work/said" 2>&1; do
+        [ $SECONDS -lt $deadline ] || return 1
+        sleep 0.2
+    done
+}
+
+# Helm would read what this user has.
+export HELM_CONFIG_HOME=$work/helm HELM_CACHE_HOME=$work/helm HELM_DATA_HOME=$work/helm KUBECONFIG=/dev/null
+tools=$here/../../../target/chart
+mkdir -p "$tools"
+tools=$(cd "$tools" && pwd)
+(cd "$here/../tools" && go build -mod=readonly -o "$tools/" helm.sh/helm/v3/cmd/helm ./manifests)
+
+render() { "$tools/helm" template burst "$chart" --namespace burst --kube-version 1.34.0 "$@"; }
+
+# What is made anew each time.
+masked() { sed -E 's/^(  (admin-key|cluster\.pem|secrets\.key): ).+$/\1MADE/'; }
+
+for values in default "$here"/values/*.yaml; do
+    set=$(basename "$values" .yaml)
+    arguments=()
+    [ "$set" = default ] || arguments=(--values "$values")
+    "$tools/helm" lint --strict --quiet "${arguments[@]}" "$chart" >"$work/said" 2>&1 || complain "helm lint, $set"
+    render "${arguments[@]}" >"$work/$set.yaml" 2>"$work/said" || complain "helm template, $set"
+    [ ! -s "$work/said" ] || complain "helm template warns, $set"
+    counted=$("$tools/manifests" <"$work/$set.yaml" 2>"$work/said") || complain "manifests of $set"
+    [ "$update" != --update ] || masked <"$work/$set.yaml" >"$here/golden/$set.yaml"
+    masked <"$work/$set.yaml" | diff -u "$here/golden/$set.yaml" - >"$work/said" ||
+        complain "$set renders otherwise than golden/$set.yaml (--update takes it over)"
+    echo "$set: linted, as in golden/, $counted"
+done
+
+# The rights of an invoker that the chart has not made are the same.
+rules() { awk '/^rules:$/ {on = 1} /^---$/ {on = 0} on' "$1"; }
+diff -u <(rules "$here/../rbac.yaml") <(rules "$work/default.yaml") >"$work/said" || complain "rbac.yaml gives other rights"
+
+# refuses SENTENCE ARGUMENT…
+refuses() {
+    local sentence=$1
+    shift
+    ! render "$@" >/dev/null 2>"$work/said" || complain "this is not refused: $*"
+    grep --quiet --fixed-strings -- "$sentence" "$work/said" || complain "$* is not refused by '$sentence'"
+}
+refuses "several controllers need one database" --set controller.replicas=2
+refuses "several controllers need one place for packages" --set controller.replicas=2 \
+    --set store.postgresql.url=postgresql://db/burst
+refuses "name the Secret with the user and the password" --set store.postgresql.url=postgresql://db/burst
+refuses "networkPolicy.storeEgress" --set store.s3.url=s3://bucket
+refuses "networkPolicy.backendEgress" --set backends.redis-list.kind=redis-list,backends.redis-list.existingSecret=it
+refuses "backends has no redis-list" --set defaultBackend=redis-list
+refuses "give both, or none" --set runtime.arch=x86_64
+refuses "slotz" --set invoker.slotz=1
+refuses "replicas" --set controller.replicas=0
+refuses "there are not so many users" --set invoker.replicas=3000
+refuses "requires kubeVersion" --kube-version 1.29.0
+echo "what does not go together is refused"
+
+# ---- The rendered settings, with the platform -------------------------------------------------------------------
+
+# data NAME: what a ConfigMap of the rendered chart has under it.
+data() { awk -v name="  $1: |" '$0 == name {on = 1; next} on && !/^    / && NF {exit} on {print substr($0, 5)}' "$2"; }
+# laid_out SET NAME…: its settings as files, at a place of ours in place of /etc/burst.
+laid_out() {
+    local set=$1
+    shift
+    mkdir -p "$work/$set/settings" "$work/$set/node"
+    for name in logback.xml "$@"; do
+        data "$name" "$work/$set.yaml" | sed "s|/etc/burst/|$work/$set/|" >"$work/$set/settings/$name"
+        [ -s "$work/$set/settings/$name" ] || complain "$set has no $name"
+    done
+}
+port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+
+laid_out default controller.conf invoker.conf burst-invoker-0.conf
+umask 077
+"$tools/manifests" -secret cluster.pem <"$work/default.yaml" >"$work/default/node/cluster.pem"
+BURST_ADMIN_KEY=$("$tools/manifests" -secret admin-key <"$work/default.yaml")
+export BURST_ADMIN_KEY HOME=$work
+export JDK_JAVA_OPTIONS="-Xmx256m -Dlogback.configurationFile=$work/default/settings/logback.xml"
+node=127.0.0.1:$(port)
+api=$(port)
+"$dist/bin/burst" controller --host=127.0.0.1 --port="$api" --node="$node" --seed="$node" --data="$work/controller" \
+    --config="$work/default/settings/controller.conf" >"$work/controller.log" 2>&1 &
+processes+=($!)
+"$dist/bin/burst" invoker --driver=process --id=burst-invoker-0 --node=127.0.0.1 --seed="$node" \
+    --data="$work/invoker" --config="$work/default/settings/burst-invoker-0.conf" >"$work/invoker.log" 2>&1 &
+processes+=($!)
+until_so 60 curl --silent --fail "http://127.0.0.1:$api/ready" ||
+    { cp "$work/controller.log" "$work/said"; complain "the controller does not take the chart's settings"; }
+until_so 60 grep --quiet "burst invoker burst-invoker-0 is ready" "$work/invoker.log" ||
+    { cp "$work/invoker.log" "$work/said"; complain "the invoker does not take the chart's settings or its key"; }
+grep --quiet "INFO .*packs are of the driver process" "$work/invoker.log" || complain "logs are not on standard output"
+
+# The test's own script, by the shell that the image has.
+awk '/^        - \|$/ {on = 1; next} on && !/^          / {exit} on {print substr($0, 11)}' "$work/default.yaml" |
+    sed -e "s|/tmp/properties|$work/properties|" -e "s|/usr/lib/burst/share/examples/hello|$hello|" >"$work/test.sh"
+grep --quiet "burst flare hello" "$work/test.sh" || complain "there is no test"
+PATH=$dist/bin:$PATH ADMIN_KEY=$BURST_ADMIN_KEY BURST_APIHOST=http://127.0.0.1:$api sh -eu "$work/test.sh" \
+    >"$work/said" 2>&1 || complain "the chart's test fails"
+grep --quiet "Hello, Kubernetes, from worker 1 of 2" "$work/said" || complain "the chart's test runs no flare"
+# From inside, as the notes say.
+PATH=$dist/bin:$PATH BURST_CONFIG_FILE=$work/controller/properties burst admin namespace create me >"$work/said" 2>&1 ||
+    complain "the administrator's key of the data directory is not good"
+echo "a controller and an invoker run by the rendered settings, and the chart's test passes"
+
+# Those of all values are known, too: what is wrong is that there are no such servers here.
+laid_out everything controller.conf invoker.conf platform-invoker-1.conf
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=burst -keyout "$work/everything/node/tls.key" \
+    -out "$work/everything/node/tls.crt" 2>/dev/null
+cp "$work/everything/node/tls.crt" "$work/everything/node/ca.crt"
+mkdir -p "$work/everything/api" "$work/everything/ca"
+cp "$work/everything/node"/tls.* "$work/everything/api/"
+cp "$work/everything/node/tls.crt" "$work/everything/ca/redis.pem"
+sed -i 's|db.example.org:5432|127.0.0.1:9|' "$work/everything/settings/controller.conf"
+# ends SENTENCE COMMAND…
+ends() {
+    local sentence=$1
+    shift
+    ! timeout 60 "$@" >"$work/said" 2>&1 || complain "it starts: $*"
+    grep --quiet --fixed-strings -- "$sentence" "$work/said" || complain "it does not end by '$sentence': $*"
+}
+BURST_BACKEND_0=rediss://:secret@127.0.0.1 BURST_BACKEND_1=amqp://u:p@127.0.0.1:5672/%2f \
+    BURST_STORE_USER=u BURST_STORE_PASSWORD=p ends "127.0.0.1:9" "$dist/bin/burst" controller --node="127.0.0.1:$(port)" \
+    --port=0 --data="$work/controller2" --config="$work/everything/settings/controller.conf"
+ends "Kubernetes does not answer" "$dist/bin/burst" invoker --driver=kubernetes --node=127.0.0.1 \
+    --data="$work/invoker2" --config="$work/everything/settings/platform-invoker-1.conf"
+echo "the settings of all values are known"
