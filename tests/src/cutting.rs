@@ -1,7 +1,7 @@
 //! Somebody between a client and its platform who ends connections.
 
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -40,20 +40,27 @@ impl Cutter {
     }
 }
 
-/// One connection: one exchange after the other, until one of them is cut or the client leaves.
-fn pass(mut client: &TcpStream, platform: &str, cuts: &AtomicUsize) {
-    let mut asks = BufReader::new(client);
+/// One connection: one exchange whose answer is lost, or all of them.
+fn pass(client: &TcpStream, platform: &str, cuts: &AtomicUsize) {
     let platform = TcpStream::connect(platform).unwrap();
-    let mut answers = BufReader::new(&platform);
-    while let Some(request) = message(&mut asks) {
+    let cut = |left: usize| left.checked_sub(1);
+    if cuts
+        .fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut)
+        .is_ok()
+    {
+        let request = message(&mut BufReader::new(client)).expect("a request");
         (&platform).write_all(&request).unwrap();
-        let answer = message(&mut answers).expect("the platform answers");
-        let cut = |left: usize| left.checked_sub(1);
-        let cut = cuts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut);
-        if cut.is_ok() || client.write_all(&answer).is_err() {
-            return;
-        }
+        message(&mut BufReader::new(&platform)).expect("the platform answers");
+        return;
     }
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = io::copy(&mut &*client, &mut &platform);
+            let _ = platform.shutdown(Shutdown::Both);
+        });
+        let _ = io::copy(&mut &platform, &mut &*client);
+        let _ = client.shutdown(Shutdown::Both);
+    });
 }
 
 /// A head, and as much body as that says.
