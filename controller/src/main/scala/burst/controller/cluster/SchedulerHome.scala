@@ -38,9 +38,9 @@ private[controller] object SchedulerHome:
     val cluster = Cluster(system)
     cluster.manager ! Down(cluster.selfMember.address)
 
-  /** The scheduler has ended here. It is asked to where this controller leaves, and otherwise only by one that has
-    * taken this one out of the cluster, and may be gone before it could say so: then this controller would be a
-    * member without a scheduler, for which all wait.
+  /** The scheduler has ended here. It is asked to where this controller leaves, and otherwise only by one
+    * that has taken this one out of the cluster, and may be gone before it could say so: then this controller
+    * would be a member without a scheduler, for which all wait.
     */
   def ended()(using system: ActorSystem[?]): Unit =
     if isClustered && Cluster(system).selfMember.status == MemberStatus.Up then giveWay()
