@@ -60,6 +60,9 @@ pub enum Error {
     /// The platform's data directory belongs to another process.
     #[error("{0}")]
     InUse(String),
+    /// Somebody else has put a machine back while it was waited for.
+    #[error("{0} gets flares again: somebody has resumed it meanwhile")]
+    Resumed(String),
     /// Flares run on for longer than they were to be waited for.
     #[error(
         "{invoker} gets no more flares, and after {} some still run in {slots} of its slots; `burst admin flare list \
@@ -107,6 +110,7 @@ impl Error {
         match self {
             Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,
             Self::InUse(_)
+            | Self::Resumed(_)
             | Self::Flare {
                 end: FlareEnd::Failed,
                 ..

@@ -1208,12 +1208,12 @@ impl Client {
         ))
     }
 
-    /// Gives a machine no more flares, until it is resumed; what runs on it goes on.
+    /// Gives a machine that has registered no more flares, until it is resumed; what runs on it goes on.
     ///
     /// It holds whether the machine or the controllers are started again meanwhile.
     ///
     /// `PUT /api/v1/admin/invokers/{invokerId}/drain`
-    pub fn drain_invoker(&self, invoker_id: &str) -> Result<Answer<Invoker>, Error> {
+    pub fn drain_invoker(&self, invoker_id: &str) -> Result<Answer<Drain>, Error> {
         self.answer(Call::new(
             Method::PUT,
             &["api", "v1", "admin", "invokers", invoker_id, "drain"],
@@ -1223,7 +1223,7 @@ impl Client {
     /// Gives a machine flares again.
     ///
     /// `DELETE /api/v1/admin/invokers/{invokerId}/drain`
-    pub fn resume_invoker(&self, invoker_id: &str) -> Result<Answer<Invoker>, Error> {
+    pub fn resume_invoker(&self, invoker_id: &str) -> Result<Answer<Drain>, Error> {
         self.answer(Call::new(
             Method::DELETE,
             &["api", "v1", "admin", "invokers", invoker_id, "drain"],

@@ -985,6 +985,18 @@ pub struct Runtime {
     pub glibc: String,
 }
 
+/// Whether a machine is given flares.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Drain {
+    /// Its id.
+    pub id: String,
+    /// Whether it is given none, by the administrator or as it is about to stop.
+    pub drained: bool,
+    /// How many run on it or are reserved.
+    pub used_slots: u32,
+}
+
 /// A machine that runs packs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

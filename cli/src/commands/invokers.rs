@@ -1,12 +1,12 @@
 //! `burst invokers`.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
-use burst_client::{Client, Invoker, Quarantine};
+use burst_client::{Client, Drain, Quarantine};
 
 use crate::args::{Format, InvokersAction};
 use crate::error::Error;
-use crate::follow;
 use crate::table::{self, Table};
 use crate::{output, times};
 
@@ -55,27 +55,45 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
             id,
             wait: Some(wait),
         } => {
-            let asked = Instant::now();
-            let wait = Duration::from_millis(*wait);
-            follow::watch(PAUSE, || {
-                // Asked for again, it says how far it is.
-                let answer = client.drain_invoker(id)?;
-                let left = answer.read()?.used_slots;
-                if left > 0 && asked.elapsed() >= wait {
-                    return Err(Error::NotDrained {
-                        invoker: id.clone(),
-                        slots: left,
-                        waited: wait,
-                    });
-                }
-                Ok((left == 0).then_some(answer))
-            })?
+            let answer = client.drain_invoker(id)?;
+            if answer.read()?.used_slots > 0 {
+                await_empty(client, id, Duration::from_millis(*wait))?;
+                // As it is now; nothing changes by it.
+                client.drain_invoker(id)?
+            } else {
+                answer
+            }
         }
     };
     output::answer(format, &answer, || Ok(said(&answer.read()?).into()))
 }
 
-fn said(invoker: &Invoker) -> String {
+/// Waits until nothing of the machine is used; somebody may have put it back meanwhile.
+fn await_empty(client: &Client, id: &str, wait: Duration) -> Result<(), Error> {
+    let asked = Instant::now();
+    loop {
+        thread::sleep(PAUSE.min(wait.saturating_sub(asked.elapsed())));
+        let invokers = client.list_invokers()?.read()?;
+        let Some(invoker) = invokers.into_iter().find(|invoker| invoker.id == id) else {
+            return Ok(());
+        };
+        if !invoker.drained {
+            return Err(Error::Resumed(id.to_owned()));
+        }
+        if invoker.used_slots == 0 {
+            return Ok(());
+        }
+        if asked.elapsed() >= wait {
+            return Err(Error::NotDrained {
+                invoker: id.to_owned(),
+                slots: invoker.used_slots,
+                waited: wait,
+            });
+        }
+    }
+}
+
+fn said(invoker: &Drain) -> String {
     let id = &invoker.id;
     match (invoker.drained, invoker.used_slots) {
         (false, _) => format!("ok: {id} gets flares again"),

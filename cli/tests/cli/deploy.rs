@@ -16,7 +16,7 @@ pub const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0
 /// Machines of this one's processor, as the platform lists them.
 pub fn invokers() -> String {
     format!(
-        r#"[{{"id":"a","slots":2,"freeSlots":2,"cpuLoad":0.0,"state":"up","quarantine":null,"driver":"process",
+        r#"[{{"id":"a","slots":2,"freeSlots":2,"usedSlots":0,"drained":false,"cpuLoad":0.0,"state":"up","quarantine":null,"driver":"process",
         "warmPacks":0,"prewarmedPacks":0,"runtime":{{"arch":"{}","glibc":"2.36"}}}}]"#,
         std::env::consts::ARCH
     )

@@ -67,7 +67,7 @@ fn errors_and_tables_are_shown_wherever_they_go() {
     let line = quoted(LINE);
     let failure = format!(r#"{{"kind":"error","worker":1,"message":{line},"operation":{line}}}"#);
     let list = format!(
-        r#"[{{"id":{line},"slots":1,"freeSlots":1,"cpuLoad":0.5,"state":{line},"quarantine":null,
+        r#"[{{"id":{line},"slots":1,"freeSlots":1,"usedSlots":0,"drained":false,"cpuLoad":0.5,"state":{line},"quarantine":null,
             "driver":{line},"warmPacks":0,"prewarmedPacks":0,"runtime":{{"arch":{line},"glibc":""}}}}]"#
     );
     platform

@@ -276,7 +276,7 @@ fn cancelling_asks_the_platform() {
 #[test]
 fn invokers_are_listed() {
     let platform = Platform::start();
-    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.5,"state":"up",
+    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":6,"usedSlots":0,"drained":false,"cpuLoad":0.5,"state":"up",
         "quarantine":null,"driver":"process","warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}}]"#;
     platform.on("GET /api/v1/invokers", 200, invokers);
     let burst = Burst::of(&platform);
@@ -294,7 +294,7 @@ fn invokers_are_listed() {
 #[test]
 fn why_an_invoker_is_avoided_is_told() {
     let platform = Platform::start();
-    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":8,"cpuLoad":0.5,
+    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":8,"usedSlots":0,"drained":false,"cpuLoad":0.5,
         "state":"quarantined","quarantine":{"reason":"no room on the disk","until":0},"driver":"process",
         "warmPacks":0,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}}]"#;
     platform.on("GET /api/v1/invokers", 200, invokers);

@@ -69,10 +69,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   /** Kills all; answered by [[answerIfNone]]. */
   def end(failure: Failure, replyTo: ActorRef[Done]): Unit =
     abortAll(failure)
-    whenNone(replyTo)
-
-  /** Answered by [[answerIfNone]]. */
-  def whenNone(replyTo: ActorRef[Done]): Unit = ending :+= replyTo
+    ending :+= replyTo
 
   def finished(key: PackKey, answered: Option[FlareId]): Unit =
     active.get(key).flatMap(_.runs).filterNot(run =>

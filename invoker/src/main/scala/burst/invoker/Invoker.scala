@@ -44,8 +44,8 @@ object Invoker:
     */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
 
-  /** The machine is to be left: it says so, and answers as soon as no pack runs; what it is asked for
-    * meanwhile it still does.
+  /** The machine is to be left: it says so, and answers when nothing runs and nothing is on its way to it any
+    * more; what it is asked for meanwhile it still does.
     */
   final case class Leave(replyTo: ActorRef[Done]) extends Internal
 
@@ -57,6 +57,8 @@ object Invoker:
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Cleaned(replyTo: ActorRef[InvokerReport], cleaned: FlareCleaned) extends Internal
   private case object Beat extends Internal
+
+  private val BeatsToBeKnown = 2
 
   def apply(
       settings: InvokerSettings,
@@ -88,8 +90,16 @@ private final class Invoker(
   private var closing = false
   private var awaiting = Vector.empty[ActorRef[Done]]
 
-  /** Nothing more is wanted, and what there is may end. */
+  /** Nothing more is wanted, and what there is may end; who waits for that. */
   private var leaving = false
+  private var leavers = Vector.empty[ActorRef[Done]]
+
+  /** Heartbeats since it said so: what was placed here before that was known comes before the second of them.
+    */
+  private var beats = 0
+
+  /** Backends that are being cleaned. */
+  private var cleanings = 0
 
   /** Asked for with each beat, and not with each pack that comes back. */
   private var busy = load.sample()
@@ -101,6 +111,9 @@ private final class Invoker(
     Behaviors.receiveMessage: command =>
       on(command)
       packs.answerIfNone()
+      if beats >= BeatsToBeKnown && packs.isEmpty && cleanings == 0 then
+        leavers.foreach(_ ! Done)
+        leavers = Vector.empty
       if closing && packs.isEmpty && warm.isEmpty && prewarmed.isEmpty then
         awaiting.foreach(_ ! Done)
         awaiting = Vector.empty
@@ -109,6 +122,7 @@ private final class Invoker(
   private def on(command: Command): Unit = command match
     case InvokerRequest(command, replyTo) => obey(command, replyTo)
     case Cleaned(replyTo, cleaned) =>
+      cleanings -= 1
       cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
       replyTo ! cleaned
     case PackActor.Finished(key, kept, unused, answered) =>
@@ -123,6 +137,7 @@ private final class Invoker(
     case event: PrewarmedContainers.Event => prewarmed.on(event)
     case Beat => if !closing then
         busy = load.sample()
+        if leaving then beats += 1
         controller ! Heartbeat(status)
         warm.expire()
         prewarmed.beat()
@@ -132,7 +147,7 @@ private final class Invoker(
     case Leave(replyTo) =>
       leaving = true
       if !closing then controller ! Heartbeat(status)
-      packs.whenNone(replyTo)
+      leavers :+= replyTo
     case Stop(replyTo) =>
       closing = true
       awaiting :+= replyTo
@@ -197,6 +212,7 @@ private final class Invoker(
   private def clean(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[InvokerReport]): Unit =
     if backend.uri.isEmpty then replyTo ! FlareCleaned(flareId, None)
     else
+      cleanings += 1
       context.pipeToSelf(settings.clean(flareId, backend)): result =>
         val error = result.fold(
           problem => Some(Failure(FailureKind.Internal, problem.getClass.getSimpleName)),

@@ -264,7 +264,9 @@ class InvokerSuite extends munit.FunSuite:
     stopped.receiveMessage()
     assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
 
-  fixture.test("when it is to be left it says so at once, and is done when what it has is over"): fixture =>
+  fixtureWith(Fixture(beat = 20.millis)).test(
+    "when it is to be left it says so at once, and is done when what it has is over"
+  ): fixture =>
     import fixture.setup
     fixture.prepare(fixture.another)
     setup.givePackage()
@@ -278,9 +280,13 @@ class InvokerSuite extends munit.FunSuite:
     left.expectNoMessage(20.millis)
     fixture.end(pack)
     left.receiveMessage()
-    val none = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Leave(none.ref)
-    none.receiveMessage()
+
+  fixture.test("an idle one is not left before it is known that it is to be"): fixture =>
+    val left = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Leave(left.ref)
+    left.expectNoMessage(20.millis)
+    // what was on its way
+    fixture.warmUp()
 
   fixture.test("while it stops, nothing new is started"): fixture =>
     import fixture.setup

@@ -78,8 +78,13 @@ object Node:
     Runtime.getRuntime.halt(exitCode.get)
 
   private def drained(node: Node, bound: FiniteDuration): Unit =
-    if bound > Duration.Zero && !node.lost.isCompleted then
-      val _ = Await.ready(node.drain(bound), bound + 1.second)
+    // What has not begun has nothing to end.
+    if bound > Duration.Zero && node.ready.isCompleted && !node.lost.isCompleted then
+      try
+        val _ = Await.ready(node.drain(bound), bound + 1.second)
+      catch
+        case NonFatal(problem) =>
+          LoggerFactory.getLogger(classOf[Node]).warn("it stops with flares under way", problem)
 
   private def explain(problem: Throwable): String = problem match
     case setup: SetupException => setup.getMessage

@@ -67,6 +67,7 @@ object SchedulerNode:
           Behaviors.same
         case Stop(replyTo) =>
           replyTo ! Done
+          SchedulerHome.ended()(using context.system)
           Behaviors.stopped
         case other =>
           if !stash.isFull then stash.stash(other)

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.definition.EntityName
 import burst.controller.scheduler.{FlareService, InvokerView}
 import burst.controller.store.{Blocking, DrainedInvokers}
 import burst.protocol.InvokerId
@@ -8,31 +9,37 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `/admin/invokers/ID/drain`: has a machine be given no more flares while it is there, until that is taken
-  * back. It is stored first, so that the next scheduler knows it as well.
+/** `/admin/invokers/ID/drain`: has a machine be given no more flares until that is taken back. It is stored
+  * first, so that the next scheduler knows it as well.
   */
 final class AdminInvokersRoutes(drained: DrainedInvokers, service: FlareService, blocking: Blocking)(using
     ExecutionContext
 ):
   val route: Route =
-    (path("invokers" / Segment / "drain" ~ Slash.?) & QueryParameters.only()): id =>
-      concat(
-        put(Answer(drain(InvokerId(id)))),
-        delete(Answer(resume(InvokerId(id))))
-      )
+    (path("invokers" / Segment / "drain" ~ Slash.?) & QueryParameters.only()): name =>
+      val id = InvokerId(name)
+      if !EntityName.isValid(name) then Answer.refused(ApiError.NoSuchInvoker(name))
+      else concat(put(Answer(drain(id))), delete(Answer(resume(id))))
 
   private def drain(id: InvokerId): Answer =
     service
       .invokers()
       .flatMap: known =>
-        if !known.exists(_.status.id == id) then Future.successful(None)
-        else blocking(drained.add(id)).flatMap(_ => service.drain(id, on = true))
-      .map(answered(id, _))
+        if !known.exists(_.status.id == id) then Future.successful(Left(ApiError.NoSuchInvoker(id.value)))
+        else
+          for
+            _ <- blocking(drained.add(id))
+            view <- service.drain(id, on = true)
+          yield Right(answer(id, isDrained = true, view))
 
+  /** Also of a machine that nobody has heard of since: it is not to be found drained should it come. */
   private def resume(id: InvokerId): Answer =
-    blocking(drained.remove(id)).flatMap(_ => service.drain(id, on = false)).map(answered(id, _))
+    for
+      was <- blocking(drained.remove(id))
+      view <- service.drain(id, on = false)
+    yield
+      if was || view.isDefined then Right(answer(id, view.exists(_.drained), view))
+      else Left(ApiError.NoSuchInvoker(id.value))
 
-  private def answered(id: InvokerId, found: Option[InvokerView]) =
-    found
-      .map(view => JsonMarshalling.response(StatusCodes.OK, Views.invoker(view)))
-      .toRight(ApiError.NoSuchInvoker(id.value))
+  private def answer(id: InvokerId, isDrained: Boolean, view: Option[InvokerView]) =
+    JsonMarshalling.response(StatusCodes.OK, Views.drain(id, isDrained, view.fold(0)(_.usedSlots)))

@@ -260,7 +260,8 @@ object ApiError:
       HttpCodes.Unauthorized -> "This namespace was revoked; ask the administrator."
     case Refusal.OverLimit(limit, asked, allowed) =>
       BadRequest -> s"The flare asks for $asked, but this namespace's limit for $limit is $allowed."
-    case Refusal.NoInvokers => ServiceUnavailable -> "No invoker has joined the cluster yet; try again soon."
+    case Refusal.NoInvokers =>
+      ServiceUnavailable -> "No invoker takes flares: none has joined the cluster, or all are drained; try again soon."
     case Refusal.QueueFull(limit) =>
       TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
     case Refusal.GroupEnded(group) => describe(GroupEnded(group))

@@ -7,6 +7,7 @@ import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.Identity
 import burst.protocol.FlareId
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
@@ -49,10 +50,17 @@ final class FlareCall(
       read: SplitBody => Either[ApiError, Growing[FlareRequest]]
   ): Future[Either[ApiError, FlareId]] =
     val perMinute = caller.limits.flaresPerMinute
+    val counted = AtomicBoolean(false)
+    def count(): Either[ApiError, Unit] =
+      if counted.get then Right(())
+      else
+        val taken = rates.take(caller.namespace, perMinute).left.map(ApiError.RateLimited(perMinute, _))
+        taken.map(_ => counted.set(true))
+    // Who has a key may ask for what is there already, which counts for nothing.
     val admitted =
       for
         key <- IdempotencyKey.of(request)
-        _ <- rates.take(caller.namespace, perMinute).left.map(ApiError.RateLimited(perMinute, _))
+        _ <- if key.isEmpty then count() else Right(())
       yield key
     admitted match
       case Left(error) => Future.successful(Left(error))
@@ -63,14 +71,18 @@ final class FlareCall(
             .flatMap:
               case Left(id) => Right(Growing.done(Wanted.Stored(id)))
               case Right(submission) =>
-                split(bytes).flatMap(read).map(_.map(own => Wanted.New(own.copy(submission = submission))))
+                for
+                  _ <- count()
+                  split <- split(bytes)
+                  wanted <- read(split)
+                yield wanted.map(own => Wanted.New(own.copy(submission = submission)))
         // Until the flare is stored: from then on large inputs are on the disk.
         val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
         // What is refused was no flare; how often one may be refused is bounded with all other requests.
         started
           .andThen:
             case Success(Right(Begun(_, true))) => ()
-            case _ => rates.giveBack(caller.namespace, perMinute)
+            case _ => if counted.get then rates.giveBack(caller.namespace, perMinute)
           .map(_.map(_.id))
 
   /** What was read of the definition may be no more by the time that the flare is stored, or the same request

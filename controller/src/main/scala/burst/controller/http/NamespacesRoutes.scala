@@ -38,7 +38,9 @@ final class NamespacesRoutes(
             )
       ,
       (path("namespaces" / Segment / "key" ~ Slash.?) & post & QueryParameters.only()): name =>
-        if Reserved(name) then Answer.refused(reserved(name)) else Answer(replaceKey(name))
+        if !EntityName.isValid(name) || name == "_" then Answer.refused(ApiError.InvalidName)
+        else if Reserved(name) then Answer.refused(reserved(name))
+        else Answer(replaceKey(name))
     )
 
   private def list(request: HttpRequest): Answer =

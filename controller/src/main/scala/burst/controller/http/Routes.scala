@@ -49,7 +49,9 @@ final class Routes(
   // What is not there is not looked for among what users may see.
   private def administered: Route =
     pathPrefix("admin")(
-      authentication.administrator(AuditLog.directive(handleRejections(rejected)(admin.route)))
+      authentication.administrator(AuditLog.directive(
+        handleExceptions(unexpected)(handleRejections(rejected)(admin.route))
+      ))
     )
 
   private def authenticated: Route =

@@ -4,7 +4,7 @@ import burst.controller.definition.Definition
 import burst.controller.flare.*
 import burst.controller.scheduler.{InvokerView, QueueEstimate, Suspicion}
 import burst.controller.store.Namespace
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, InvokerId}
 import io.circe.Json
 import io.circe.syntax.*
 import scala.collection.immutable.SortedMap
@@ -158,6 +158,9 @@ object Views:
       "glibc" -> view.status.runtime.glibc.asJson
     )
   )
+
+  def drain(id: InvokerId, isDrained: Boolean, usedSlots: Int): Json =
+    Json.obj("id" -> id.asJson, "drained" -> isDrained.asJson, "usedSlots" -> usedSlots.asJson)
 
   val InvokerStates: Seq[String] = Seq("up", "quarantined", "draining", "drained", "down")
 

@@ -267,7 +267,13 @@ final case class FlareLifecycle private (
 
   private def willRetry: Boolean =
     !cancelled && allEnded && cause.exists: c =>
-      FlareEnding.retriable(c) && (flare.attempt <= flare.request.retries || startsElsewhere(c))
+      FlareEnding.retriable(c) &&
+        (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
+
+  /** Its machines went before any was asked for a pack: that is no attempt. */
+  private def neverAsked(why: Cause): Boolean =
+    stage == Stage.Placing && flare.request.memberOf.isEmpty && flare.attempt < FlareLifecycle.MostStarts &&
+      why.failure.kind == FailureKind.InvokerLost
 
   /** An invocation whose program never began, by no fault of its own: nothing is done twice. Of a machine
     * that is lost nobody knows whether it began what was about to begin there.

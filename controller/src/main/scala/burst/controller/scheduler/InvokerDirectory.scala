@@ -65,8 +65,10 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
 
   /** Has an invoker that is up clean a flare's backend; kept until there is one. */
   def clean(request: GangScheduler.CleanUp): Unit =
-    val up = request.preferred.iterator.flatMap(invokers.get).find(_.up).orElse(invokers.values.find(_.up))
-    up match
+    // One that is about to stop may not get to the end of it.
+    val up =
+      (request.preferred.iterator.flatMap(invokers.get) ++ invokers.valuesIterator).filter(_.up).toVector
+    up.find(!_.status.isLeaving).orElse(up.headOption) match
       case Some(entry) =>
         entry.invoker ! InvokerRequest(CleanFlare(request.id, request.backend), request.replyTo)
       case None => cleanUps :+= request

@@ -14,5 +14,5 @@ final class JdbcDrainedInvokers(database: Database) extends DrainedInvokers:
       sql"""INSERT INTO drained_invoker (id, since) VALUES (${id.value}, ${System.currentTimeMillis() * 1000})
                   ON CONFLICT (id) DO NOTHING""".update()
 
-  def remove(id: InvokerId): Unit = database.write("resuming an invoker", Durability.Power):
-    val _ = sql"DELETE FROM drained_invoker WHERE id = ${id.value}".update()
+  def remove(id: InvokerId): Boolean = database.write("resuming an invoker", Durability.Power):
+    sql"DELETE FROM drained_invoker WHERE id = ${id.value}".update() > 0

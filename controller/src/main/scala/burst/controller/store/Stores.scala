@@ -208,7 +208,9 @@ trait EpochStore:
 trait DrainedInvokers:
   def all(): Set[InvokerId]
   def add(id: InvokerId): Unit
-  def remove(id: InvokerId): Unit
+
+  /** Whether it was one. */
+  def remove(id: InvokerId): Boolean
 
 /** Results are read some workers' at a time: nobody needs to hold all of them. */
 trait ResultReader:

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import burst.controller.scheduler.{CancelOutcome, CancelledBy}
+import burst.protocol.InvokerId
 import ch.qos.logback.classic.spi.ILoggingEvent
 import ch.qos.logback.core.read.ListAppender
 import org.slf4j.LoggerFactory
@@ -86,12 +87,16 @@ class AdminSuite extends HttpSuite:
       val auth = create("watched").string("auth")
       refused(send("DELETE", s"$admin/watched", auth = Some(s"admin:${adminKey.reverse}")), 401)
       refused(send("GET", s"$admin/no%0Asuch", auth = administrator), 400)
+      service.breaking = Some(java.util.concurrent.TimeoutException())
+      assertEquals(send("DELETE", s"$admin/watched", auth = administrator).status, 503)
+      service.breaking = None
       val lines = appender.list.asScala.map(_.getFormattedMessage).toVector
       assertEquals(
         lines.map(_.split(" client=").head),
         Vector(
           s"PUT $admin/watched 200",
-          s"GET $admin/no%0Asuch 400"
+          s"GET $admin/no%0Asuch 400",
+          s"DELETE $admin/watched 503"
         )
       )
       assert(lines.forall(line => line.contains("client=127.0.0.1 id=")), lines)
@@ -106,7 +111,8 @@ class AdminSuite extends HttpSuite:
     refused(send("PUT", path, auth = auth), 401, "admin:key")
     refused(send("DELETE", path, auth = auth), 401, "admin:key")
     val drained = send("PUT", path, auth = administrator)
-    assertEquals(drained.json.hcursor.get[String]("state"), Right("drained"), drained.body)
+    assertEquals(drained.json.hcursor.get[Boolean]("drained"), Right(true), drained.body)
+    assert(send("GET", "/api/v1/invokers").body.contains("\"state\":\"drained\""))
     assertEquals(storage.drained.all(), Set(machine))
     assertEquals(send("PUT", path, auth = administrator).status, 200, "asked for twice it is the same")
     val resumed = send("DELETE", path, auth = administrator)
@@ -115,6 +121,11 @@ class AdminSuite extends HttpSuite:
     for method <- Seq("PUT", "DELETE") do
       refused(send(method, s"$administration/invokers/nobody/drain", auth = administrator), 404, "'nobody'")
     assertEquals(storage.drained.all(), Set.empty, "of what nobody knows nothing is kept")
+    refused(send("PUT", s"$administration/invokers/%00/drain", auth = administrator), 404)
+    // drained, and not heard of since
+    storage.drained.add(InvokerId("gone"))
+    assertEquals(send("DELETE", s"$administration/invokers/gone/drain", auth = administrator).status, 200)
+    assertEquals(storage.drained.all(), Set.empty)
 
   test("limits of its own hold, the configured ones for the rest"):
     val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000,"egress":true}}""")

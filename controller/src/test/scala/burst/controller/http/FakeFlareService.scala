@@ -111,7 +111,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     Future.successful(cancelling)
   def endRevoked(namespace: String): Future[Unit] =
     ended.set(Some(namespace))
-    Future.unit
+    breaking.fold(Future.unit)(Future.failed)
   def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] = Future.successful(estimates.get(id))
   def invokers(): Future[Vector[InvokerView]] =
     if silent then Future.never else Future.successful(views)

@@ -98,6 +98,7 @@ class IdempotencySuite extends HttpSuite:
     (1 to 9).foreach(_ => assertEquals(post(key, auth = slow).status, 202))
     assertEquals(post(fresh(), auth = slow).status, 202)
     refused(post(fresh(), auth = slow), 429, "2 flares a minute")
+    assertEquals(post(key, auth = slow).status, 202, "what is there needs none of the rate")
 
   test("it is found though its definition is gone"):
     deploy("passing")

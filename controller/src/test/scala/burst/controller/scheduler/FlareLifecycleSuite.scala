@@ -331,6 +331,12 @@ class FlareLifecycleSuite extends FunSuite:
     driver.happen(FlareEvent.Stored(1, FlareState.Starting, 0))
     assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
 
+  test("a flare whose machine goes before it was asked for a pack is placed anew, whatever its retries"):
+    val driver = LifecycleDriver(retries = 0).place()
+    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "it was stopped", 0))
+    assert(driver.effects.contains(Requeue(2)))
+    assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
+
   test("a flare whose group ends while its inputs are awaited ends with it"):
     for driver <- Vector(LifecycleDriver().place(), LifecycleDriver().place().stored(FlareState.Starting)) do
       driver.happen(FlareEvent.GroupEnded(0)).inputsRead().stored(FlareState.Failed)

@@ -9,5 +9,4 @@ final class MemoryDrainedInvokers extends DrainedInvokers:
   def all(): Set[InvokerId] = ids.get
   def add(id: InvokerId): Unit =
     val _ = ids.updateAndGet(_ + id)
-  def remove(id: InvokerId): Unit =
-    val _ = ids.updateAndGet(_ - id)
+  def remove(id: InvokerId): Boolean = ids.getAndUpdate(_ - id).contains(id)
