@@ -6,7 +6,8 @@
 #
 # Each has three tags: `latest`, the platform's version, and that with the digest of what is in it. Equal files and
 # settings have equal digests, wherever and whenever they were built. REGISTRY goes before the names, as in
-# registry.example.org/team. The rest of the environment is deploy/runtime/build.sh's.
+# registry.example.org/team. The rest of the environment is deploy/runtime/build.sh's, where packs' images have no base
+# here unless BASE names one: of what is in that, nothing would be known.
 set -euo pipefail
 umask 022
 
@@ -25,6 +26,7 @@ docker info >/dev/null 2>&1 || { echo "$0: docker does not answer: install docke
 mkdir "$context/data"
 cp "$here/Dockerfile" "$context/"
 "$here/layout.sh" "$dist" "$hello" "$context/root"
+export BASE=${BASE:-own}
 prefix=${REGISTRY:+$REGISTRY/}
 docker build --quiet --tag "${prefix}burst:latest" "$context" >/dev/null
 "$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime:latest"

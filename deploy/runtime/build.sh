@@ -5,8 +5,8 @@
 #
 # BASE names the base image, by default debian:bookworm-slim. Where that can neither be found nor pulled, or
 # has an older C library than the runtime was built with, a small one is made of this machine's own C library:
-# no network is needed then. PULL_TIMEOUT is how long pulling may take, in seconds. With INTERPRETERS=no there are none
-# in the image, which is for functions of the kind rust and for executables then.
+# no network is needed then. BASE=own asks for that one at once. PULL_TIMEOUT is how long pulling may take, in seconds.
+# With INTERPRETERS=no there are none in the image, which is for functions of the kind rust and for executables then.
 set -euo pipefail
 # Files keep their modes in the image, where another user reads them.
 umask 022
@@ -59,11 +59,11 @@ strip --strip-debug "$files/usr/local/bin/burst-runtime" 2>/dev/null || true
 install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt" 2>/dev/null ||
     say "no certificate authorities here: work functions in containers will not be able to use TLS"
 
-if available "$base" && build "$base"; then
+if [ "$base" != own ] && available "$base" && build "$base"; then
     say "built $tag on $base"
 else
     own=burst-runtime-base:local
-    say "$base cannot be used here: making a base of this machine's C library"
+    [ "$base" = own ] || say "$base cannot be used here: making a base of this machine's C library"
     make_base "$own"
     build "$own" || { say "the image cannot be built:"; cat "$log" >&2; exit 1; }
     say "built $tag on $own"
