@@ -147,6 +147,7 @@ mkdir -p "$work/everything/api" "$work/everything/ca"
 cp "$work/everything/node"/tls.* "$work/everything/api/"
 cp "$work/everything/node/tls.crt" "$work/everything/ca/redis.pem"
 sed -i 's|db.example.org:5432|127.0.0.1:9|' "$work/everything/settings/controller.conf"
+sed -i 's|"0.0.0.0", port = 3234|"127.0.0.1", port = 0|' "$work/everything/settings/invoker.conf"
 # ends SENTENCE COMMAND…
 ends() {
     local sentence=$1

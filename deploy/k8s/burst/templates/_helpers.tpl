@@ -214,6 +214,9 @@ burst.invoker {
   slots = {{ .Values.invoker.slots }}
   prewarmed = {{ .Values.invoker.prewarmed }}
   packages.cache-size = {{ .Values.invoker.cacheSize | toJson }}
+  {{- if .Values.invoker.metrics.enabled }}
+  metrics { host = "0.0.0.0", port = 3234 }
+  {{- end }}
   kubernetes {
     image = {{ include "burst.image" (list . .Values.runtime.image) | toJson }}
     cpus-per-worker = {{ .Values.invoker.cpusPerWorker }}
