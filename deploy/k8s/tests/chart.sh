@@ -82,6 +82,11 @@ refuses "several controllers need one place for packages" --set controller.repli
 refuses "name the Secret with the user and the password" --set store.postgresql.url=postgresql://db/burst
 refuses "networkPolicy.storeEgress" --set store.s3.url=s3://bucket
 refuses "networkPolicy.backendEgress" --set backends.redis-list.kind=redis-list,backends.redis-list.existingSecret=it
+refuses "networkPolicy.metricsFrom" --set invoker.metrics.enabled=true
+refuses "the database would outlive the packages" --set controller.persistence.enabled=false \
+    --set store.postgresql.url=postgresql://db/burst,store.postgresql.existingSecret=it
+refuses "controller.drainSeconds" --set controller.drainSeconds=30
+refuses "terminationGracePeriodSeconds" --set invoker.terminationGracePeriodSeconds=0
 refuses "backends has no redis-list" --set defaultBackend=redis-list
 refuses "give both, or none" --set runtime.arch=x86_64
 refuses "slotz" --set invoker.slotz=1
