@@ -135,12 +135,20 @@ grep --quiet "INFO .*packs are of the driver process" "$work/invoker.log" || com
 awk '/^        - \|$/ {on = 1; next} on && !/^          / {exit} on {print substr($0, 11)}' "$work/default.yaml" |
     sed -e "s|/tmp/properties|$work/properties|" -e "s|/usr/lib/burst/share/examples/hello|$hello|" >"$work/test.sh"
 grep --quiet "burst flare hello" "$work/test.sh" || complain "there is no test"
-PATH=$dist/bin:$PATH ADMIN_KEY=$BURST_ADMIN_KEY BURST_APIHOST=http://127.0.0.1:$api sh -eu "$work/test.sh" \
-    >"$work/said" 2>&1 || complain "the chart's test fails"
-grep --quiet "Hello, Kubernetes, from worker 1 of 2" "$work/said" || complain "the chart's test runs no flare"
+# tests SCRIPT: whether it passes.
+tests() {
+    PATH=$dist/bin:$PATH ADMIN_KEY=$BURST_ADMIN_KEY BURST_APIHOST=http://127.0.0.1:$api sh -eu "$1" >"$work/said" 2>&1
+}
+for time in first second; do
+    tests "$work/test.sh" || complain "the chart's test fails the $time time"
+    grep --quiet "Hello, Kubernetes, from worker 1 of 2" "$work/said" || complain "the chart's test runs no flare"
+done
 # From inside, as the notes say.
 PATH=$dist/bin:$PATH BURST_CONFIG_FILE=$work/controller/properties burst admin namespace create me >"$work/said" 2>&1 ||
     complain "the administrator's key of the data directory is not good"
+sed 's|^namespace=.*|namespace=me|' "$work/test.sh" >"$work/theirs.sh"
+! tests "$work/theirs.sh" || complain "the chart's test takes another's namespace"
+grep --quiet "the namespace me is somebody else's" "$work/said" || complain "the chart's test does not say whose it is"
 echo "a controller and an invoker run by the rendered settings, and the chart's test passes"
 
 # Those of all values are known, too: what is wrong is that there are no such servers here.
