@@ -28,7 +28,14 @@ final class JdbcFlareStore(
 
   private val changes = database.writers("storing a flare's changes")
 
-  def together(work: => Unit): Unit = changes(work)
+  def together(work: => Unit): Unit =
+    // Whose key is taken has written nothing, and is not to undo what others write at the same time.
+    var taken = Option.empty[AlreadySubmitted]
+    changes:
+      taken = None
+      try work
+      catch case lost: AlreadySubmitted => taken = Some(lost)
+    taken.foreach(throw _)
 
   def insert(flare: Flare): Unit =
     database.write("storing a flare"):
