@@ -15,18 +15,19 @@ final class MetaRoutes(
   val route: Route =
     concat(
       (pathSingleSlash & get)(complete(info.ofHost)),
-      (pathPrefix("api" / "v1") & pathEndOrSingleSlash):
-        // Nothing else stands here, whoever asks.
-        concat(
-          get(complete(info.ofApi)),
-          Answer.refused(ApiError.MethodNotAllowed(Seq(HttpMethods.GET, HttpMethods.HEAD)))
-        )
-      ,
+      (pathPrefix("api" / "v1") & pathEndOrSingleSlash)(only(complete(info.ofApi))),
       (path("ping") & get)(complete(pong)),
       (path("ready") & get)(complete(readiness.answer())),
-      (path("api" / "v1" / "openapi.yaml") & get)(complete(ApiDescriptionAnswer.asYaml)),
-      (path("api" / "v1" / "api-docs" ~ Slash.?) & get)(complete(ApiDescriptionAnswer.asJson)),
+      path("api" / "v1" / "openapi.yaml")(only(complete(ApiDescriptionAnswer.asYaml))),
+      path("api" / "v1" / "api-docs" ~ Slash.?)(only(complete(ApiDescriptionAnswer.asJson))),
       (path("metrics") & get)(complete(metrics.answer()))
+    )
+
+  /** Nothing else stands here, whoever asks: below are calls that ask for credentials first. */
+  private def only(answer: Route): Route =
+    concat(
+      get(answer),
+      Answer.refused(ApiError.MethodNotAllowed(Seq(HttpMethods.GET, HttpMethods.HEAD)))
     )
 
 object MetaRoutes:

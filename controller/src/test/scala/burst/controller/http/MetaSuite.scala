@@ -30,6 +30,10 @@ class MetaSuite extends HttpSuite:
     val least = fires.downField("properties").downField("flaresPerMinute").get[Int]("minimum")
     assertEquals(least, Right(0))
 
+  test("another method than its description has is refused to strangers, too, and asks for no credentials"):
+    for path <- Seq("/api/v1/openapi.yaml", "/api/v1/api-docs", "/api/v1"); method <- Seq("POST", "DELETE") do
+      assertEquals(send(method, path, auth = None).status, 405, s"$method $path")
+
   test("OpenWhisk's clients are told in their words what there is"):
     val host = send("GET", "/", auth = None).json.hcursor
     assertEquals(host.get[Vector[String]]("api_paths"), Right(Vector("/api/v1")))
