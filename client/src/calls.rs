@@ -1208,6 +1208,16 @@ impl Client {
         ))
     }
 
+    /// Whether a machine that has registered is given flares, and how much of it is used.
+    ///
+    /// `GET /api/v1/admin/invokers/{invokerId}/drain`
+    pub fn get_drain(&self, invoker_id: &str) -> Result<Answer<Drain>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "admin", "invokers", invoker_id, "drain"],
+        ))
+    }
+
     /// Gives a machine that has registered no more flares, until it is resumed; what runs on it goes on.
     ///
     /// It holds whether the machine or the controllers are started again meanwhile.

@@ -73,10 +73,7 @@ fn await_empty(client: &Client, id: &str, wait: Duration) -> Result<(), Error> {
     let asked = Instant::now();
     loop {
         thread::sleep(PAUSE.min(wait.saturating_sub(asked.elapsed())));
-        let invokers = client.list_invokers()?.read()?;
-        let Some(invoker) = invokers.into_iter().find(|invoker| invoker.id == id) else {
-            return Ok(());
-        };
+        let invoker = client.get_drain(id)?.read()?;
         if !invoker.drained {
             return Err(Error::Resumed(id.to_owned()));
         }

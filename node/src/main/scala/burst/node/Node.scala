@@ -79,7 +79,7 @@ object Node:
 
   private def drained(node: Node, bound: FiniteDuration): Unit =
     // What has not begun has nothing to end.
-    if bound > Duration.Zero && node.ready.isCompleted && !node.lost.isCompleted then
+    if bound > Duration.Zero && node.ready.value.exists(_.isSuccess) && !node.lost.isCompleted then
       try
         val _ = Await.ready(node.drain(bound), bound + 1.second)
       catch

@@ -19,7 +19,16 @@ final class AdminInvokersRoutes(drained: DrainedInvokers, service: FlareService,
     (path("invokers" / Segment / "drain" ~ Slash.?) & QueryParameters.only()): name =>
       val id = InvokerId(name)
       if !EntityName.isValid(name) then Answer.refused(ApiError.NoSuchInvoker(name))
-      else concat(put(Answer(drain(id))), delete(Answer(resume(id))))
+      else concat(get(Answer(found(id))), put(Answer(drain(id))), delete(Answer(resume(id))))
+
+  private def found(id: InvokerId): Answer =
+    service
+      .invokers()
+      .map: known =>
+        known
+          .find(_.status.id == id)
+          .map(view => answer(id, view.drained, Some(view)))
+          .toRight(ApiError.NoSuchInvoker(id.value))
 
   private def drain(id: InvokerId): Answer =
     service

@@ -115,6 +115,8 @@ class AdminSuite extends HttpSuite:
     assert(send("GET", "/api/v1/invokers").body.contains("\"state\":\"drained\""))
     assertEquals(storage.drained.all(), Set(machine))
     assertEquals(send("PUT", path, auth = administrator).status, 200, "asked for twice it is the same")
+    assertEquals(send("GET", path, auth = administrator).body, drained.body)
+    refused(send("GET", path, auth = auth), 401, "admin:key")
     val resumed = send("DELETE", path, auth = administrator)
     assertEquals(resumed.json.hcursor.get[Boolean]("drained"), Right(false), resumed.body)
     assertEquals(storage.drained.all(), Set.empty)

@@ -206,7 +206,7 @@ class OpenApiSuite extends HttpSuite:
     succeed("GET", s"$admin/documented")
     succeed("PATCH", s"$admin/documented", Some("""{"limits":{"memory":512}}"""))
     succeed("POST", s"$admin/documented/key")
-    for method <- Seq("PUT", "DELETE") do
+    for method <- Seq("PUT", "GET", "DELETE") do
       succeed(method, s"$administration/invokers/${service.views.head.status.id.value}/drain")
     succeed("DELETE", s"$admin/documented")
     assertEquals(exercised, ApiDescription.operations)
