@@ -94,7 +94,8 @@ private final class Invoker(
   private var leaving = false
   private var leavers = Vector.empty[ActorRef[Done]]
 
-  /** Heartbeats since it said so: what was placed here before that was known comes before the second of them.
+  /** Heartbeats since it said so and nothing runs: what was placed here before that was known comes before
+    * the second of them, and what the last pack told has been heard.
     */
   private var beats = 0
 
@@ -137,7 +138,7 @@ private final class Invoker(
     case event: PrewarmedContainers.Event => prewarmed.on(event)
     case Beat => if !closing then
         busy = load.sample()
-        if leaving then beats += 1
+        if leaving then beats = if packs.isEmpty && cleanings == 0 then beats + 1 else 0
         controller ! Heartbeat(status)
         warm.expire()
         prewarmed.beat()
