@@ -14,8 +14,9 @@ import scala.concurrent.duration.DurationInt
   * ==States==
   * {{{
   *             RegisterInvoker                 Welcome, of no older epoch
-  *   (start) ───────────────────▶ connecting ─────────────────────────────▶ connected
-  *                                    ▲                                         │ told Over, nothing was Seen
+  *   (start) ───────────────────▶ connecting ─────────────────────────────▶ connected ◀─┐ Welcome, of a
+  *                                    ▲                                         │   └─────┘ later epoch
+  *                                    │                                         │ told Over, nothing was Seen
   *                                    │                                         │ for too long, a message broke it
   *                                    └─────────────── leaving ◀────────────────┘
   *                                    every pack has ended
@@ -24,7 +25,9 @@ import scala.concurrent.duration.DurationInt
   *
   *   - ''connecting'': says Hello to every endpoint, at every heartbeat of the invoker; logged once when
   *     nobody answers.
-  *   - ''connected'': a session. Its heartbeats are the beats.
+  *   - ''connected'': a session. Its heartbeats are the beats. When nothing was seen for a while, or the
+  *     scheduler says that it hands over, Hello is said as well: who welcomes it by a later epoch has taken
+  *     over, and the next session begins with the packs of this one ([[PackJournals]]).
   *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
   *
   * The runtimes of the packs are told how long the session lasts, so that they end with it even if this
@@ -41,6 +44,10 @@ object ControllerLink:
 
   /** What brings the session's messages, or takes them, has died of one. */
   private case object Broken extends Internal
+
+  /** Of the time in which something must be seen, how much may pass before another scheduler is looked for.
+    */
+  private val Quiet = 0.2
 
   /** After so many Hellos it is said that nobody answers. */
   private val HellosBeforeWarning = 10
@@ -59,8 +66,15 @@ object ControllerLink:
     *   what the data directory is known by, see `Hello`
     * @param asked
     *   the question to the operator when no endpoint answers
+    * @param journalMemory
+    *   bytes of what packs told that may be kept for another scheduler
     */
-  final case class Settings(endpoints: Vector[ActorRef[Hello]], home: String, asked: String)
+  final case class Settings(
+      endpoints: Vector[ActorRef[Hello]],
+      home: String,
+      asked: String,
+      journalMemory: Long
+  )
 
   def apply(settings: Settings, events: ActorRef[Event]): Behavior[RegistryCommand[Invoker.Command]] =
     Behaviors
@@ -83,11 +97,17 @@ private final class ControllerLink(
 
   private var epoch = 0L
   private var beats = 0L
+  private var sessions = 0
   private var fetches = Map.empty[FetchPackage, ActorRef[PackageReply]]
+  private val journals = PackJournals(settings.journalMemory)
+
+  /** Whether all packs are still there that any scheduler asked for. */
+  private var unbroken = false
 
   /** One session. `sent` has the beats not seen yet, with when they were sent. */
   private final class Session(val welcome: Welcome):
-    private val name = s"${welcome.tries}"
+    sessions += 1
+    private val name = s"$sessions"
     private val reports = context.spawn(
       ProducerController[ToController](s"to-controller-$name", None),
       s"to-controller-$name"
@@ -96,7 +116,10 @@ private final class ControllerLink(
     private val outbox = Outbox[ToController]()
     private var sent = Map.empty[Long, Long]
     private var contactAt = System.nanoTime()
+    private var isOver = false
+    private val packs = PackRelay(journals, outbox.put)
     export outbox.{demanded, put}
+    export packs.{adopt, began, outputStored, over as ended, report}
 
     reports ! ProducerController.Start(context.messageAdapter(Demand(_)))
     commands ! ConsumerController.Start(context.messageAdapter(Received(_)))
@@ -105,7 +128,7 @@ private final class ControllerLink(
     context.watchWith(commands, Broken)
     timers.startTimerAtFixedRate(Check, (welcome.contact / 20).max(1.milli))
 
-    def beat(status: InvokerStatus): Unit =
+    def beat(status: InvokerStatus): Unit = if !isOver then
       beats += 1
       sent = sent.updated(beats, System.nanoTime())
       welcome.session ! Beat(beats, status, reports)
@@ -118,6 +141,13 @@ private final class ControllerLink(
     def lease: Long = contactAt + welcome.contact.toNanos
 
     def isOverdue: Boolean = System.nanoTime() - lease > 0
+
+    /** The scheduler hands over: there is nobody any more to talk to. */
+    def over(): Unit = isOver = true
+
+    /** Whether it is time to look for another scheduler. */
+    def isQuiet: Boolean =
+      isOver || System.nanoTime() - contactAt > (welcome.contact.toNanos * Quiet).toLong
 
     def close(): Unit =
       timers.cancel(Check)
@@ -135,7 +165,7 @@ private final class ControllerLink(
       tries: Long,
       hellos: Int = 1
   ): Behavior[Command] =
-    endpoints.foreach(_ ! Hello(Protocol.Version, status.id, tries, context.self, settings.home))
+    hello(status, tries)
     if hellos == HellosBeforeWarning then context.log.warn(unanswered)
     receive {
       case Heartbeat(now) => connecting(invoker, now, tries, (hellos + 1).min(HellosBeforeWarning + 1))
@@ -143,15 +173,37 @@ private final class ControllerLink(
         events ! Event.TurnedAway(reason)
         Behaviors.same
       case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
-        epoch = welcome.epoch
-        context.log.info(s"joined the scheduler of epoch $epoch")
-        val session = Session(welcome)
-        session.beat(status)
-        invoker ! Invoker.RenewLease(session.lease)
-        events ! Event.Joined
-        connected(invoker, status, session)
+        join(invoker, status, welcome)
       case _: UnregisterInvoker => departed
     }
+
+  private def hello(status: InvokerStatus, tries: Long): Unit =
+    endpoints.foreach(_ ! Hello(Protocol.Version, status.id, tries, context.self, settings.home))
+
+  /** With the packs that were kept of the session before. */
+  private def join(
+      invoker: ActorRef[Invoker.Command],
+      status: InvokerStatus,
+      welcome: Welcome
+  ): Behavior[Command] =
+    epoch = welcome.epoch
+    val session = Session(welcome)
+    session.beat(status)
+    invoker ! Invoker.RenewLease(session.lease)
+    val (held, lost) = journals.held
+    context.log.info(s"joined the scheduler of epoch $epoch, with ${held.length} packs")
+    session.put(Holds(held, unbroken && lost.isEmpty))
+    unbroken = true
+    lost.foreach(endUnheld(invoker, _))
+    fetches.keys.foreach(session.put)
+    events ! Event.Joined
+    connected(invoker, status, session)
+
+  /** Too much of it is not kept for another scheduler to adopt it. */
+  private def endUnheld(invoker: ActorRef[Invoker.Command], pack: HeldPack): Unit =
+    journals.over(pack)
+    val failure = Failure(FailureKind.InvokerLost, "the scheduler changed while the pack put out too much")
+    invoker ! InvokerRequest(AbortPack(pack.flareId, pack.pack, failure), answers)
 
   private def unanswered: String =
     val addresses =
@@ -168,6 +220,7 @@ private final class ControllerLink(
   ): Behavior[Command] = receive {
     case Heartbeat(now) =>
       session.beat(now)
+      if session.isQuiet then hello(now, session.welcome.tries)
       if now == status then Behaviors.same else connected(invoker, now, session)
     case Seen(beat) =>
       session.seen(beat)
@@ -176,16 +229,26 @@ private final class ControllerLink(
     case Check if session.isOverdue =>
       val limit = session.welcome.contact.toCoarsest
       leave(invoker, status, session, s"nothing was heard of the scheduler for $limit")
+    case welcome: Welcome if welcome.epoch > epoch =>
+      session.close()
+      join(invoker, status, welcome)
     case Broken =>
       leave(invoker, status, session, "a message of the session cannot be read, or written")
-    case Over(over) if over == session.welcome.session =>
+    case Over(over, true) if over == session.welcome.session =>
+      session.over()
+      hello(status, session.welcome.tries)
+      Behaviors.same
+    case Over(over, false) if over == session.welcome.session =>
       leave(invoker, status, session, "the scheduler ended the session")
     case Demand(next) =>
       session.demanded(next)
       Behaviors.same
     case Received(delivery) =>
-      onReceived(invoker, delivery.message)
+      onReceived(invoker, session, delivery.message)
       delivery.confirmTo ! ConsumerController.Confirmed
+      Behaviors.same
+    case Reported(report: PackReport) =>
+      session.report(journals.add(report))
       Behaviors.same
     case Reported(report) =>
       session.put(report)
@@ -200,8 +263,23 @@ private final class ControllerLink(
       departed
   }
 
-  private def onReceived(invoker: ActorRef[Invoker.Command], message: ToInvoker): Unit = message match
-    case command: InvokerCommand => invoker ! InvokerRequest(command, answers)
+  private def onReceived(
+      invoker: ActorRef[Invoker.Command],
+      session: Session,
+      message: ToInvoker
+  ): Unit = message match
+    case AdoptPack(flareId, attempt, pack) => session.adopt(HeldPack(flareId, attempt, pack))
+    case PackStored(flareId, attempt, pack, reports, over) =>
+      val held = HeldPack(flareId, attempt, pack)
+      if over then session.ended(held) else journals.stored(held, reports)
+    case command: InvokerCommand =>
+      val passed = command match
+        case PreparePack(assignment) =>
+          session.began(HeldPack(assignment.flareId, assignment.attempt, assignment.pack))
+          true
+        case OutputStored(flareId, pack) => session.outputStored(flareId, pack)
+        case _ => true
+      if passed then invoker ! InvokerRequest(command, answers)
     case chunk: PackageChunk =>
       val fetch = FetchPackage(chunk.packageId, chunk.offset)
       fetches.get(fetch).foreach(_ ! chunk)
@@ -220,6 +298,8 @@ private final class ControllerLink(
     context.log.warn(s"$reason: every pack is killed before another session begins")
     session.close()
     fetches = Map.empty
+    journals.clear()
+    unbroken = false
     val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
     receive {

@@ -171,6 +171,7 @@ private final class Invoker(
       packs.tell(flareId, pack)(PackActor.Abort(flareId, failure, atOnce = false))
     case OutputStored(flareId, pack) => packs.tell(flareId, pack)(PackActor.OutputStored(flareId))
     case CleanFlare(flareId, backend) => clean(flareId, backend, replyTo)
+    case _: (AdoptPack | PackStored) => () // for the link, which keeps what packs report
 
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =
     def refuse(kind: FailureKind, message: String): Unit =

@@ -35,6 +35,7 @@ final case class InvokerConfig(
     timings: PackTimings,
     maxEvent: Int,
     outputMemory: Long,
+    journalMemory: Long,
     connectTimeout: FiniteDuration,
     packages: PackageCacheSettings,
     metrics: Option[MetricsAddress]
@@ -85,6 +86,7 @@ object InvokerConfig:
       timings = timings(config.getConfig("pack"), memoryLimit),
       maxEvent = config.getMemorySize("runtime.max-event").toBytes.toInt,
       outputMemory = config.getMemorySize("runtime.output-memory").toBytes,
+      journalMemory = config.getMemorySize("runtime.journal-memory").toBytes,
       connectTimeout = duration(config, "runtime.connect-timeout"),
       packages = packages(config.getConfig("packages"), directory),
       metrics = optional(config, "metrics.host").map(MetricsAddress(_, config.getInt("metrics.port")))

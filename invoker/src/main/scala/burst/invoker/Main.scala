@@ -46,7 +46,10 @@ object Main:
       _ <- Future.traverse(config.metrics.toSeq)(MetricsServer.bind(_, metrics))
       endpoints = cluster.seedAddresses.map(SessionEndpoint.at)
       link = system.systemActorOf(
-        ControllerLink(ControllerLink.Settings(endpoints, config.home, cluster.proof.asked), events),
+        ControllerLink(
+          ControllerLink.Settings(endpoints, config.home, cluster.proof.asked, config.journalMemory),
+          events
+        ),
         "burst-controller-link"
       )
       running = prepared.start(link, metrics)

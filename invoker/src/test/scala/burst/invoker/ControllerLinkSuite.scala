@@ -24,7 +24,10 @@ class ControllerLinkSuite extends munit.FunSuite:
     val events: TestProbe[ControllerLink.Event] = kit.createTestProbe()
     val invoker: TestProbe[Invoker.Command] = kit.createTestProbe()
     val link: ActorRef[RegistryCommand[Invoker.Command]] =
-      kit.spawn(ControllerLink(ControllerLink.Settings(Vector(endpoint.ref), "own", ""), events.ref))
+      kit.spawn(ControllerLink(
+        ControllerLink.Settings(Vector(endpoint.ref), "own", "", 1L << 20),
+        events.ref
+      ))
     link ! RegisterInvoker(status, invoker.ref)
 
     val session: TestProbe[ToSession] = kit.createTestProbe()
@@ -84,6 +87,9 @@ class ControllerLinkSuite extends munit.FunSuite:
     val request = fixture.invoker.expectMessageType[InvokerRequest]
     assertEquals(request.command, clean)
     request.replyTo ! FlareCleaned(flare, None)
+    val first = reports.receiveMessage()
+    assertEquals(first.message, Holds(Vector.empty, unbroken = false))
+    first.confirmTo ! ConsumerController.Confirmed
     assertEquals(reports.receiveMessage().message, FlareCleaned(flare, None))
 
   test("a message is as long as it has to be"):
@@ -144,9 +150,9 @@ class ControllerLinkSuite extends munit.FunSuite:
     val welcome = fixture.welcome(hello)
     fixture.session.expectMessageType[Beat]
     fixture.invoker.expectMessageType[Invoker.RenewLease]
-    hello.from ! Over(kit.createTestProbe[ToSession]().ref)
+    hello.from ! Over(kit.createTestProbe[ToSession]().ref, handsOver = false)
     fixture.invoker.expectNoMessage(50.millis)
-    hello.from ! Over(welcome.session)
+    hello.from ! Over(welcome.session, handsOver = false)
     fixture.ended()
     assertEquals(fixture.endpoint.receiveMessage().tries, 2L)
 
@@ -158,17 +164,92 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     fixture.link ! UnregisterInvoker(status.id, fixture.invoker.ref, "it was stopped")
     fixture.session.expectMessage(Farewell("it was stopped"))
-    hello.from ! Over(welcome.session)
+    hello.from ! Over(welcome.session, handsOver = false)
     fixture.link ! Heartbeat(status)
     fixture.invoker.expectNoMessage(50.millis)
     fixture.endpoint.expectNoMessage(50.millis)
+
+  private val assignment = PackAssignment(
+    FlareId.random(),
+    1,
+    DefinitionRef("guest", "hello", "0.0.1", PackageId.Empty),
+    0,
+    Vector(1),
+    Inputs.Each(Vector(JsonText("1"))),
+    BackendConfig("direct", None, None),
+    Secret.random(),
+    1_000_000L,
+    256,
+    autostart = true
+  )
+  private def report(events: PackEvent*) =
+    PackReport(assignment.flareId, 1, 0, status.id, None, events.toVector)
+
+  /** A session in which a pack was asked for, and where it reports to. */
+  private def withPack(fixture: Fixture, hello: Hello): (Welcome, ActorRef[InvokerReport]) =
+    val welcome = fixture.welcome(hello, epoch = 1)
+    val reports = fixture.reports(fixture.session.expectMessageType[Beat])
+    fixture.demand.receiveMessage().sendNextTo ! PreparePack(assignment)
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
+    val request = fixture.invoker.expectMessageType[InvokerRequest]
+    assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = false))
+    // that of this session, which is asked for nothing more
+    fixture.demand.receiveMessage()
+    (welcome, request.replyTo)
+
+  test("a scheduler that hands over is followed by the next one, with the packs, and what they told"):
+    val fixture = Fixture()
+    val hello = fixture.endpoint.receiveMessage()
+    val (welcome, pack) = withPack(fixture, hello)
+    pack ! report(PackEvent.WorkerStarted(0, 1))
+    hello.from ! Over(welcome.session, handsOver = true)
+    val again = fixture.endpoint.receiveMessage()
+    assertEquals(again.tries, hello.tries)
+    pack ! report(PackEvent.WorkerSucceeded(0, "1", 2))
+    fixture.welcome(again, epoch = 2)
+    val reports = fixture.reports(fixture.session.expectMessageType[Beat])
+    val held = HeldPack(assignment.flareId, 1, 0)
+    def next() =
+      val delivery = reports.receiveMessage()
+      delivery.confirmTo ! ConsumerController.Confirmed
+      delivery.message
+    assertEquals(next(), Holds(Vector(held), unbroken = true))
+    reports.expectNoMessage(50.millis)
+    fixture.demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
+    assertEquals(next(), report(PackEvent.WorkerStarted(0, 1)).copy(number = Some(1)))
+    assertEquals(next(), report(PackEvent.WorkerSucceeded(0, "1", 2)).copy(number = Some(2)))
+    pack ! report(PackEvent.PackEnded(true, None, 3))
+    assertEquals(next(), report(PackEvent.PackEnded(true, None, 3)).copy(number = Some(3)))
+
+  test("when nothing is seen for a while another scheduler is looked for, and the packs go on"):
+    val fixture = Fixture()
+    val hello = fixture.endpoint.receiveMessage()
+    fixture.welcome(hello, epoch = 1, contact = 20.seconds)
+    fixture.session.expectMessageType[Beat]
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
+    fixture.link ! Heartbeat(status)
+    fixture.endpoint.expectNoMessage(20.millis)
+    val looked = fixture.endpoint.awaitAssert(
+      {
+        fixture.link ! Heartbeat(status)
+        fixture.endpoint.receiveMessage(100.millis)
+      },
+      10.seconds
+    )
+    assertEquals(looked.tries, hello.tries)
+    // the same scheduler answers by what it is already
+    fixture.welcome(looked, epoch = 1)
+    fixture.welcome(looked, epoch = 2)
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
+    fixture.events.expectMessage(ControllerLink.Event.Joined)
+    fixture.events.expectMessage(ControllerLink.Event.Joined)
 
   test("a scheduler of the past is not followed"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello, epoch = 7)
     fixture.session.expectMessageType[Beat]
-    hello.from ! Over(welcome.session)
+    hello.from ! Over(welcome.session, handsOver = false)
     fixture.ended()
     val again = fixture.endpoint.receiveMessage()
     fixture.welcome(again, epoch = 6)

@@ -30,6 +30,17 @@ final case class AbortPack(flareId: FlareId, pack: Int, failure: Failure) extend
   */
 final case class OutputStored(flareId: FlareId, pack: Int) extends InvokerCommand
 
+/** Asks for all that a pack has reported and that was not [[PackStored]], and then for what it reports. By a
+  * scheduler that takes over, of a pack that the invoker `Holds`.
+  */
+final case class AdoptPack(flareId: FlareId, attempt: Int, pack: Int) extends InvokerCommand
+
+/** What a pack told in its first `reports` reports is stored, and is not asked for again; where it is `over`,
+  * nothing more of the pack is.
+  */
+final case class PackStored(flareId: FlareId, attempt: Int, pack: Int, reports: Long, over: Boolean)
+    extends InvokerCommand
+
 /** Deletes what a flare left on its backend. Sent once, when all packs of the flare have ended; answered by
   * `FlareCleaned`.
   */
@@ -64,7 +75,8 @@ object PackStart:
 /** What an invoker reports of one pack. `start` is set on the report that carries `Ready`; `slots`, when some
   * of its workers have ended and what they used is free, is how many the pack still needs. An invocation's
   * pack says when its program is about to `begin`: should the invoker be lost after that, nobody knows
-  * whether it did.
+  * whether it did. In a session a pack's reports have a `number`, from 1 on: what is stored of them is told
+  * by that (`PackStored`).
   */
 final case class PackReport(
     flareId: FlareId,
@@ -74,7 +86,8 @@ final case class PackReport(
     start: Option[PackStart],
     events: Vector[PackEvent],
     slots: Option[Int] = None,
-    begins: Option[Boolean] = None
+    begins: Option[Boolean] = None,
+    number: Option[Long] = None
 ) extends InvokerReport derives Codec.AsObject:
 
   /** Whether it is answered by `OutputStored`. */
@@ -91,6 +104,15 @@ object PackReport:
   .sum
 
 final case class FlareCleaned(flareId: FlareId, error: Option[Failure]) extends InvokerReport
+
+/** A pack that an invoker has of an earlier session, or the end of one. */
+final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int) derives Codec.AsObject
+
+/** The first message of a session: the packs that the invoker has kept from the one before, with another
+  * scheduler. It tells nothing of them until it is asked to (`AdoptPack`). Where it is `unbroken` the invoker
+  * has them all that it was ever asked for and that are not over.
+  */
+final case class Holds(packs: Vector[HeldPack], unbroken: Boolean) extends ToController
 
 /** Asks for a package's bytes from there on. */
 final case class FetchPackage(packageId: PackageId, offset: Long) extends ToController

@@ -15,6 +15,10 @@ final case class RegisterInvoker[-I](status: InvokerStatus, invoker: ActorRef[I]
 
 final case class Heartbeat(status: InvokerStatus) extends RegistryCommand[Any]
 
+/** What a session's invoker has kept from the one before. */
+final case class InvokerHolds(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds)
+    extends RegistryCommand[Any]
+
 /** The invoker is not there any more, and nothing it ran runs on. */
 final case class UnregisterInvoker(id: InvokerId, invoker: ActorRef[InvokerRequest], reason: String)
     extends RegistryCommand[Any]

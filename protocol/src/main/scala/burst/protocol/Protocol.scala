@@ -4,4 +4,4 @@ package burst.protocol
 object Protocol:
   /** To be raised by whatever a node of the release before could not read or would take for something else.
     */
-  val Version: Int = 1
+  val Version: Int = 2

@@ -61,7 +61,8 @@ object ActorScheduling:
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         storage.secrets,
         InvocationEnvironment(storage.secrets.activationKeys, publicUrl()),
-        FlareMetrics(metrics, MetricsSettings.from(config))
+        FlareMetrics(metrics, MetricsSettings.from(config)),
+        adoption = Option.when(SchedulerHome.isClustered)(SessionSettings.from(config).silence)
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

@@ -4,7 +4,7 @@ import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
-import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior, PostStop}
 
 /** The controller's end of a session with an invoker in another process (see `Link`). To the scheduler and
   * the registry it is the invoker: it takes their requests and passes on what the invoker tells, to whoever
@@ -61,6 +61,9 @@ private final class InvokerSession(
   private val outbox = Outbox[ToInvoker]()
 
   private var joined = false
+
+  /** It is not the scheduler that ends. */
+  private var ended = false
   private var rivals = Set.empty[ActorRef[ToLink]]
   private var packs = Map.empty[(FlareId, Int, Int), ActorRef[InvokerReport]]
   private var cleanings = Map.empty[FlareId, Vector[ActorRef[InvokerReport]]]
@@ -73,7 +76,7 @@ private final class InvokerSession(
     welcome()
     heard()
     // partial: the wire knows nothing of types
-    Behaviors.receiveMessagePartial {
+    Behaviors.receiveMessagePartial[Command] {
       case beat: Beat =>
         onBeat(beat)
         Behaviors.same
@@ -101,6 +104,9 @@ private final class InvokerSession(
         expectAnswer(command, replyTo)
         outbox.put(command)
         Behaviors.same
+    }.receiveSignal { case (_, PostStop) =>
+      if !ended then hello.from ! Over(context.self, handsOver = true)
+      Behaviors.same
     }
 
   private def welcome(): Unit =
@@ -129,9 +135,10 @@ private final class InvokerSession(
   private def expectAnswer(command: InvokerCommand, replyTo: ActorRef[InvokerReport]): Unit = command match
     case PreparePack(assignment) =>
       packs = packs.updated((assignment.flareId, assignment.attempt, assignment.pack), replyTo)
+    case AdoptPack(flareId, attempt, pack) => packs = packs.updated((flareId, attempt, pack), replyTo)
     case CleanFlare(flareId, _) =>
       cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
-    case _: (StartPack | AbortPack | OutputStored) => ()
+    case _: (StartPack | AbortPack | OutputStored | PackStored) => ()
 
   private def onReceived(message: ToController): Unit = message match
     case report: PackReport =>
@@ -142,8 +149,10 @@ private final class InvokerSession(
       cleanings.getOrElse(cleaned.flareId, Vector.empty).foreach(_ ! cleaned)
       cleanings = cleanings.removed(cleaned.flareId)
     case fetch: FetchPackage => registry ! PackageRequest(fetch, packages)
+    case holds: Holds => registry ! InvokerHolds(id, context.self, holds)
 
   private def end(reason: String): Behavior[Command] =
-    hello.from ! Over(context.self)
+    ended = true
+    hello.from ! Over(context.self, handsOver = false)
     if joined then registry ! UnregisterInvoker(id, context.self, reason)
     Behaviors.stopped

@@ -45,7 +45,8 @@ private[controller] object SchedulerHome:
   def ended()(using system: ActorSystem[?]): Unit =
     if isClustered && Cluster(system).selfMember.status == MemberStatus.Up then giveWay()
 
-  private def isClustered(using system: ActorSystem[?]): Boolean =
+  /** Whether there may be other controllers, and invokers are processes of their own. */
+  def isClustered(using system: ActorSystem[?]): Boolean =
     system.settings.config.getString("pekko.actor.provider") == "cluster"
 
   private final class Alone(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])

@@ -87,6 +87,9 @@ private final class InvokerRegistry(
           context.unwatch(invoker)
           lose(id, reason)
           entries = entries.removed(id)
+      case InvokerHolds(id, invoker, holds) =>
+        if entries.get(id).exists(_.invoker == invoker) then
+          scheduler ! GangScheduler.InvokerHeld(id, invoker, holds)
       case request: PackageRequest => packages.serve(request)
       case Stopped(id, invoker) =>
         if entries.get(id).exists(_.invoker == invoker) then

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{
+  Flare,
   FlareState,
   LogText,
   Output,
@@ -94,6 +95,14 @@ final case class AttemptProgress(
         )
         so.progress.packEnded(so, placement.pack, Some(failure))
     }
+
+  /** An invoker does not have these packs that another scheduler asked it for. One of which all is known has
+    * ended; of the others that is the end.
+    */
+  def missing(packs: Vector[PackPlacement], why: Failure): Absorbed =
+    packs.foldLeft(Absorbed(this)): (so, pack) =>
+      val finished = pack.workers.forall(so.progress.workers(_).state.isFinal)
+      so.progress.packEnded(so, pack.pack, Option.unless(finished)(why.at(pack.invoker, pack.pack)))
 
   /** Packs that were never asked for have ended. */
   def neverAsked: AttemptProgress = copy(stages = stages.map(_ => PackStage.Ended), open = 0)
@@ -284,6 +293,12 @@ object AttemptProgress:
     FailureKind.StartFailed,
     FailureKind.Internal
   )
+
+  /** The books of an attempt that another scheduler had, as far as it is stored: its packs tell the rest. */
+  def resume(flare: Flare, outputLimit: Long): AttemptProgress =
+    val begun = begin(Plan.of(flare), outputLimit).copy(packs = flare.packs, workers = flare.workers)
+    if flare.state != FlareState.Running then begun
+    else begun.copy(stages = begun.stages.map(_ => PackStage.Ready), ready = begun.stages.length)
 
   /** The books of an attempt whose packs have not been asked for yet. */
   def begin(plan: Plan, outputLimit: Long): AttemptProgress =

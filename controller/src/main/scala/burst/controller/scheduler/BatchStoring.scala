@@ -33,7 +33,7 @@ private[scheduler] final class BatchStoring(
         full <- attempt(beside)(blocking)(commit(beside, create, parts))
         ended = beside.record.filter(flare => flare.state.isFinal && spool.holdsOf(flare))
         _ <- ended.fold(Future.unit)(flare => Future(settle(flare))(using transfers))
-      yield Written.Done(batch.confirms, batch.waiting, full)
+      yield Written.Done(batch.confirms, batch.waiting, batch.told, full)
     stored.recover { case Unfinished(left, cause) =>
       val operation = cause match
         case failure: StoreException => failure.operation

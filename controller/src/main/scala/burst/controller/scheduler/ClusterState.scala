@@ -144,6 +144,17 @@ final case class ClusterState private (
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
       )
 
+  /** Takes note of what a flare holds that another scheduler gave it, wherever its machines are. */
+  def adopt(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
+    ClusterState(
+      machines = plan.demand.foldLeft(machines) { case (rest, (id, held)) =>
+        val known = rest.getOrElse(id, Capacity(0, 0, up = false))
+        rest.updated(id, known.copy(used = known.used + held))
+      },
+      holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime)),
+      usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
+    )
+
   /** Packs whose workers have ended in part keep only the slots given with them; what is free of them goes
     * back. More than a pack holds it does not get. A holding that gave all is forgotten.
     */

@@ -8,6 +8,7 @@ import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.util.control.NonFatal
 
 /** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
@@ -20,8 +21,8 @@ import scala.util.control.NonFatal
   * A store that fails is tried again, at longer and longer intervals, while the packs go on; when that has
   * lasted too long the flare fails, its packs are told to end, and those who wait are told so even though the
   * record could not be written. That is tried on until it is stored (a restart finds the flare unfinished and
-  * reports it failed, too). A flare that another controller has taken over is let go at once: its packs are
-  * told to end, and who waits for it is referred to the store.
+  * reports it failed, too). A flare that another controller has taken over is let go at once, with its packs,
+  * which that one adopts: who waits for it is referred to the store.
   */
 object FlareActor:
   sealed trait Command
@@ -34,6 +35,15 @@ object FlareActor:
       attempt: Int,
       plan: Plan,
       invokers: Map[InvokerId, ActorRef[InvokerRequest]]
+  ) extends Command
+
+  /** An invoker is back with these packs of an attempt that another scheduler placed. */
+  final case class Held(
+      invoker: InvokerId,
+      ref: ActorRef[InvokerRequest],
+      attempt: Int,
+      packs: Set[Int],
+      unbroken: Boolean
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
   final case class Cancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
@@ -67,6 +77,9 @@ object FlareActor:
 
     /** Found queued in the store. */
     case Recovered
+
+    /** Found there as another scheduler placed it: its packs may still run. */
+    case Adopted
 
   def apply(
       environment: FlareEnvironment,
@@ -106,12 +119,13 @@ private final class FlareActor(
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[InvokerReport](Reported(_))
   private val packs = PackCommands(id, request, reports)
+  private val receipts = PackReceipts(packs, areKept = environment.adoption.isDefined)
   private val storing =
     val writer = FlareWriter(
       environment.store,
       environment.spool,
       id,
-      alreadyStored = origin == Origin.Recovered,
+      alreadyStored = origin == Origin.Recovered || origin == Origin.Adopted,
       settings,
       cost => environment.logPace.take(request.definition.namespace, cost),
       environment.blocking,
@@ -133,6 +147,7 @@ private final class FlareActor(
       placed.foreach(onPlaced)
       storing.flush()
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
+    case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
     case Retire =>
@@ -146,6 +161,7 @@ private final class FlareActor(
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
       storing.flushIfAwaited()
       if !isStarting then inputs.giveBack()
+      receipts.ended(life)
       next
   }.receiveSignal { case (_, PostStop) =>
     inputs.close()
@@ -159,11 +175,16 @@ private final class FlareActor(
     case placed: Placed => onPlaced(placed)
     case Reported(report: PackReport) =>
       happen(FlareEvent.Reported(report, now()))
+      if report.attempt == life.flare.attempt then
+        report.number.foreach(storing.told(report.attempt, report.pack, _))
       if report.isAnswered then answer(report)
     case Reported(FlareCleaned(_, error)) => happen(FlareEvent.Cleaned(error, now()))
     case InputsGranted(attempt, permit) =>
       if isPlacing(attempt) then inputs.load(attempt, permit) else permit.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
+    case Held(invoker, ref, attempt, held, unbroken) => if attempt == life.flare.attempt then
+        packs.reach(invoker, ref)
+        happen(FlareEvent.Held(invoker, held, unbroken, now()))
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cancel(by, replyTo) => onCancel(by, replyTo)
@@ -199,6 +220,7 @@ private final class FlareActor(
       happen(FlareEvent.Cancel(now(), by))
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
+    if step.state.flare.attempt != life.flare.attempt then receipts.left(life)
     life = step.state
     times.follow(life)
     step.effects.foreach(perform)
@@ -219,7 +241,8 @@ private final class FlareActor(
     case FlareEffect.StorePhases(marks) =>
       storing.phases(marks)
       progressSoon()
-    case FlareEffect.ClearAttempt => storing.clear()
+    case FlareEffect.ClearAttempt =>
+      storing.clear()
     case FlareEffect.ReadInputs =>
       val attempt = life.flare.attempt
       environment.variables(request) match
@@ -228,6 +251,7 @@ private final class FlareActor(
           variables = opened
           if inputs.isAtHand(attempt) then happen(FlareEvent.InputsRead(attempt, now()))
     case FlareEffect.Prepare(plan) => prepare(plan)
+    case FlareEffect.Adopt(which) => packs.adopt(placed(which), life.flare.attempt)
     case FlareEffect.Start(endpoints) => packs.start(placements, endpoints)
     case FlareEffect.Abort(which, failure) => packs.abort(placed(which), failure)
     case FlareEffect.Release(attempt, which) =>
@@ -235,7 +259,7 @@ private final class FlareActor(
     case FlareEffect.Shrink(attempt, slots) => scheduler ! GangScheduler.Release(id, attempt, slots)
     case FlareEffect.Clean => clean()
     case FlareEffect.SetTimer(timer) =>
-      timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), settings.durationOf(timer, request))
+      timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt, avoid) =>
       scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
@@ -291,9 +315,12 @@ private final class FlareActor(
     }
 
   private def onWritten(written: Written): Unit = storing.finished(written) match
-    case FlareStoring.Outcome.Stored(confirms, waiting) =>
+    case FlareStoring.Outcome.Stored(confirms, waiting, told) =>
       answered(waiting)
       stored(confirms)
+      receipts.stored(life, told)
+    case FlareStoring.Outcome.Failed(operation, taken: FlareTaken) if environment.adoption.isDefined =>
+      letGo(operation, taken)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause) =>
       if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
@@ -311,6 +338,20 @@ private final class FlareActor(
       inputs.forgetLarge()
       life = life.withoutInputs
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
+
+  /** The scheduler that has taken over goes on with the flare, and with its packs. */
+  private def letGo(operation: String, taken: FlareTaken): Unit =
+    subscribers.supersede()
+    subscribers.answer(GangScheduler.Submitted.NotStored(operation, taken))
+    subscribers.announce(life.record)
+    timers.cancelAll()
+    scheduler ! GangScheduler.Ended(id)
+
+  /** A group's is without a flare; else it ends when it was said to. */
+  private def durationOf(timer: FlareTimer): FiniteDuration = timer match
+    case FlareTimer.Deadline if !request.isGroup && life.deadline.isDefined =>
+      life.deadline.fold(0L)(at => (at - now()).max(0)).micros
+    case _ => settings.durationOf(timer, request)
 
   private def announce(flare: Flare): Unit =
     context.log.debug("flare {} has ended: {}", id.value, flare.state)

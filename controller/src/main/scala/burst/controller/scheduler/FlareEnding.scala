@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, StartOperation}
 
 /** Why a flare ends otherwise than well. `provisional` while it is not known who it was: a peer's own failure
   * replaces that of one who failed because of it when it is heard of in time; and who kept a flare from
@@ -86,6 +86,29 @@ object FlareEnding:
 
   def internal(message: String): Cause =
     Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some("store")))
+
+  /** An invoker came to another scheduler without a pack that it had been asked for; where it is `unbroken`
+    * it has never heard of it.
+    */
+  def notKept(invoker: InvokerId, unbroken: Boolean): Failure =
+    if unbroken then
+      Failure(
+        FailureKind.ControllerRestarted,
+        "the controller was replaced before the pack was asked for",
+        operation = Some("start")
+      )
+    else
+      Failure(
+        FailureKind.InvokerLost,
+        s"invoker ${invoker.value} no longer had the pack when the controller was replaced",
+        operation = Some("work")
+      )
+
+  /** Why a flare was being ended when another scheduler had it. */
+  def known(failure: Failure): Cause = failure.kind match
+    case FailureKind.Cancelled => Cause(FlareState.Cancelled, failure)
+    case FailureKind.Timeout => Cause(FlareState.TimedOut, failure)
+    case _ => Cause(FlareState.Failed, failure)
 
   def waitedTooLong(size: Int, limit: String): Cause = Cause(
     FlareState.TimedOut,

@@ -9,11 +9,13 @@ import burst.node.metrics.MetricsRegistry
 import burst.controller.store.{DrainedInvokers, FlareStore, Transfers}
 import burst.protocol.Environment
 import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.FiniteDuration
 
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
   * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
   * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
-  * `invocations` is what functions are told; `metrics` is what operators are.
+  * `invocations` is what functions are told; `metrics` is what operators are. Where invokers are other
+  * processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -28,7 +30,8 @@ final case class FlareEnvironment(
     logPace: BytePace,
     secrets: Secrets,
     invocations: InvocationEnvironment,
-    metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain)
+    metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
+    adoption: Option[FiniteDuration] = None
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =

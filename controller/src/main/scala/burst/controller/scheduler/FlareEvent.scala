@@ -41,6 +41,11 @@ enum FlareEvent:
   case InputsRead(attempt: Int, at: Long)
   case Reported(report: PackReport, at: Long)
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
+
+  /** To a flare that another scheduler had: an invoker is there, and has these packs of it still; all that it
+    * was ever asked for where it is `unbroken`.
+    */
+  case Held(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Long)
   case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
 
   /** Its group has ended. A flare whose packs were asked for hears of their end. */
@@ -75,6 +80,9 @@ enum FlareEffect:
   case Prepare(plan: Plan)
   case Start(endpoints: Vector[Option[String]])
   case Abort(packs: Vector[Int], failure: Failure)
+
+  /** Hear what these packs have to tell. */
+  case Adopt(packs: Vector[Int])
 
   /** These packs are dead (or were never asked for): their slots are free. */
   case Release(attempt: Int, packs: Vector[Int])

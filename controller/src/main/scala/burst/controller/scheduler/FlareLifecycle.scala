@@ -63,6 +63,9 @@ final case class FlareLifecycle private (
   def record: Flare =
     progress.fold(flare)(p => flare.copy(packs = p.packs, workers = p.workers))
 
+  /** As it is to be stored while it is being ended: another scheduler that takes over goes on with that. */
+  private def showing(why: Cause): Flare = record.copy(error = Some(why.failure))
+
   /** Once they are stored, the inputs are read again when they are needed. */
   def withoutInputs: FlareLifecycle = copy(flare = flare.copy(request = flare.request.withoutInputs))
 
@@ -82,6 +85,7 @@ final case class FlareLifecycle private (
     case FlareEvent.Reported(report, at) => onReport(report, at)
     case FlareEvent.InvokerLost(invoker, reason, at) =>
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
+    case FlareEvent.Held(invoker, packs, unbroken, at) => onHeld(invoker, packs, unbroken, at)
     case FlareEvent.Cancel(at, by) => onCancel(at, by)
     case FlareEvent.GroupEnded(at) =>
       if stage == Stage.Waiting || stage == Stage.Placing then stop(FlareEnding.groupEnded, at)
@@ -169,6 +173,18 @@ final case class FlareLifecycle private (
         .add(if drained && terms.cleans then Vector(Clean) else Vector.empty)
         .add(if drained && stage == Stage.Ended then Vector(Retire) else Vector.empty)
     case _ => Step(this)
+
+  /** An invoker is back with what it has of this flare, which another scheduler placed. */
+  private def onHeld(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Long): Step =
+    progress.fold(Step(this)): p =>
+      val (held, missing) = p.plan.packs
+        .filter(pack => pack.invoker == invoker && p.stages(pack.pack) != PackStage.Ended)
+        .partition(pack => packs(pack.pack))
+      val all = held.map(_.pack)
+      val again = cause.filter(_ => stage == Stage.Stopping).map(why => Abort(all, why.failure))
+      Step(this, Adopt(all)).add(again.toVector).andThen(
+        _.absorbed(p.missing(missing, FlareEnding.notKept(invoker, unbroken && flare.started.isEmpty)), at)
+      )
 
   /** What the failures mean, and whether the packs are ready or have all ended. */
   private def weigh(failures: Vector[Failure], at: Long): Step = cause match
@@ -261,14 +277,22 @@ final case class FlareLifecycle private (
       val stopping = copy(stage = Stage.Stopping, cause = Some(why))
       if allEnded then stopping.finish(at)
       else
+        val known = if why.state == FlareState.Cancelled then Vector(Store(stopping.showing(why), false))
+        else Vector.empty
         Step(stopping, Abort(progress.fold(Vector.empty)(_.openPacks), why.failure))
+          .add(known)
           .add(Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace).map(StopTimer(_)))
           .add(Vector(SetTimer(FlareTimer.Abort)))
 
   private def willRetry: Boolean =
     !cancelled && allEnded && cause.exists: c =>
-      FlareEnding.retriable(c) &&
+      neverAskedFor(c) || FlareEnding.retriable(c) &&
         (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
+
+  /** The scheduler changed while packs were being asked for: no worker has begun, as some of them were not.
+    */
+  private def neverAskedFor(why: Cause): Boolean =
+    why.failure.kind == FailureKind.ControllerRestarted && flare.attempt < FlareLifecycle.MostStarts
 
   /** Its machines went before any was asked for a pack: that is no attempt. */
   private def neverAsked(why: Cause): Boolean =
@@ -393,6 +417,21 @@ object FlareLifecycle:
   /** A flare as accepted; what of it is to be stored and started. */
   def accept(flare: Flare, terms: Terms): Step =
     Step(queued(flare, terms), Store(flare, confirm = true), SetTimer(FlareTimer.Queue))
+
+  /** A flare that another scheduler placed, whose packs may still run: those who have them tell
+    * ([[FlareEvent.Held]]), or are lost. One that was being ended has its cause in the record.
+    */
+  def adopt(flare: Flare, terms: Terms, at: Long): Step =
+    val starting = flare.state != FlareState.Running
+    val known = flare.copy(state = if starting then FlareState.Starting else FlareState.Running, error = None)
+    val life = queued(known, terms).copy(
+      stage = if starting then Stage.Starting else Stage.Running,
+      progress = Some(AttemptProgress.resume(known, terms.outputLimit)),
+      deadline = Some(flare.placed.getOrElse(at) + flare.request.timeout * 1000)
+    )
+    val begun = Step(life, SetTimer(FlareTimer.Deadline))
+      .add(Option.when(starting)(SetTimer(FlareTimer.Start)).toVector)
+    flare.error.fold(begun)(why => begun.andThen(_.stop(FlareEnding.known(why), at)))
 
   /** A flare found queued in the store after a restart. */
   def resume(flare: Flare, terms: Terms): Step = Step(queued(flare, terms), SetTimer(FlareTimer.Queue))

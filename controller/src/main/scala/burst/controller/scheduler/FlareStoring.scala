@@ -32,7 +32,8 @@ private[scheduler] final class FlareStoring(
     outputs,
     phases,
     results,
-    save
+    save,
+    told
   }
 
   private val backoff = StoreBackoff(settings, timers, again = WriteAgain, overdue = StoreOverdue)
@@ -50,10 +51,10 @@ private[scheduler] final class FlareStoring(
   def finished(written: Written): Outcome =
     writer.finished(written)
     written match
-      case Written.Done(confirms, waiting, _) =>
+      case Written.Done(confirms, waiting, told, _) =>
         unstored = None
         backoff.reset()
-        Outcome.Stored(confirms, waiting)
+        Outcome.Stored(confirms, waiting, told)
       case Written.Failed(operation, cause, _) =>
         backoff.begin()
         val taken = cause.isInstanceOf[FlareTaken]
@@ -86,7 +87,9 @@ private[scheduler] final class FlareStoring(
 
 private[scheduler] object FlareStoring:
   enum Outcome:
-    /** With whom waited for a record to be durable, and the packs that may send more outputs. */
-    case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int])
+    /** With whom waited for a record to be durable, the packs that may send more outputs, and how many
+      * reports of which are stored.
+      */
+    case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int], told: Map[(Int, Int), Long])
     case TriedAgain
     case Failed(operation: String, cause: Throwable)

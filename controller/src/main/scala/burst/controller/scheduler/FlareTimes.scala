@@ -12,7 +12,10 @@ private[scheduler] final class FlareTimes(accepted: Flare, figures: FlareFigures
   private val isGroup = accepted.request.isGroup
   private var attempt = accepted.attempt
   private var queued = accepted.created
-  private var placed, asked, started = Option.empty[Long]
+  // Of one that another scheduler placed, it has told this.
+  private var placed = accepted.placed
+  private var asked = accepted.placed
+  private var started = accepted.started
 
   def follow(life: FlareLifecycle): Unit =
     val flare = life.flare

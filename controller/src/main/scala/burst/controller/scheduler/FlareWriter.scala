@@ -8,7 +8,8 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
   * seen without its results. `confirms` are those who wait for the record to be durable, `waiting` the packs
-  * that send no more outputs before these are stored.
+  * that send no more outputs before these are stored, `told` how many reports of which attempt's packs this
+  * is.
   */
 final case class WriteBatch(
     clear: Boolean = false,
@@ -18,7 +19,8 @@ final case class WriteBatch(
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
-    waiting: Set[Int] = Set.empty
+    waiting: Set[Int] = Set.empty,
+    told: Map[(Int, Int), Long] = Map.empty
 ):
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
@@ -29,7 +31,12 @@ final case class WriteBatch(
   * before them, and are not written to it again. `logFull`: no more of the flare's log is kept.
   */
 enum Written:
-  case Done(confirms: Vector[(Int, FlareState)], waiting: Set[Int], logFull: Boolean)
+  case Done(
+      confirms: Vector[(Int, FlareState)],
+      waiting: Set[Int],
+      told: Map[(Int, Int), Long],
+      logFull: Boolean
+  )
   case Failed(operation: String, cause: Throwable, batch: WriteBatch)
 
 /** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
@@ -95,6 +102,10 @@ final class FlareWriter(
   /** A pack waits until what it has put out so far is stored. */
   def awaited(pack: Int): Unit = pending = pending.copy(waiting = pending.waiting + pack)
 
+  /** All that a pack has told in so many reports is here, or stored. */
+  def told(attempt: Int, pack: Int, reports: Long): Unit =
+    pending = pending.copy(told = pending.told.updated((attempt, pack), reports))
+
   /** The packs that still wait though nothing is written any more. */
   def dropAwaited(): Set[Int] =
     val packs = pending.waiting
@@ -156,7 +167,7 @@ final class FlareWriter(
   def finished(written: Written): Unit =
     busy = false
     written match
-      case Written.Done(_, _, full) =>
+      case Written.Done(_, _, _, full) =>
         inserted = true
         logCost -= logCostWriting
         logBatches += 1
@@ -189,7 +200,8 @@ final class FlareWriter(
           left.results ++ since.results,
           left.logs ++ since.logs,
           (left.phases ++ since.phases).take(settings.phaseBuffer),
-          left.waiting ++ since.waiting
+          left.waiting ++ since.waiting,
+          left.told ++ since.told
         )
 
   private def noteDropped(batch: WriteBatch): WriteBatch =

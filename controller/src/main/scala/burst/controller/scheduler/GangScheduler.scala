@@ -7,10 +7,12 @@ import burst.protocol.{
   Failure,
   FailureKind,
   FlareId,
+  Holds,
   InvokerId,
   InvokerReport,
   InvokerRequest,
-  InvokerStatus
+  InvokerStatus,
+  PackStored
 }
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -31,6 +33,8 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
   *     slots there come free as they say so. Should the invoker turn out to be alive (it was cut off), the
   *     packs it was thought to have lost are aborted before it is given anything new;
   *   - packs came up, or did not: machines on which starts fail are avoided ([[Quarantine]]);
+  *   - an invoker says what it has of flares that another scheduler placed: these go on, with their slots, or
+  *     are told what is missing. An invoker that does not say so in time is lost;
   *   - a flare has ended and nothing of it is left: its actor is retired;
   *   - a group is a flare whose slots others use: its members do not queue here but wait for their turn
   *     ([[GroupQueues]]), and are placed where the group is. Who ends the group's packs ends what runs on
@@ -83,6 +87,10 @@ object GangScheduler:
     */
   final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
+
+  /** What an invoker that is up has kept from its session with another scheduler. */
+  final case class InvokerHeld(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds)
+      extends Command
   final case class InvokerLost(id: InvokerId, reason: String) extends Command
 
   /** An invoker has been away for so long that nobody need be shown it any more. */
@@ -123,6 +131,9 @@ object GangScheduler:
   ) extends Command
 
   private[scheduler] case object Round extends Command
+
+  /** Packs of another scheduler that no invoker has brought by now are dead. */
+  private[scheduler] case object AdoptionDue extends Command
 
   /** A machine has been avoided for long enough. */
   private[scheduler] final case class TrialDue(id: InvokerId) extends Command
@@ -165,7 +176,13 @@ private final class GangScheduler(
   private val groups = GroupTurns(flares, state.holding, invokers)
   private var revoked = Set.empty[String]
 
-  /** Queues again what was queued, and has cleaned what the others left. */
+  /** What another scheduler had placed, by the attempt that it was at. */
+  private var adopted = Map.empty[FlareId, Int]
+
+  /** The machines that packs of those are on, and that have not said what they have of them. */
+  private var awaited = Set.empty[InvokerId]
+
+  /** Queues again what was queued, goes on with what may still run, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
     recovered.drained.foreach(state.drain(_, on = true, leaving = false))
@@ -173,17 +190,27 @@ private final class GangScheduler(
       state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
       flares.begin(flare, FlareActor.Origin.Recovered)
     }
+    recovered.adopted.foreach(adopt)
+    for limit <- environment.adoption if awaited.nonEmpty do
+      timers.startSingleTimer(AdoptionDue, AdoptionDue, limit)
     recovered.revoked.foreach(endAllOf)
     recovered.orphans.foreach(invokers.abortOnReturn)
     recovered.left.foreach((id, backend) =>
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
+  private def adopt(flare: Flare): Unit =
+    state.adopt(AttemptId(flare.id, flare.attempt), flare.request.withoutInputs, Plan.of(flare))
+    adopted = adopted.updated(flare.id, flare.attempt)
+    awaited ++= flare.packs.map(_.invoker)
+    flares.begin(flare, FlareActor.Origin.Adopted)
+
   def serving: Behavior[Command] = Behaviors.receiveMessage {
     case Stop(replyTo) =>
       val failure =
         Failure(FailureKind.ControllerRestarted, "the controller is stopping", operation = Some("work"))
-      state.holders.foreach(abort(_, failure))
+      // Where invokers outlive it, another one goes on with what runs there.
+      if environment.adoption.isEmpty then state.holders.foreach(abort(_, failure))
       replyTo ! Done
       Behaviors.stopped
     case command =>
@@ -215,6 +242,10 @@ private final class GangScheduler(
       replyTo ! Drained(invokers.status(id).map(view))
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
+    case InvokerHeld(id, invoker, holds) => onHeld(id, invoker, holds)
+    case AdoptionDue =>
+      awaited.foreach(onLost(_, "it did not come back when the controller was replaced"))
+      awaited = Set.empty
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
@@ -232,6 +263,7 @@ private final class GangScheduler(
     case clean: CleanUp => invokers.clean(clean)
     case Ended(id) =>
       flares.retire(id)
+      adopted -= id
       groups.leave(id)
       groups.end(id)
     case Gone(id) => onGone(id)
@@ -302,6 +334,25 @@ private final class GangScheduler(
       invokers.report(status)
       state.report(status)
     else onUp(status, invoker)
+
+  /** Each flare that was placed there by another scheduler is told what is left of it; what belongs to none
+    * ends.
+    */
+  private def onHeld(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds): Unit =
+    awaited -= id
+    val (own, strange) = holds.packs.partition(pack => adopted.get(pack.flareId).contains(pack.attempt))
+    val packs = own.groupMap(_.flareId)(_.pack)
+    val placed = state.holdersOn(id).filter(at => adopted.get(at.flare).contains(at.attempt)).map(_.flare)
+    (placed ++ packs.keySet).foreach: flare =>
+      val held = packs.getOrElse(flare, Vector.empty).toSet
+      flares.tell(flare, FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken))
+    val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
+    strange.foreach: pack =>
+      invokers.abort(id, pack.flareId, pack.pack, failure)
+      invoker ! InvokerRequest(
+        PackStored(pack.flareId, pack.attempt, pack.pack, 0, over = true),
+        context.system.ignoreRef
+      )
 
   private def onLost(id: InvokerId, reason: String): Unit =
     val lost = state.down(id)

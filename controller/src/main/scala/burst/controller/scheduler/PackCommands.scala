@@ -16,6 +16,9 @@ private[scheduler] final class PackCommands(
 
   /** Those of an attempt. */
   def reach(invokers: Map[InvokerId, ActorRef[InvokerRequest]]): Unit = reachable = invokers
+  def reach(id: InvokerId, invoker: ActorRef[InvokerRequest]): Unit =
+    reachable = reachable.updated(id, invoker)
+
   def invokers: Vector[InvokerId] = reachable.keys.toVector
 
   def prepare(
@@ -59,6 +62,13 @@ private[scheduler] final class PackCommands(
 
   def abort(packs: Vector[PackPlacement], failure: Failure): Unit =
     packs.foreach(pack => tell(pack, AbortPack(id, pack.pack, failure)))
+
+  def adopt(packs: Vector[PackPlacement], attempt: Int): Unit =
+    packs.foreach(pack => tell(pack, AdoptPack(id, attempt, pack.pack)))
+
+  /** So many of its reports are stored; or nothing of it matters any more. */
+  def stored(pack: PackPlacement, attempt: Int, reports: Long, over: Boolean): Unit =
+    tell(pack, PackStored(id, attempt, pack.pack, reports, over))
 
   /** Their outputs are stored, or never will be: they may send more. */
   def outputStored(packs: Vector[PackPlacement]): Unit =

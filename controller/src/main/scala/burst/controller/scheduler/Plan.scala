@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.flare.Flare
 import burst.protocol.{InvokerId, WarmPack}
 import scala.collection.mutable
 
@@ -32,6 +33,13 @@ object Plan:
     val builder = Builder()
     packs.iterator.foreach(builder.add(_, _))
     builder.plan(granularity)
+
+  /** That of a flare that has been placed. */
+  def of(flare: Flare): Plan =
+    val packs = flare.packs.map(pack =>
+      PackPlacement(pack.pack, pack.invoker, pack.workers.headOption.getOrElse(0), pack.workers.length)
+    )
+    Plan(packs, flare.granularity.getOrElse(packs.map(_.size).maxOption.getOrElse(0)))
 
   /** Collects packs in the order of their ids. */
   final class Builder:

@@ -26,6 +26,7 @@ private[scheduler] final class Recovering private (
         environment.drained,
         environment.backends,
         limits,
+        adopts = environment.adoption.isDefined,
         environment.clock.now()
       )
     )(using environment.blocking)

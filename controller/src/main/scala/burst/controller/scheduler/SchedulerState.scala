@@ -94,6 +94,14 @@ private[scheduler] final class SchedulerState(
     roundDue = false
     round()
 
+  /** A flare holds what another scheduler gave it. */
+  def adopt(attempt: AttemptId, request: FlareRequest, plan: Plan): Unit =
+    val walltime = walltimes.walltime(request, elapsed())
+    cluster = cluster.adopt(attempt, request.definition.namespace, plan, walltime)
+
+  /** Who holds slots of a machine. */
+  def holdersOn(id: InvokerId): Set[AttemptId] = cluster.packsOn(id).map(_._1).toSet
+
   /** Packs need only so many slots any more. */
   def shrink(attempt: AttemptId, left: Vector[(Int, Int)]): Unit =
     val held = holding(attempt)

@@ -25,7 +25,11 @@ object StartOutcome:
   def ofFailed(news: Absorbed): Vector[StartOutcome] =
     val failed = news.ended.flatMap { pack =>
       val record = news.progress.packs(pack)
-      news.progress.errors.get(pack).filter(_ => record.start.isEmpty).map(NotUp(record.invoker, _))
+      news.progress.errors
+        .get(pack)
+        // of one that was not even asked for its machine knows nothing
+        .filter(why => record.start.isEmpty && why.kind != FailureKind.ControllerRestarted)
+        .map(NotUp(record.invoker, _))
     }
     if failed.isEmpty then failed else failed ++ ofStarted(news.progress)
 

@@ -70,7 +70,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     val (welcome, up) = fixture.join()
     fixture.hello(2)
     fixture.invoker.fishForMessage(20.seconds):
-      case Over(session) if session == welcome.session =>
+      case Over(session, false) if session == welcome.session =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
     val gone = fixture.registry.expectMessageType[UnregisterInvoker]
@@ -118,7 +118,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
   test("an invoker that is silent is told, and lost"):
     val fixture = Fixture(contact = 1.second)
     val (welcome, _) = fixture.join()
-    fixture.invoker.expectMessage(Over(welcome.session))
+    fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
     assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))
 
   test("an invoker of another release is refused, and told what to upgrade"):
@@ -158,7 +158,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     val (welcome, up) = fixture.join()
     val broken = FlareId.random().value.replaceFirst(".", "?").asInstanceOf[FlareId]
     fixture.tell(FlareCleaned(broken, None))
-    fixture.invoker.expectMessage(Over(welcome.session))
+    fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
     val gone = fixture.registry.expectMessageType[UnregisterInvoker]
     assertEquals(gone.invoker, up)
     assert(gone.reason.contains("cannot be read"), gone.reason)

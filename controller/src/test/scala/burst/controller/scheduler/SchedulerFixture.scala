@@ -41,6 +41,9 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerRequest]):
   def prepared(): Prepared = told { case InvokerRequest(PreparePack(a), replyTo) => Prepared(a, replyTo) }
   def started(): StartPack = told { case InvokerRequest(start: StartPack, _) => start }
   def aborted(): AbortPack = told { case InvokerRequest(abort: AbortPack, _) => abort }
+  def adopted(): (AdoptPack, ActorRef[InvokerReport]) =
+    told { case InvokerRequest(adopt: AdoptPack, replyTo) => (adopt, replyTo) }
+  def stored(): PackStored = told { case InvokerRequest(stored: PackStored, _) => stored }
   def outputStored(): OutputStored = told { case InvokerRequest(stored: OutputStored, _) => stored }
   def cleaned(): (CleanFlare, ActorRef[InvokerReport]) =
     told { case InvokerRequest(clean: CleanFlare, replyTo) => (clean, replyTo) }
@@ -127,7 +130,8 @@ abstract class SchedulerFixture extends FunSuite:
       transfers: ExecutionContext = ExecutionContext.parasitic,
       secrets: Secrets = Secrets(None),
       drained: DrainedInvokers = MemoryDrainedInvokers(),
-      metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain)
+      metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
+      adoption: Option[FiniteDuration] = None
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -148,7 +152,8 @@ abstract class SchedulerFixture extends FunSuite:
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         secrets,
         InvocationEnvironment(secrets.activationKeys, Samples.apiHost),
-        metrics
+        metrics,
+        adoption
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

@@ -91,12 +91,16 @@ private[pack] final class FlareRun(
         destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
       case Ending(failure) => destroy(pack, Some(failure))
 
+  private var startAsked = false
+
   // ---- Running -------------------------------------------------------------------------------------------
 
   private def running(pack: LoadedPack, start: PackStart, aborted: Option[Failure]): Behavior[Command] =
     receive:
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
-      case Start(id, endpoints) if id == assignment.flareId =>
+      // Another scheduler that takes over does not know whether the last one said so.
+      case Start(id, endpoints) if id == assignment.flareId && !startAsked =>
+        startAsked = true
         tell(startOf(pack, endpoints))(asAnswer)(Started(id, _))
         Behaviors.same
       case OutputStored(id) if id == assignment.flareId =>

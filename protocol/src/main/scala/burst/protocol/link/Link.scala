@@ -19,9 +19,12 @@ import scala.concurrent.duration.FiniteDuration
   * }}}
   * `ToInvoker` and `ToController` go by Pekko's reliable delivery: what a broken connection swallowed is sent
   * again. A session ends for the invoker when no beat was seen for `contact`, or it is told `Over`: it kills
-  * every pack and only then says Hello again. It ends for the controller when no beat came for longer than
-  * that and the time a kill takes: only then is the invoker lost and its packs known to be dead. So there is
-  * never a moment at which a pack runs that the scheduler thinks dead.
+  * every pack and only then says Hello again. Unless another scheduler welcomes it before that: for one it
+  * looks as soon as it has heard nothing for a while, or is told that the scheduler `handsOver`. Its packs go
+  * on then, what they report meanwhile is kept, and the new scheduler adopts them. A session ends for the
+  * controller when no beat came for longer than that and the time a kill takes: only then is the invoker lost
+  * and its packs known to be dead. So there is never a moment at which a pack runs that the scheduler thinks
+  * dead.
   *
   * An id is one invoker's at a time. Who says Hello by the id of another that has a session is not answered
   * while nothing is known: the next beat of that one has the newcomer `Refused`, which ends; without any the
@@ -30,7 +33,8 @@ import scala.concurrent.duration.FiniteDuration
   * process is dead.
   *
   * A scheduler that takes over has a higher `epoch`, counted by the database; an invoker that has seen it
-  * takes no session of a lower one.
+  * takes no session of a lower one. The one before may have seen beats until this one began, but not after:
+  * what no invoker has brought as long after that as a session takes to end is dead.
   */
 sealed trait LinkMessage
 
@@ -69,8 +73,10 @@ final case class Seen(beat: Long) extends ToLink
 /** There will be no session: another invoker has this one's id and is alive, or it speaks another version. */
 final case class Refused(reason: String) extends ToLink
 
-/** The session is over; another one may begin. */
-final case class Over(session: ActorRef[ToSession]) extends ToLink
+/** The session is over; another one may begin. Where the scheduler `handsOver` that may be the next one's,
+  * who adopts the packs.
+  */
+final case class Over(session: ActorRef[ToSession], handsOver: Boolean) extends ToLink
 
 /** To the controller's end of a session, besides `ToController`. */
 sealed trait ToSession extends LinkMessage

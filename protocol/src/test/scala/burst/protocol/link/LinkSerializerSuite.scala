@@ -44,7 +44,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       Welcome(7, 3, 10.seconds, anyone, anyone),
       Seen(12),
       Refused("there is another one"),
-      Over(anyone),
+      Over(anyone, handsOver = true),
       Beat(4, status, anyone),
       Farewell("it was stopped"),
       PreparePack(assignment),
@@ -54,6 +54,8 @@ class LinkSerializerSuite extends munit.FunSuite:
       AbortPack(flare, 1, failure),
       OutputStored(flare, 1),
       CleanFlare(flare, assignment.backend),
+      AdoptPack(flare, 2, 1),
+      PackStored(flare, 2, 1, 12, over = false),
       PackageChunk(packageId, 5, ByteString(0, -1, 127), 8),
       PackageMissing(packageId),
       PackReport(
@@ -72,7 +74,8 @@ class LinkSerializerSuite extends munit.FunSuite:
         )
       ),
       FlareCleaned(flare, Some(failure)),
-      FetchPackage(packageId, 5)
+      FetchPackage(packageId, 5),
+      Holds(Vector(HeldPack(flare, 2, 1)), unbroken = true)
     )
 
   test("every message comes out as it went in"):

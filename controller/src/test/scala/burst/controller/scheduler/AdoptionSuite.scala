@@ -1,0 +1,248 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.*
+import burst.protocol.*
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.{DurationInt, DurationLong}
+
+/** A scheduler that takes over from another one, as the cluster's do: what was placed goes on. */
+class AdoptionSuite extends SchedulerFixture:
+  private val Bound = 30.seconds
+
+  private def placed(state: FlareState, invokers: String*): Flare =
+    val fresh = AdmissionControl.accept(Samples.request(2 * invokers.length), 5)
+    fresh.copy(
+      state = state,
+      placed = Some(900_000L),
+      started = Option.when(state == FlareState.Running)(950_000L),
+      granularity = Some(2),
+      packs = invokers.toVector.zipWithIndex.map: (name, pack) =>
+        PackRecord(pack, InvokerId(name), Vector(2 * pack, 2 * pack + 1), None),
+      workers = fresh.workers.map(worker => worker.copy(pack = Some(worker.worker / 2)))
+    )
+
+  private def successor(flares: Flare*): World =
+    val store = MemoryFlareStore()
+    flares.foreach(store.insert)
+    World(store, adoption = Some(Bound))
+
+  private def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: HeldPack*): Unit =
+    world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
+
+  /** An invoker with a pack that it was asked for by the last scheduler. */
+  private final class Kept(
+      invoker: ScriptedInvoker,
+      flare: Flare,
+      pack: Int,
+      replyTo: ActorRef[InvokerReport]
+  ):
+    def tell(events: PackEvent*): Unit =
+      val start = Option.when(events.exists(_.isInstanceOf[PackEvent.Ready]))(PackStart.Cold)
+      number += 1
+      replyTo ! PackReport(
+        flare.id,
+        flare.attempt,
+        pack,
+        invoker.id,
+        start,
+        events.toVector,
+        number = Some(number)
+      )
+    private var number = 0L
+
+    def succeed(workers: Int*): Unit =
+      tell(workers.flatMap(worker =>
+        Vector(
+          PackEvent.WorkerStarted(worker, 1),
+          PackEvent.WorkerSucceeded(worker, s"\"$worker again\"", 2)
+        )
+      )*)
+
+    def end(): Unit = tell(PackEvent.PackEnded(true, None, 3))
+
+  private def adopt(invoker: ScriptedInvoker, flare: Flare): Kept =
+    val (adopt, replyTo) = invoker.adopted()
+    assertEquals((adopt.flareId, adopt.attempt), (flare.id, flare.attempt))
+    Kept(invoker, flare, adopt.pack, replyTo)
+
+  test("what ran goes on with what its invokers have, and holds its slots meanwhile"):
+    val flare = placed(FlareState.Running, "a", "b")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    val b = world.invoker("b", 3)
+    world.eventuallyFree("a" -> 0, "b" -> 1)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    holds(world, b, unbroken = true, HeldPack(flare.id, 1, 1))
+    val (first, second) = (adopt(a, flare), adopt(b, flare))
+    first.tell(PackEvent.Ready(Some("a:1"), 1))
+    first.succeed(0, 1)
+    first.end()
+    world.eventuallyFree("a" -> 2, "b" -> 1)
+    second.succeed(2, 3)
+    second.end()
+    val ended = world.ended(end)
+    assertEquals((ended.state, ended.attempt), (FlareState.Succeeded, 1))
+    assertEquals(world.outputs(flare.id).map(_._2), Vector.tabulate(4)(worker => Some(s"\"$worker again\"")))
+
+  test("of what is stored, and once it has ended, invokers are told that they may forget it"):
+    val flare = placed(FlareState.Running, "a")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    pack.succeed(0)
+    time.timePasses(Samples.settings.progressInterval)
+    assertEquals(a.stored(), PackStored(flare.id, 1, 0, 1, over = false))
+    pack.succeed(1)
+    pack.end()
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    val told = Iterator.continually(a.stored()).find(_.over).get
+    assertEquals((told.flareId, told.attempt, told.pack), (flare.id, 1, 0))
+
+  test("results that are stored count, also when a pack tells them again without their outputs"):
+    val flare = placed(FlareState.Running, "a")
+    val store = MemoryFlareStore()
+    store.insert(flare)
+    store.addResults(flare.id, Vector(WorkerResult(0, Some(Samples.output("true")), None)))
+    val world = World(store, adoption = Some(Bound))
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    pack.tell(PackEvent.WorkerSucceeded(0, "", 1))
+    pack.succeed(1)
+    pack.end()
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assertEquals(world.outputs(flare.id), Vector((0, Some("true")), (1, Some("\"1 again\""))))
+
+  test("packs that come up under the next scheduler are started by it"):
+    val flare = placed(FlareState.Starting, "a", "b")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    holds(world, b, unbroken = true, HeldPack(flare.id, 1, 1))
+    val (first, second) = (adopt(a, flare), adopt(b, flare))
+    first.tell(PackEvent.Ready(Some("a:1"), 1))
+    second.tell(PackEvent.Ready(Some("b:1"), 1))
+    assertEquals(a.started().endpoints, Vector(Some("a:1"), Some("b:1")))
+    b.started()
+    first.succeed(0, 1)
+    first.end()
+    second.succeed(2, 3)
+    second.end()
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("a flare of which not all packs had been asked for is placed anew, whatever its retries"):
+    val flare = placed(FlareState.Starting, "a", "b")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val first = adopt(a, flare)
+    first.tell(PackEvent.Ready(Some("a:1"), 1))
+    holds(world, b, unbroken = true)
+    assertEquals(a.aborted().pack, 0)
+    first.end()
+    a.stored()
+    val again = Vector(a, b).map(invoker =>
+      invoker -> Iterator.continually(invoker.hears()).flatten.collectFirst {
+        case PreparePack(assignment) => assignment
+      }.get
+    )
+    assertEquals(again.map(_._2.attempt), Vector(2, 2))
+    assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
+    val _ = end
+
+  test("what an invoker that was started again does not have any more is lost with it"):
+    val flare = placed(FlareState.Running, "a", "b")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val first = adopt(a, flare)
+    holds(world, b, unbroken = false)
+    a.aborted()
+    first.end()
+    val error = world.ended(end).error.get
+    assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(b.id)))
+    world.eventuallyFree("a" -> 2, "b" -> 2)
+
+  test("who does not come back in time is lost, and others' packs are ended"):
+    val flare = placed(FlareState.Running, "a", "b")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val first = adopt(a, flare)
+    world.pass(Bound)
+    a.aborted()
+    first.end()
+    val error = world.ended(end).error.get
+    assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(InvokerId("b"))))
+
+  test("a flare whose packs ended while nobody listened ends"):
+    val flare = placed(FlareState.Running, "a")
+    val store = MemoryFlareStore()
+    store.insert(flare)
+    store.addResults(flare.id, Vector.tabulate(2)(WorkerResult(_, Some(Samples.output("1")), None)))
+    val world = World(store, adoption = Some(Bound))
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = false)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    world.eventuallyFree("a" -> 2)
+
+  test("a flare that was being cancelled is cancelled"):
+    val flare = placed(FlareState.Running, "a")
+      .copy(error = Some(Failure(FailureKind.Cancelled, "the flare was cancelled")))
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    assertEquals(a.aborted().failure.kind, FailureKind.Cancelled)
+    pack.end()
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+
+  test("the time that a flare has is what was left of it"):
+    val flare = placed(FlareState.Running, "a")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    world.pass((flare.request.timeout - 100 + 1).millis)
+    assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
+    pack.end()
+    assertEquals(world.ended(end).state, FlareState.TimedOut)
+
+  test("packs of flares that have ended, or of other attempts, are ended and forgotten"):
+    val flare = placed(FlareState.Running, "b")
+    val world = successor(flare)
+    val a = world.invoker("a", 2)
+    val strange = Vector(HeldPack(FlareId.random(), 1, 0), HeldPack(flare.id, 7, 0))
+    holds(world, a, unbroken = true, strange*)
+    for pack <- strange do
+      assertEquals(a.aborted().flareId, pack.flareId)
+      assertEquals(a.stored(), PackStored(pack.flareId, pack.attempt, pack.pack, 0, over = true))
+
+  test("a scheduler that stops leaves its packs to the next one"):
+    val world = successor()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    a.prepared()
+    world.ask[org.apache.pekko.Done](GangScheduler.Stop(_)).receiveMessage()
+    a.hearsNothing()
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
+
+  test("a group, whose turns nobody knows, is closed"):
+    val flare = placed(FlareState.Running, "a")
+    val group = flare.copy(request = flare.request.copy(group = Some(GroupRole.Holder(1000))))
+    val world = successor(group)
+    assertEquals(world.await(group.id).receiveMessage(), GangScheduler.Awaited.NotActive)
+    assertEquals(world.store.find(group.id).map(_.state), Some(FlareState.Failed))
+    val a = world.invoker("a", 2)
+    assertEquals(a.aborted().flareId, group.id)

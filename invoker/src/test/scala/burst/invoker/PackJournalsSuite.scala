@@ -1,0 +1,79 @@
+package burst.invoker
+
+import burst.protocol.*
+
+class PackJournalsSuite extends munit.FunSuite:
+  private val flare = FlareId.random()
+  private val pack = HeldPack(flare, 1, 0)
+
+  private def report(events: PackEvent*) =
+    PackReport(flare, 1, 0, InvokerId("i"), None, events.toVector)
+
+  private def log(text: String) = PackEvent.Log(None, LogStream.Stdout, text, 1)
+
+  private def journals(limit: Long = 1000): PackJournals =
+    val made = PackJournals(limit)
+    made.begin(pack)
+    made
+
+  test("reports have numbers, and are kept until they are stored"):
+    val kept = journals()
+    val told = Vector(report(log("a")), report(PackEvent.WorkerStarted(0, 1)), report(log("b"))).map(kept.add)
+    assertEquals(told.map(_.number), Vector(Some(1L), Some(2L), Some(3L)))
+    assertEquals(kept.told(pack), told)
+    kept.stored(pack, 1)
+    assertEquals(kept.told(pack), told.drop(1))
+
+  test("of what is stored that is kept which says how far the pack is"):
+    val kept = journals()
+    val essence = Vector(
+      PackEvent.Ready(Some("h:1"), 1),
+      PackEvent.WorkerStarted(0, 2),
+      PackEvent.WorkerSucceeded(0, "", 3),
+      PackEvent.PackEnded(true, None, 4)
+    )
+    kept.add(report(essence(0), log("a"), PackEvent.Phase(0, "map", 1), essence(1)))
+    kept.add(report(PackEvent.Output(0, "[1,")))
+    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", 3), essence(3)))
+    kept.stored(pack, 3)
+    assertEquals(kept.told(pack).flatMap(_.events), essence)
+
+  test("outputs are kept until their worker has ended, as they are only gathered before"):
+    val kept = journals()
+    val piece = PackEvent.Output(0, "[1,")
+    kept.add(report(piece))
+    kept.stored(pack, 1)
+    assertEquals(kept.told(pack).flatMap(_.events), Vector(piece))
+    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", 3)))
+    kept.stored(pack, 1)
+    assertEquals(kept.told(pack).flatMap(_.events).head, piece)
+    kept.stored(pack, 2)
+    assertEquals(kept.told(pack).flatMap(_.events), Vector(PackEvent.WorkerSucceeded(0, "", 3)))
+
+  test("a pack that tells more than may be kept is nobody else's, and takes no room"):
+    val kept = journals(limit = 100)
+    val other = pack.copy(pack = 1)
+    kept.begin(other)
+    kept.add(report(log("x" * 60)))
+    assertEquals(kept.held, (Vector(pack, other), Vector.empty))
+    assertEquals(kept.add(report(log("x" * 60))).number, Some(2L))
+    assertEquals(kept.held, (Vector(other), Vector(pack)))
+    kept.add(report().copy(pack = 1, events = Vector(log("x" * 90))))
+    assertEquals(kept.held._1, Vector(other))
+
+  test("what is stored makes room, and so does what is over"):
+    val kept = journals(limit = 100)
+    for _ <- 1 to 10 do
+      kept.add(report(log("x" * 60)))
+      kept.stored(pack, Long.MaxValue)
+    kept.add(report(log("x" * 60)))
+    kept.over(pack)
+    kept.begin(pack)
+    kept.add(report(log("x" * 90)))
+    assertEquals(kept.held, (Vector(pack), Vector.empty))
+
+  test("reports of packs that are over have no numbers"):
+    val kept = journals()
+    kept.over(pack)
+    assertEquals(kept.add(report(log("a"))).number, None)
+    assertEquals(kept.told(pack), Vector.empty)
