@@ -108,17 +108,15 @@ private final class ControllerLink(
   private final class Session(val welcome: Welcome):
     sessions += 1
     private val name = s"$sessions"
-    private val reports = context.spawn(
-      ProducerController[ToController](s"to-controller-$name", None),
-      s"to-controller-$name"
-    )
+    private val producer = s"to-controller-$name"
+    private val reports = context.spawn(ProducerController[ToController](producer, None), producer)
     private val commands = context.spawn(ConsumerController[ToInvoker](), s"to-invoker-$name")
     private val outbox = Outbox[ToController]()
     private var sent = Map.empty[Long, Long]
     private var contactAt = System.nanoTime()
     private var isOver = false
     private val packs = PackRelay(journals, outbox.put)
-    export outbox.{demanded, put}
+    export outbox.put
     export packs.{adopt, began, outputStored, over as ended, report}
 
     reports ! ProducerController.Start(context.messageAdapter(Demand(_)))
@@ -136,6 +134,11 @@ private final class ControllerLink(
     def seen(beat: Long): Unit =
       sent.get(beat).foreach(at => contactAt = contactAt.max(at))
       sent = sent.filter(_._1 > beat)
+
+    // What the ends of the session before said last may still be on its way.
+    def demanded(next: ProducerController.RequestNext[ToController]): Unit =
+      if next.producerId == producer then outbox.demanded(next)
+    def isOwn(delivery: ConsumerController.Delivery[ToInvoker]): Boolean = delivery.confirmTo == commands
 
     /** When it is over, by `System.nanoTime`, unless something is seen before. */
     def lease: Long = contactAt + welcome.contact.toNanos
@@ -243,7 +246,7 @@ private final class ControllerLink(
     case Demand(next) =>
       session.demanded(next)
       Behaviors.same
-    case Received(delivery) =>
+    case Received(delivery) if session.isOwn(delivery) =>
       onReceived(invoker, session, delivery.message)
       delivery.confirmTo ! ConsumerController.Confirmed
       Behaviors.same

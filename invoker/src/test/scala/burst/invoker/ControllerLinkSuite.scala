@@ -33,7 +33,12 @@ class ControllerLinkSuite extends munit.FunSuite:
     val session: TestProbe[ToSession] = kit.createTestProbe()
     val demand: TestProbe[ProducerController.RequestNext[ToInvoker]] = kit.createTestProbe()
 
-    def welcome(hello: Hello, epoch: Long = 1, contact: FiniteDuration = 1.hour): Welcome =
+    def welcome(
+        hello: Hello,
+        epoch: Long = 1,
+        contact: FiniteDuration = 1.hour,
+        demand: TestProbe[ProducerController.RequestNext[ToInvoker]] = demand
+    ): Welcome =
       val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
       commands ! ProducerController.Start(demand.ref)
       val welcome = Welcome(epoch, hello.tries, contact, session.ref, commands)
@@ -193,8 +198,6 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     val request = fixture.invoker.expectMessageType[InvokerRequest]
     assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = false))
-    // that of this session, which is asked for nothing more
-    fixture.demand.receiveMessage()
     (welcome, request.replyTo)
 
   test("a scheduler that hands over is followed by the next one, with the packs, and what they told"):
@@ -206,7 +209,8 @@ class ControllerLinkSuite extends munit.FunSuite:
     val again = fixture.endpoint.receiveMessage()
     assertEquals(again.tries, hello.tries)
     pack ! report(PackEvent.WorkerSucceeded(0, "1", 2))
-    fixture.welcome(again, epoch = 2)
+    val demand = kit.createTestProbe[ProducerController.RequestNext[ToInvoker]]()
+    fixture.welcome(again, epoch = 2, demand = demand)
     val reports = fixture.reports(fixture.session.expectMessageType[Beat])
     val held = HeldPack(assignment.flareId, 1, 0)
     def next() =
@@ -215,7 +219,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       delivery.message
     assertEquals(next(), Holds(Vector(held), unbroken = true))
     reports.expectNoMessage(50.millis)
-    fixture.demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
+    demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
     assertEquals(next(), report(PackEvent.WorkerStarted(0, 1)).copy(number = Some(1)))
     assertEquals(next(), report(PackEvent.WorkerSucceeded(0, "1", 2)).copy(number = Some(2)))
     pack ! report(PackEvent.PackEnded(true, None, 3))
