@@ -15,6 +15,7 @@
 //! | certificates | `certificates` |
 //! | an image as packs' root | `image` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
+//! | a client that asks again; the work function that notes its runs | `patient`; `counted` |
 //! | many clients at once; invocations whose records are all looked at | `load`; `invocations` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
@@ -39,6 +40,7 @@ pub mod cli;
 pub mod clock;
 pub mod cluster;
 pub mod control_groups;
+pub mod counted;
 pub mod cutting;
 pub mod disk;
 pub mod docker;
@@ -55,6 +57,7 @@ pub mod neighbour;
 pub mod network;
 pub mod node;
 pub mod package;
+pub mod patient;
 pub mod platform;
 pub mod processes;
 pub mod settings;

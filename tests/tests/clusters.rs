@@ -6,6 +6,7 @@ mod alarms;
 mod cluster;
 mod cluster_tls;
 mod draining;
+mod handovers;
 mod kills;
 mod load;
 mod machines;

@@ -34,6 +34,14 @@ impl Cluster {
         self.controllers[index].take().kill();
     }
 
+    /// Stops a controller as an operator does.
+    #[track_caller]
+    pub fn stop_controller(&mut self, index: usize) {
+        let controller = &mut self.controllers[index];
+        let status = controller.take().terminate();
+        node::assert_good_end(&controller.name, status);
+    }
+
     /// Starts controllers again on their old data, together.
     #[track_caller]
     pub fn start_controllers(&mut self, indices: &[usize]) {

@@ -25,16 +25,24 @@ impl Cluster {
 
     /// Which controller has the scheduler, as the epochs they logged tell.
     pub fn scheduler(&self) -> usize {
-        const BEGINS: &str = "the scheduler begins here, epoch ";
-        let epoch = |index: &usize| {
-            let log = self.controller_log(*index);
-            let epochs = log
-                .lines()
-                .filter_map(|line| line.split_once(BEGINS)?.1.parse::<u64>().ok());
-            epochs.max()
-        };
         let all = 0..self.controllers.len();
-        all.max_by_key(epoch).unwrap()
+        all.max_by_key(|index| self.epoch_of(*index)).unwrap()
+    }
+
+    /// The scheduler's epoch: each new scheduler has a greater one.
+    pub fn epoch(&self) -> u64 {
+        let all = 0..self.controllers.len();
+        all.filter_map(|index| self.epoch_of(index)).max().unwrap()
+    }
+
+    /// That of a controller's last scheduler.
+    fn epoch_of(&self, index: usize) -> Option<u64> {
+        const BEGINS: &str = "the scheduler begins here, epoch ";
+        let log = self.controller_log(index);
+        let epochs = log
+            .lines()
+            .filter_map(|line| line.split_once(BEGINS)?.1.parse::<u64>().ok());
+        epochs.max()
     }
 
     /// The cable of an invoker on a machine of its own.

@@ -1,0 +1,149 @@
+//! Flares of the work function that notes each of its runs: what they are to put out, and how often each worker ran,
+//! both known without the platform.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::failing::LONG;
+use crate::{Cluster, account};
+
+/// Name under which it is deployed.
+pub const NAME: &str = "counted";
+
+/// More workers than any of these flares has.
+const MOST: u64 = 1000;
+
+/// The file in which runs are noted.
+#[derive(Debug, Clone)]
+pub struct Runs(PathBuf);
+
+/// Deploys it. What runs is noted in a file that packs reach which are processes.
+#[track_caller]
+pub fn deploy(cluster: &Cluster) -> Runs {
+    cluster.deploy(NAME);
+    let file = cluster.scratch().join("runs");
+    fs::write(&file, "").unwrap();
+    account::give(&file);
+    Runs(file)
+}
+
+impl Runs {
+    /// How often each worker has begun, by its number.
+    #[track_caller]
+    pub fn read(&self) -> BTreeMap<u64, usize> {
+        let text = fs::read_to_string(&self.0).unwrap();
+        let mut counts = BTreeMap::new();
+        for line in text.lines() {
+            let n = line.strip_prefix("rust ").expect(line);
+            *counts.entry(n.parse().expect(line)).or_default() += 1;
+        }
+        counts
+    }
+}
+
+/// A flare that is wanted.
+#[derive(Debug, Clone)]
+pub struct Order {
+    number: u64,
+    size: u32,
+    millis: u64,
+    until: Option<PathBuf>,
+    fails: Option<u32>,
+    letters: usize,
+    options: Value,
+}
+
+impl Order {
+    /// The flare of this number, with so many workers that end at once. No two of a test have the same number.
+    pub fn new(number: u64, size: u32) -> Self {
+        Self {
+            number,
+            size,
+            millis: 0,
+            until: None,
+            fails: None,
+            letters: 0,
+            options: json!({"timeout": LONG, "memory": 64, "backend": "direct", "packing": "homogeneous"}),
+        }
+    }
+
+    /// Each worker takes so long.
+    pub fn millis(mut self, millis: u64) -> Self {
+        self.millis = millis;
+        self
+    }
+
+    /// Each worker ends once this file is there.
+    pub fn until(mut self, file: &Path) -> Self {
+        self.until = Some(file.to_owned());
+        self.millis(LONG)
+    }
+
+    /// This worker fails in place of ending.
+    pub fn fails(mut self, worker: u32) -> Self {
+        self.fails = Some(worker);
+        self
+    }
+
+    /// Each worker puts out so many letters, too.
+    pub fn letters(mut self, count: usize) -> Self {
+        self.letters = count;
+        self
+    }
+
+    /// An option of the request.
+    pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.options[name] = value.into();
+        self
+    }
+
+    /// Its number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// How many workers it has.
+    pub fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// What its workers are noted by.
+    pub fn workers(&self) -> impl Iterator<Item = u64> + use<> {
+        let first = self.number * MOST;
+        first..first + u64::from(self.size)
+    }
+
+    /// The worker that is to fail, and what it says then.
+    pub fn failure(&self) -> Option<(u32, String)> {
+        let worker = self.fails?;
+        Some((worker, format!("flare {} was to fail", self.number)))
+    }
+
+    /// The request.
+    pub fn body(&self, runs: &Runs) -> Value {
+        let input = |(worker, n): (u32, u64)| {
+            let failure = self.failure().filter(|(who, _)| *who == worker);
+            json!({
+                "n": n,
+                "runs": runs.0,
+                "millis": self.millis,
+                "until": self.until,
+                "fail": failure.map(|(_, reason)| reason),
+                "letters": self.letters,
+            })
+        };
+        let mut body = self.options.clone();
+        body["params"] = (0..).zip(self.workers()).map(input).collect();
+        body
+    }
+
+    /// The `outputs` of its result, if it succeeds.
+    pub fn outputs(&self) -> Value {
+        let (sum, letters) = (self.workers().sum::<u64>(), "x".repeat(self.letters));
+        let output = |(worker, n): (u32, u64)| json!({"worker": worker, "output": {"n": n, "sum": sum, "letters": letters}});
+        (0..).zip(self.workers()).map(output).collect()
+    }
+}

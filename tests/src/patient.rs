@@ -1,0 +1,197 @@
+//! A client that gets its answers whatever becomes of the controllers: it asks again, and by keys.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use burst_client::{Accepted, Flare};
+use reqwest::Method;
+use serde_json::Value;
+
+use crate::counted::{NAME, Order, Runs};
+use crate::{Answer, Api};
+
+/// Longer than a blocking request may take.
+const ANSWER_LIMIT: Duration = Duration::from_secs(75);
+/// From the first try to an answer: without a scheduler nobody is for longer than that.
+const LIMIT: Duration = Duration::from_secs(120);
+/// Between two tries, and between two looks at a flare.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Such a client. What is wrong with an answer is an error: a sentence.
+#[derive(Debug)]
+pub struct Patient {
+    apis: Vec<Api>,
+    turn: usize,
+    /// How often it has asked again.
+    pub repeats: usize,
+    /// The longest time from a first try to an answer, of calls that do not wait for a flare.
+    pub longest: Duration,
+}
+
+impl Patient {
+    /// One that asks these in turn, and first the one of this number.
+    pub fn new(apis: Vec<Api>, first: usize) -> Self {
+        Self {
+            apis,
+            turn: first,
+            repeats: 0,
+            longest: Duration::ZERO,
+        }
+    }
+
+    /// Starts a flare, by a key that is its number. With `blocking` it waits for its end, for as long as the platform
+    /// lets it and the controller lives.
+    pub fn start(&mut self, order: &Order, runs: &Runs, blocking: bool) -> Result<String, String> {
+        let path = format!("bursts/{NAME}?blocking={blocking}");
+        let key = format!("flare-{}", order.number());
+        let body = order.body(runs);
+        let answer = self.ask(Method::POST, &path, Some((&key, &body)), blocking)?;
+        match answer.status {
+            202 => read::<Accepted>(answer).map(|accepted| accepted.flare_id),
+            200 | 502 if blocking => {
+                let flare = read::<Flare>(answer)?;
+                let now = self.flare(&flare.flare_id)?;
+                match flare.state.is_final() && flare.state == now.state {
+                    true => Ok(flare.flare_id),
+                    false => Err(format!("answered as {flare:#?}\nand now it is {now:#?}")),
+                }
+            }
+            _ => Err(format!("{order:?} is answered {answer:?}")),
+        }
+    }
+
+    /// Asks for a flare's end. That it has ended is an answer, too.
+    pub fn cancel(&mut self, id: &str) -> Result<(), String> {
+        let answer = self.ask(Method::DELETE, &format!("flares/{id}"), None, false)?;
+        match answer.status {
+            202 | 409 => Ok(()),
+            _ => Err(format!("{id} is cancelled: {answer:?}")),
+        }
+    }
+
+    /// A flare's present state.
+    pub fn flare(&mut self, id: &str) -> Result<Flare, String> {
+        self.get(&format!("flares/{id}")).and_then(read)
+    }
+
+    /// Waits for a flare's end.
+    pub fn ended(&mut self, id: &str, limit: Duration) -> Result<Flare, String> {
+        let deadline = Instant::now() + limit;
+        loop {
+            let flare = self.flare(id)?;
+            if flare.state.is_final() {
+                return Ok(flare);
+            }
+            if Instant::now() > deadline {
+                return Err(format!(
+                    "waited {limit:?} in vain for the end of {flare:#?}"
+                ));
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    /// What is wrong with a flare that has ended, if it is not what was wanted.
+    pub fn is_as_wanted(&mut self, order: &Order, flare: &Flare) -> Result<(), String> {
+        match order.failure() {
+            None => {
+                if flare.state != "succeeded" {
+                    return Err(format!("it was to succeed: {flare:#?}"));
+                }
+                let result = self.get(&format!("flares/{}/result", flare.flare_id))?;
+                match result.status == 200 && result.json["outputs"] == order.outputs() {
+                    true => Ok(()),
+                    // They may be megabytes.
+                    false => Err(format!("{order:?} put out {:.2000}", result.text)),
+                }
+            }
+            Some((worker, reason)) => {
+                let own = flare.error.as_ref().is_some_and(|error| {
+                    error.kind == "error"
+                        && error.worker == Some(worker)
+                        && error.message.contains(&reason)
+                });
+                match flare.state == "failed" && own {
+                    true => Ok(()),
+                    false => Err(format!("worker {worker} was to say {reason:?}: {flare:#?}")),
+                }
+            }
+        }
+    }
+
+    fn get(&mut self, path: &str) -> Result<Answer, String> {
+        self.ask(Method::GET, path, None, false)
+    }
+
+    /// Asks one controller after the other until one answers that has all it needs.
+    fn ask(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+        blocking: bool,
+    ) -> Result<Answer, String> {
+        let began = Instant::now();
+        let path = format!("namespaces/_/{path}");
+        loop {
+            let tried = self.attempt(method.clone(), &path, body)?;
+            let took = began.elapsed();
+            match tried {
+                Tried::Answered(answer) => {
+                    if !blocking {
+                        self.longest = self.longest.max(took);
+                    }
+                    return Ok(answer);
+                }
+                Tried::InVain(why) if took > LIMIT => {
+                    return Err(format!(
+                        "{method} {path}: no answer in {took:?}, last {why}"
+                    ));
+                }
+                Tried::InVain(_) => {
+                    self.repeats += 1;
+                    thread::sleep(PAUSE);
+                }
+            }
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Option<(&str, &Value)>,
+    ) -> Result<Tried, String> {
+        let api = &self.apis[self.turn % self.apis.len()];
+        self.turn += 1;
+        let mut request = api.request(method, path).timeout(ANSWER_LIMIT);
+        if let Some((key, body)) = body {
+            request = request.header("Idempotency-Key", key).json(body);
+        }
+        let answer = request.send().and_then(|answer| {
+            let (status, told) = (answer.status().as_u16(), answer.headers().clone());
+            answer.text().map(|text| (status, told, text))
+        });
+        match answer {
+            Err(cause) if cause.is_timeout() => Err(format!("{path} is not answered: {cause:?}")),
+            Err(cause) => Ok(Tried::InVain(format!("{cause:?}"))),
+            Ok((503, told, text)) if told.contains_key("Retry-After") => Ok(Tried::InVain(text)),
+            Ok((status, _, text)) => {
+                let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+                Ok(Tried::Answered(Answer { status, json, text }))
+            }
+        }
+    }
+}
+
+/// What came of asking once.
+enum Tried {
+    Answered(Answer),
+    /// The connection broke, or the controller lacked something for a moment.
+    InVain(String),
+}
+
+fn read<T: serde::de::DeserializeOwned>(answer: Answer) -> Result<T, String> {
+    serde_json::from_value(answer.json.clone())
+        .map_err(|cause| format!("{cause}, in {} {}", answer.status, answer.text))
+}

@@ -1,0 +1,253 @@
+//! Running flares go on when the scheduler changes its controller, be that killed or stopped in good order.
+//!
+//! `BURST_HANDOVERS` says how often it is in `two_hundred_handovers` (3 times, and 200 by `make handovers`),
+//! `BURST_HANDOVERS_SEED` what happens.
+
+mod clients;
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use burst_client::Flare;
+use burst_tests::cluster::Setup;
+use burst_tests::counted::{self, Order, Runs};
+use burst_tests::invariants::Accepted;
+use burst_tests::patient::Patient;
+use burst_tests::{Cluster, Driver, node, wait};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+
+use self::clients::Clients;
+use crate::soak::setting;
+
+const SLOTS: u32 = 8;
+/// Within the 16 MiB that a worker may put out.
+const LARGE: usize = 6 << 20;
+/// From a change of scheduler to the end of what only waited for it.
+const LIMIT: Duration = Duration::from_secs(90);
+
+/// Two controllers and two invokers.
+fn two() -> Setup {
+    Setup::new(Driver::Process)
+        .controllers(2)
+        .invokers(2)
+        .slots(SLOTS)
+}
+
+/// What two invokers have to do: they are full, and one flare waits.
+struct Work {
+    runs: Runs,
+    client: Patient,
+    flares: Vec<(Order, String)>,
+}
+
+impl Work {
+    #[track_caller]
+    fn start(cluster: &Cluster) -> Self {
+        Self {
+            runs: counted::deploy(cluster),
+            client: Patient::new(cluster.apis(), 0),
+            flares: Vec::new(),
+        }
+    }
+
+    /// Starts a flare and gives its id.
+    #[track_caller]
+    fn flare(&mut self, order: Order) -> String {
+        let id = self.client.start(&order, &self.runs, false).unwrap();
+        self.flares.push((order, id.clone()));
+        id
+    }
+
+    /// Waits until so many workers have begun, those that begin again counted again.
+    #[track_caller]
+    fn begun(&self, count: usize) {
+        let begun = || self.runs.read();
+        wait::until_seen("its workers have begun", wait::SOON, begun, |runs| {
+            runs.values().sum::<usize>() == count
+        });
+    }
+
+    #[track_caller]
+    fn now(&mut self, id: &str) -> Flare {
+        self.client.flare(id).unwrap()
+    }
+
+    /// Each flare succeeds with what it was to put out, at its first attempt, and each of its workers has run once.
+    #[track_caller]
+    fn all_succeed_at_once(&mut self) {
+        for (order, id) in &self.flares {
+            let flare = self.client.ended(id, LIMIT).unwrap();
+            self.client.is_as_wanted(order, &flare).unwrap();
+            assert_eq!(flare.attempt, 1, "{flare:#?}");
+        }
+        let runs = self.runs.read();
+        let workers: Vec<u64> = self.flares.iter().flat_map(|it| it.0.workers()).collect();
+        assert!(workers.iter().all(|n| runs.get(n) == Some(&1)), "{runs:?}");
+        assert_eq!(runs.len(), workers.len(), "{runs:?}");
+    }
+}
+
+#[test]
+fn running_flares_go_on_when_the_schedulers_controller_is_killed() {
+    go_on(|cluster, scheduler, nobody_schedules| {
+        cluster.kill_controller(scheduler);
+        nobody_schedules();
+    });
+}
+
+#[test]
+fn running_flares_go_on_when_the_schedulers_controller_is_stopped_and_replaced() {
+    go_on(|cluster, scheduler, it_is_stopping| {
+        cluster.signal_controller(scheduler, Signal::TERM);
+        it_is_stopping();
+        // It has been told already; this waits for its end.
+        cluster.stop_controller(scheduler);
+        cluster.start_controllers(&[scheduler]);
+    });
+}
+
+/// `change` takes the scheduler from its controller, and calls when some flares are to end meanwhile.
+#[track_caller]
+fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
+    let mut cluster = Cluster::start(two());
+    let mut work = Work::start(&cluster);
+    let file = |name: &str| cluster.scratch().join(name);
+    let (meanwhile, over) = (file("meanwhile"), file("over"));
+    let pairs = |number, size, file: &Path| {
+        let order = Order::new(number, size).until(file);
+        order.option("granularity", 2)
+    };
+    // More than one machine has room for: on both, in five packs that exchange something at the end.
+    let spread = work.flare(pairs(1, 10, &over));
+    let single = work.flare(pairs(2, 2, &over));
+    let large = work.flare(pairs(3, 2, &over).letters(LARGE));
+    work.flare(pairs(4, 2, &meanwhile).letters(LARGE));
+    work.begun(2 * SLOTS as usize);
+    let queued = work.flare(pairs(5, 4, &over));
+    assert_eq!(work.now(&queued).state, "queued");
+    let before = work.now(&spread).packs;
+    assert_eq!(before.len(), 5, "{before:#?}");
+    let elsewhere = |pack: &burst_client::Pack| pack.invoker != before[0].invoker;
+    assert!(before.iter().any(elsewhere), "{before:#?}");
+
+    let epoch = cluster.epoch();
+    let scheduler = cluster.scheduler();
+    change(&mut cluster, scheduler, &|| {
+        fs::write(&meanwhile, "").unwrap();
+    });
+    begins_again(&cluster, epoch);
+    cluster.all_up();
+    for id in [&spread, &single, &large] {
+        let flare = work.now(id);
+        assert_eq!(flare.state, "running", "it goes on: {flare:#?}");
+    }
+    fs::write(&over, "").unwrap();
+    work.all_succeed_at_once();
+    Accepted::default().hold(&cluster);
+}
+
+/// Waits for a scheduler later than that of this epoch.
+#[track_caller]
+fn begins_again(cluster: &Cluster, epoch: u64) {
+    wait::until("a scheduler begins", node::START_LIMIT, || {
+        (cluster.epoch() > epoch).then_some(())
+    });
+}
+
+/// What ran on it alone is lost, and run again if it may be; what ran on the other one goes on.
+#[test]
+fn an_invoker_is_killed_together_with_the_schedulers_controller() {
+    let mut cluster = Cluster::start(two());
+    let mut work = Work::start(&cluster);
+    let over = cluster.scratch().join("over");
+    let whole = |number, size: u32| {
+        let order = Order::new(number, size).until(&over);
+        order.option("granularity", size)
+    };
+    // There is only the one until both of these are on it.
+    cluster.stop_invoker(1);
+    let again = work.flare(whole(1, 2).option("retries", 1));
+    let once = work.flare(whole(2, 6));
+    work.begun(8);
+    cluster.start_invoker(1);
+    cluster.all_up();
+    let other = work.flare(whole(3, 4));
+    work.begun(12);
+
+    let scheduler = cluster.scheduler();
+    cluster.kill_controller(scheduler);
+    cluster.kill_invoker(0);
+    let lost = work.client.ended(&once, LIMIT).unwrap();
+    let error = lost.error.as_ref().expect("a reason");
+    assert_eq!(error.kind, "invoker-lost", "{lost:#?}");
+    assert!(error.message.contains("invoker0"), "{lost:#?}");
+    assert_eq!(lost.attempt, 1, "{lost:#?}");
+    // One of them begins again.
+    work.begun(14);
+    fs::write(&over, "").unwrap();
+    for (id, attempt) in [(&again, 2), (&other, 1)] {
+        let flare = work.client.ended(id, LIMIT).unwrap();
+        let order = &work.flares.iter().find(|it| it.1 == *id).unwrap().0;
+        work.client.is_as_wanted(order, &flare).unwrap();
+        assert_eq!(flare.attempt, attempt, "{flare:#?}");
+        assert_eq!(flare.packs[0].invoker, "invoker1", "{flare:#?}");
+    }
+    let runs = work.runs.read();
+    for (order, id) in &work.flares {
+        let times = if *id == again { 2 } else { 1 };
+        let all = order.workers().all(|n| runs.get(&n) == Some(&times));
+        assert!(all, "{order:?} ran {runs:?}");
+    }
+    // It comes back, and has nothing to do any more.
+    cluster.start_invoker(0);
+    cluster.all_up();
+    Accepted::default().hold(&cluster);
+}
+
+#[test]
+fn two_hundred_handovers() {
+    let wanted = setting("BURST_HANDOVERS", 3);
+    let seed = setting("BURST_HANDOVERS_SEED", 1);
+    println!("{wanted} hand-overs with seed {seed}");
+    let setup = two()
+        .limit(Duration::from_secs(300 + 90 * wanted))
+        .set("burst.store.retention.flares", "1000000")
+        .set("burst.limits.flares-per-minute", "1000000");
+    let mut cluster = Cluster::start(setup);
+    let runs = counted::deploy(&cluster);
+    let mut random = SmallRng::seed_from_u64(seed);
+    let began = Instant::now();
+    let clients = Clients::start(&cluster.apis(), &runs, seed);
+    let (mut killed, mut stopped) = (0, 0);
+    while killed + stopped < wanted && !clients.has_failed() {
+        thread::sleep(Duration::from_millis(random.random_range(0..3_000)));
+        let (scheduler, epoch) = (cluster.scheduler(), cluster.epoch());
+        let kill = random.random_range(0..2) == 0;
+        let at = began.elapsed().as_secs();
+        if kill {
+            println!("{at:4} s: controller{scheduler} is killed");
+            cluster.kill_controller(scheduler);
+            killed += 1;
+        } else {
+            println!("{at:4} s: controller{scheduler} is stopped");
+            cluster.stop_controller(scheduler);
+            stopped += 1;
+        }
+        cluster.start_controllers(&[scheduler]);
+        begins_again(&cluster, epoch);
+        // Else the next one may end while it still finds out what runs.
+        if random.random_range(0..3) > 0 {
+            cluster.all_up_again();
+        }
+    }
+    cluster.all_up_again();
+    let told = clients.stop();
+    let seconds = began.elapsed().as_secs();
+    println!("{killed} killed and {stopped} stopped in {seconds} s: {told}");
+    told.holds(&runs);
+    Accepted::default().hold(&cluster);
+}

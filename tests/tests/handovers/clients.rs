@@ -1,0 +1,207 @@
+//! Clients that start flares one after the other, see each to its end, and check what came of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use burst_tests::Api;
+use burst_tests::counted::{Order, Runs};
+use burst_tests::patient::Patient;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+const CLIENTS: u64 = 8;
+/// What a flare may take in all: its own seconds, its turn, and hand-overs on its way.
+const LIMIT: Duration = Duration::from_secs(180);
+
+/// How a flare is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Succeeded,
+    Failed,
+    Cancelled,
+}
+
+/// Clients at work.
+pub(crate) struct Clients {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Told>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    stop: AtomicBool,
+    failed: AtomicBool,
+    next: AtomicU64,
+}
+
+/// What clients have seen.
+#[derive(Default)]
+pub(crate) struct Told {
+    flares: Vec<(Order, End)>,
+    wrong: Vec<String>,
+    repeats: usize,
+    longest_answer: Duration,
+    longest_flare: Duration,
+}
+
+impl Clients {
+    /// Starts them; they ask all of these. What they ask for is up to the seed, which number a flare has is not.
+    pub(crate) fn start(apis: &[Api], runs: &Runs, seed: u64) -> Self {
+        let shared = Arc::new(Shared::default());
+        let client = |number| {
+            let mut client = Client {
+                shared: Arc::clone(&shared),
+                runs: runs.clone(),
+                random: SmallRng::seed_from_u64(seed * 1000 + number),
+                patient: Patient::new(apis.to_vec(), number as usize),
+                told: Told::default(),
+            };
+            thread::spawn(move || {
+                client.work();
+                client.told
+            })
+        };
+        Self {
+            threads: (0..CLIENTS).map(client).collect(),
+            shared,
+        }
+    }
+
+    /// Whether anything is wrong already.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Lets each of them see its flare to the end.
+    pub(crate) fn stop(mut self) -> Told {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let threads = self.threads.drain(..);
+        let all = threads.map(|client| client.join().expect("clients do not panic"));
+        all.reduce(Told::and).unwrap_or_default()
+    }
+}
+
+impl Drop for Clients {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Told {
+    fn and(mut self, other: Self) -> Self {
+        self.flares.extend(other.flares);
+        self.wrong.extend(other.wrong);
+        self.repeats += other.repeats;
+        self.longest_answer = self.longest_answer.max(other.longest_answer);
+        self.longest_flare = self.longest_flare.max(other.longest_flare);
+        self
+    }
+
+    /// Nothing is wrong, and each worker has run once; once at most, where the flare was cancelled.
+    #[track_caller]
+    pub(crate) fn holds(&self, runs: &Runs) {
+        assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
+        let mut runs = runs.read();
+        for (order, end) in &self.flares {
+            for n in order.workers() {
+                let times = runs.remove(&n).unwrap_or_default();
+                let right = times == 1 || times == 0 && *end == End::Cancelled;
+                assert!(right, "{n} ran {times} times: {end:?} {order:?}");
+            }
+        }
+        assert!(runs.is_empty(), "nobody has asked for {runs:?}");
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut ends = BTreeMap::<End, usize>::new();
+        for (_, end) in &self.flares {
+            *ends.entry(*end).or_default() += 1;
+        }
+        write!(
+            to,
+            "{} flares {ends:?}, {} requests asked again, longest answer {:.1?}, longest flare {:.1?}",
+            self.flares.len(),
+            self.repeats,
+            self.longest_answer,
+            self.longest_flare
+        )
+    }
+}
+
+struct Client {
+    shared: Arc<Shared>,
+    runs: Runs,
+    random: SmallRng,
+    patient: Patient,
+    told: Told,
+}
+
+impl Client {
+    fn work(&mut self) {
+        while !self.shared.stop.load(Ordering::Relaxed) {
+            let (order, end) = self.order();
+            let began = Instant::now();
+            if let Err(wrong) = self.flare(&order, end) {
+                self.told.wrong.push(wrong);
+                self.shared.failed.store(true, Ordering::Relaxed);
+                self.shared.stop.store(true, Ordering::Relaxed);
+            }
+            let took = began.elapsed();
+            self.told.longest_flare = self.told.longest_flare.max(took);
+            self.told.flares.push((order, end));
+        }
+        self.told.repeats = self.patient.repeats;
+        self.told.longest_answer = self.patient.longest;
+    }
+
+    /// Most succeed, within moments or within seconds, of one pack or of several.
+    fn order(&mut self) -> (Order, End) {
+        let number = 1 + self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let size = self.random.random_range(1..=4);
+        let order = Order::new(number, size)
+            .option("granularity", self.random.random_range(1..=size))
+            .letters(self.random.random_range(0..1000));
+        match self.random.random_range(0..10) {
+            0..3 => (
+                order.millis(self.random.random_range(0..200)),
+                End::Succeeded,
+            ),
+            3..7 => {
+                let order = order.millis(self.random.random_range(1_000..8_000));
+                (order, End::Succeeded)
+            }
+            7 | 8 => {
+                let order = order.millis(self.random.random_range(0..5_000));
+                (order.fails(self.random.random_range(0..size)), End::Failed)
+            }
+            _ => (order.millis(LIMIT.as_millis() as u64), End::Cancelled),
+        }
+    }
+
+    /// What is wrong with what comes of it, if anything is.
+    fn flare(&mut self, order: &Order, end: End) -> Result<(), String> {
+        let blocking = end != End::Cancelled && self.random.random_range(0..4) == 0;
+        let id = self.patient.start(order, &self.runs, blocking)?;
+        if end == End::Cancelled {
+            thread::sleep(Duration::from_millis(self.random.random_range(0..4_000)));
+            self.patient.cancel(&id)?;
+        }
+        let flare = self.patient.ended(&id, LIMIT)?;
+        if flare.attempt != 1 {
+            return Err(format!("nobody asked for another attempt: {flare:#?}"));
+        }
+        if end != End::Cancelled {
+            return self.patient.is_as_wanted(order, &flare);
+        }
+        match flare.state == "cancelled" {
+            true => Ok(()),
+            false => Err(format!("it was to be cancelled: {flare:#?}")),
+        }
+    }
+}
