@@ -29,7 +29,8 @@ fn one_fault_after_the_other() {
 
     // What is struck is tried again; who has the scheduler next goes on with the others' packs. All run until
     // that has happened, however long it takes.
-    let faults: [(fn(usize) -> Fault, u32); 5] = [
+    type Strikes = fn(usize) -> Fault;
+    let faults: [(Strikes, u32); 5] = [
         (|_| Fault::Pack, 2),
         (Fault::Invoker, 2),
         (|_| Fault::Scheduler, 1),
