@@ -22,7 +22,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub struct Patient {
     apis: Vec<Api>,
     turn: usize,
-    /// How often it has asked again.
+    /// How many requests it had to ask again.
     pub repeats: usize,
     /// The longest time from a first try to an answer, of calls that do not wait for a flare.
     pub longest: Duration,
@@ -133,6 +133,7 @@ impl Patient {
     ) -> Result<Answer, String> {
         let began = Instant::now();
         let path = format!("namespaces/_/{path}");
+        let mut again = false;
         loop {
             let tried = self.attempt(method.clone(), &path, body)?;
             let took = began.elapsed();
@@ -149,7 +150,8 @@ impl Patient {
                     ));
                 }
                 Tried::InVain(_) => {
-                    self.repeats += 1;
+                    self.repeats += usize::from(!again);
+                    again = true;
                     thread::sleep(PAUSE);
                 }
             }

@@ -71,6 +71,16 @@ impl Work {
         });
     }
 
+    /// Waits until the platform, too, knows that these run.
+    #[track_caller]
+    fn running(&mut self, ids: &[&String]) {
+        for id in ids {
+            let look = || self.client.flare(id).unwrap();
+            let running = |flare: &Flare| flare.state == "running";
+            wait::until_seen("it runs", wait::SOON, look, running);
+        }
+    }
+
     #[track_caller]
     fn now(&mut self, id: &str) -> Flare {
         self.client.flare(id).unwrap()
@@ -125,8 +135,9 @@ fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
     let spread = work.flare(pairs(1, 10, &over));
     let single = work.flare(pairs(2, 2, &over));
     let large = work.flare(pairs(3, 2, &over).letters(LARGE));
-    work.flare(pairs(4, 2, &meanwhile).letters(LARGE));
+    let brief = work.flare(pairs(4, 2, &meanwhile).letters(LARGE));
     work.begun(2 * SLOTS as usize);
+    work.running(&[&spread, &single, &large, &brief]);
     let queued = work.flare(pairs(5, 4, &over));
     assert_eq!(work.now(&queued).state, "queued");
     let before = work.now(&spread).packs;
@@ -158,43 +169,48 @@ fn begins_again(cluster: &Cluster, epoch: u64) {
     });
 }
 
-/// What ran on it alone is lost, and run again if it may be; what ran on the other one goes on.
+/// What ran on it is lost, and run again if it may be; what ran on the other one goes on.
 #[test]
 fn an_invoker_is_killed_together_with_the_schedulers_controller() {
     let mut cluster = Cluster::start(two());
     let mut work = Work::start(&cluster);
-    let over = cluster.scratch().join("over");
-    let whole = |number, size: u32| {
-        let order = Order::new(number, size).until(&over);
+    let file = |name: &str| cluster.scratch().join(name);
+    let (free, over) = (file("free"), file("over"));
+    let whole = |number, size: u32, file: &Path| {
+        let order = Order::new(number, size).until(file);
         order.option("granularity", size)
     };
-    // There is only the one until both of these are on it.
-    cluster.stop_invoker(1);
-    let again = work.flare(whole(1, 2).option("retries", 1));
-    let once = work.flare(whole(2, 6));
+    // It fills its machine, so that the others are together on the other one.
+    let kept = work.flare(whole(1, SLOTS, &free));
     work.begun(8);
-    cluster.start_invoker(1);
-    cluster.all_up();
-    let other = work.flare(whole(3, 4));
-    work.begun(12);
+    let again = work.flare(whole(2, 2, &over).option("retries", 1));
+    let once = work.flare(whole(3, 6, &over));
+    work.begun(16);
+    work.running(&[&kept, &again, &once]);
+    let survivor = work.now(&kept).packs[0].invoker.clone();
+    let victim = work.now(&once).packs[0].invoker.clone();
+    assert_eq!(work.now(&again).packs[0].invoker, victim);
 
     let scheduler = cluster.scheduler();
+    let index = victim.trim_start_matches("invoker").parse().unwrap();
     cluster.kill_controller(scheduler);
-    cluster.kill_invoker(0);
+    cluster.kill_invoker(index);
     let lost = work.client.ended(&once, LIMIT).unwrap();
     let error = lost.error.as_ref().expect("a reason");
     assert_eq!(error.kind, "invoker-lost", "{lost:#?}");
-    assert!(error.message.contains("invoker0"), "{lost:#?}");
+    assert!(error.message.contains(&victim), "{lost:#?}");
     assert_eq!(lost.attempt, 1, "{lost:#?}");
-    // One of them begins again.
-    work.begun(14);
+    let running = work.now(&kept);
+    assert_eq!(running.state, "running", "it goes on: {running:#?}");
+    fs::write(&free, "").unwrap();
+    work.begun(18);
     fs::write(&over, "").unwrap();
-    for (id, attempt) in [(&again, 2), (&other, 1)] {
+    for (id, attempt) in [(&kept, 1), (&again, 2)] {
         let flare = work.client.ended(id, LIMIT).unwrap();
         let order = &work.flares.iter().find(|it| it.1 == *id).unwrap().0;
         work.client.is_as_wanted(order, &flare).unwrap();
         assert_eq!(flare.attempt, attempt, "{flare:#?}");
-        assert_eq!(flare.packs[0].invoker, "invoker1", "{flare:#?}");
+        assert_eq!(flare.packs[0].invoker, survivor, "{flare:#?}");
     }
     let runs = work.runs.read();
     for (order, id) in &work.flares {
@@ -203,7 +219,7 @@ fn an_invoker_is_killed_together_with_the_schedulers_controller() {
         assert!(all, "{order:?} ran {runs:?}");
     }
     // It comes back, and has nothing to do any more.
-    cluster.start_invoker(0);
+    cluster.start_invoker(index);
     cluster.all_up();
     Accepted::default().hold(&cluster);
 }

@@ -89,7 +89,8 @@ object SchedulerNode:
       "invoker-registry"
     )
     val acceptor = context.spawn(SessionAcceptor(epoch, sessions, registry), "session-acceptor")
-    // The scheduler takes care of itself; a defect of the others ends all three.
+    // Alone, the scheduler takes care of itself; a defect of the others ends all three.
+    if parts.environment.adoption.isDefined then context.watch(scheduler)
     context.watch(registry)
     context.watch(acceptor)
     def check(): Unit = context.scheduleOnce(CheckInterval, context.self, Check): Unit
@@ -105,6 +106,7 @@ object SchedulerNode:
         acceptor ! hello
         Behaviors.same
       case Stop(replyTo) =>
+        context.unwatch(scheduler)
         scheduler ! GangScheduler.Stop(context.messageAdapter[Done](_ => Stopped))
         stopping(Vector(replyTo))
       case Check =>

@@ -146,7 +146,8 @@ object GangScheduler:
 
   /** A scheduler. Should a defect end it, it is started anew as after a restart of the controller: flares
     * that were going on are reported failed, queued ones queued again, invokers known again by their
-    * heartbeats.
+    * heartbeats. Where invokers have sessions these begin anew with it, and it adopts what runs: that is for
+    * who began it.
     */
   def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
     val begin = Behaviors.setup[Command] { context =>
@@ -159,7 +160,8 @@ object GangScheduler:
         }
       }
     }
-    Behaviors.supervise(begin).onFailure[Exception](SupervisorStrategy.restart)
+    if environment.adoption.isDefined then begin
+    else Behaviors.supervise(begin).onFailure[Exception](SupervisorStrategy.restart)
 
 private final class GangScheduler(
     environment: FlareEnvironment,

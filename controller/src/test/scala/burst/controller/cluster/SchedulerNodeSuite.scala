@@ -1,7 +1,8 @@
 package burst.controller.cluster
 
 import burst.controller.store.{EmbeddedStorage, UncontendedLock}
-import burst.protocol.link.{Hello, Refused, SessionEndpoint, ToLink, Welcome}
+import burst.controller.scheduler.GangScheduler
+import burst.protocol.link.{Hello, Over, Refused, SessionEndpoint, ToLink, Welcome}
 import burst.protocol.{InvokerId, Protocol}
 import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
 import org.apache.pekko.actor.typed.ActorRefResolver
@@ -30,6 +31,26 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
         scheduling.invokers.unsafeUpcast[Any] ! stray
         endpoint ! Hello(Protocol.Version, InvokerId("j"), 1, invoker.ref, "own")
         assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 1L)
+      finally
+        system.terminate()
+        Await.ready(system.whenTerminated, Soon)
+
+  storage.test("a scheduler that a defect ends hands over to the next one, as if it were another controller's"):
+    storage =>
+      val system = ClusterNode()
+      try
+        val settings = MembershipSettings(0.seconds, 1.hour)
+        val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
+        Await.result(membership.joined, Soon)
+        val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
+        val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
+        val invoker = TestProbe[ToLink]()(using system)
+        endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
+        val welcome = invoker.expectMessageType[Welcome](Soon)
+        scheduling.invokers.unsafeUpcast[Any] ! GangScheduler.Submit(null, 1, system.ignoreRef)
+        invoker.expectMessage(Soon, Over(welcome.session, handsOver = true))
+        endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
+        assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 2L)
       finally
         system.terminate()
         Await.ready(system.whenTerminated, Soon)
