@@ -5,6 +5,11 @@ use burst_tests::failing::{LONG, holding};
 use burst_tests::invariants::{self, Accepted};
 use burst_tests::{Cluster, Driver, failing, node, wait};
 use rustix::process::Signal;
+use serde_json::json;
+use std::fs;
+
+/// When it is there, what waits for it ends.
+const OVER: &str = "over";
 
 /// For how long controllers that quarrelled remember who won.
 const RELEASE: &str = "pekko.cluster.split-brain-resolver.lease-majority.release-after = 1s";
@@ -68,7 +73,12 @@ fn a_scheduler_that_was_replaced_ends() {
 /// Pauses the controller that has the scheduler, with a flare queued, until another one has it. Gives both.
 fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
     let paused = cluster.scheduler();
-    let running = accepted.flare(cluster, failing::NAME, &holding(8, LONG));
+    let over = cluster.scratch().join(OVER);
+    // Not there the first time.
+    let _ = fs::remove_file(&over);
+    let until = failing::hold_until(&over, LONG);
+    let running = json!({"size": 8, "params": until, "timeout": LONG});
+    let running = accepted.flare(cluster, failing::NAME, &running);
     cluster.api().all_wrote(&running, failing::MARK);
     accepted.flare(cluster, failing::NAME, &holding(8, 1));
     cluster.signal_controller(paused, Signal::STOP);
@@ -79,10 +89,11 @@ fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
     (paused, other)
 }
 
-/// Each controller takes flares, and they succeed.
+/// What has gone on all the while may end. Each controller takes flares, and they succeed.
 #[track_caller]
 fn works(cluster: &Cluster, accepted: &mut Accepted) {
     cluster.all_up();
+    fs::write(cluster.scratch().join(OVER), "").unwrap();
     for api in cluster.apis() {
         let flare = api.run(failing::NAME, 8, &failing::hold(1));
         assert_eq!(flare.state, "succeeded", "{flare:#?}");

@@ -101,11 +101,13 @@ private final class ControllerLink(
   private var fetches = Map.empty[FetchPackage, ActorRef[PackageReply]]
   private val journals = PackJournals(settings.journalMemory)
 
-  /** Whether all packs are still there that any scheduler asked for. */
-  private var unbroken = false
+  /** Since when all packs are there that any scheduler asked for. */
+  private var keptSince = Option.empty[Long]
 
-  /** One session. `sent` has the beats not seen yet, with when they were sent. */
-  private final class Session(val welcome: Welcome):
+  /** One session. `sent` has the beats not seen yet, with when they were sent, `contactAt` is when one was
+    * that has been seen: what packs live by is no longer because there is a new session.
+    */
+  private final class Session(val welcome: Welcome, var contactAt: Long):
     sessions += 1
     private val name = s"$sessions"
     private val producer = s"to-controller-$name"
@@ -113,7 +115,6 @@ private final class ControllerLink(
     private val commands = context.spawn(ConsumerController[ToInvoker](), s"to-invoker-$name")
     private val outbox = Outbox[ToController]()
     private var sent = Map.empty[Long, Long]
-    private var contactAt = System.nanoTime()
     private var isOver = false
     private val packs = PackRelay(journals, outbox.put)
     export outbox.put
@@ -176,7 +177,7 @@ private final class ControllerLink(
         events ! Event.TurnedAway(reason)
         Behaviors.same
       case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
-        join(invoker, status, welcome)
+        join(invoker, status, Session(welcome, System.nanoTime()))
       case _: UnregisterInvoker => departed
     }
 
@@ -187,24 +188,28 @@ private final class ControllerLink(
   private def join(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
-      welcome: Welcome
+      session: Session
   ): Behavior[Command] =
-    epoch = welcome.epoch
-    val session = Session(welcome)
+    epoch = session.welcome.epoch
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)
-    val (held, lost) = journals.held
+    val held = journals.held
     context.log.info(s"joined the scheduler of epoch $epoch, with ${held.length} packs")
-    session.put(Holds(held, unbroken && lost.isEmpty))
-    unbroken = true
-    lost.foreach(endUnheld(invoker, _))
+    session.put(Holds(held, isUnbroken(session)))
+    keptSince = keptSince.orElse(Some(System.nanoTime()))
+    journals.partial.foreach(endPartial(invoker, _))
     fetches.keys.foreach(session.put)
     events ! Event.Joined
     connected(invoker, status, session)
 
-  /** Too much of it is not kept for another scheduler to adopt it. */
-  private def endUnheld(invoker: ActorRef[Invoker.Command], pack: HeldPack): Unit =
-    journals.over(pack)
+  /** Whether what it does not hold it was never asked for. What was lost before, the scheduler that it then
+    * joined has long stored.
+    */
+  private def isUnbroken(session: Session): Boolean =
+    keptSince.exists(System.nanoTime() - _ > session.welcome.contact.toNanos / 2)
+
+  /** Too little of it is kept for another scheduler to go on with it. */
+  private def endPartial(invoker: ActorRef[Invoker.Command], pack: HeldPack): Unit =
     val failure = Failure(FailureKind.InvokerLost, "the scheduler changed while the pack put out too much")
     invoker ! InvokerRequest(AbortPack(pack.flareId, pack.pack, failure), answers)
 
@@ -232,9 +237,9 @@ private final class ControllerLink(
     case Check if session.isOverdue =>
       val limit = session.welcome.contact.toCoarsest
       leave(invoker, status, session, s"nothing was heard of the scheduler for $limit")
-    case welcome: Welcome if welcome.epoch > epoch =>
+    case welcome: Welcome if welcome.epoch > epoch && !session.isOverdue =>
       session.close()
-      join(invoker, status, welcome)
+      join(invoker, status, Session(welcome, session.contactAt))
     case Broken =>
       leave(invoker, status, session, "a message of the session cannot be read, or written")
     case Over(over, true) if over == session.welcome.session =>
@@ -302,7 +307,7 @@ private final class ControllerLink(
     session.close()
     fetches = Map.empty
     journals.clear()
-    unbroken = false
+    keptSince = None
     val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
     receive {

@@ -5,8 +5,9 @@ import burst.protocol.{HeldPack, PackEvent, PackReport}
 /** What packs have told a scheduler, for another one that may take over from it: all that is not stored yet,
   * and of the rest what says how far the packs are. Belongs to the link's actor.
   *
-  * A pack has a journal from when it is asked for until it is over. Together they hold at most `limit` bytes
-  * of outputs and logs: of a pack that has told more nothing is kept, and no other scheduler can have it.
+  * A pack has a journal from when it is asked for until it is over, or asked for by another attempt. Together
+  * they hold at most `limit` bytes: of a pack that has told more only the end is kept, and no other scheduler
+  * can go on with it.
   */
 private final class PackJournals(limit: Long):
   import PackJournals.*
@@ -15,7 +16,10 @@ private final class PackJournals(limit: Long):
   private var bytes = 0L
 
   def begin(pack: HeldPack): Unit =
-    if !journals.contains(pack) then journals = journals.updated(pack, Journal())
+    if !journals.contains(pack) then
+      // Attempts do not overlap: of the one before all have ended.
+      journals.keys.filter(known => known.copy(attempt = pack.attempt) == pack).foreach(over)
+      journals = journals.updated(pack, Journal())
 
   /** With its number, if its pack has a journal. */
   def add(report: PackReport): PackReport =
@@ -23,8 +27,8 @@ private final class PackJournals(limit: Long):
     journals.get(pack).fold(report): journal =>
       val numbered = report.copy(number = Some(journal.last + 1))
       val size = sizeOf(report)
-      if !journal.isWhole then put(pack, journal.copy(last = journal.last + 1))
-      else if bytes + size > limit then put(pack, Journal(last = journal.last + 1, isWhole = false))
+      if !journal.isWhole || bytes + size > limit then
+        put(pack, Journal(ends(numbered), journal.last + 1, isWhole = false))
       else put(pack, Journal(journal.told :+ numbered, journal.last + 1, bytes = journal.bytes + size))
       numbered
 
@@ -44,10 +48,10 @@ private final class PackJournals(limit: Long):
     journals = Map.empty
     bytes = 0
 
-  /** The packs that another scheduler can have, and those that none can. */
-  def held: (Vector[HeldPack], Vector[HeldPack]) =
-    val (whole, partial) = journals.toVector.partition(_._2.isWhole)
-    (whole.map(_._1), partial.map(_._1))
+  def held: Vector[HeldPack] = journals.keys.toVector
+
+  /** Those of them of which only the end is kept. */
+  def partial: Vector[HeldPack] = journals.filterNot(_._2.isWhole).keys.toVector
 
   def told(pack: HeldPack): Vector[PackReport] = journals.get(pack).fold(Vector.empty)(_.told)
 
@@ -66,11 +70,21 @@ private object PackJournals:
       bytes: Long = 0
   )
 
+  /** Of an event, whatever is in it. */
+  private val Least = 64L
+
   private def sizeOf(report: PackReport): Long =
     PackReport.outputBytes(report.events) + report.events.iterator.map {
-      case PackEvent.Log(_, _, text, _) => text.length.toLong
-      case _ => 0L
+      case PackEvent.Log(_, _, text, _) => Least + text.length
+      case PackEvent.Phase(_, name, _) => Least + name.length
+      case PackEvent.WorkerFailed(_, error, _) => Least + error.message.length
+      case PackEvent.PackEnded(_, error, _) => Least + error.fold(0)(_.message.length)
+      case _ => Least
     }.sum
+
+  private def ends(report: PackReport): Vector[PackReport] =
+    val last = report.events.filter(_.isInstanceOf[PackEvent.PackEnded])
+    if last.isEmpty then Vector.empty else Vector(report.copy(events = last))
 
   private def finishedBy(event: PackEvent): Option[Int] = event match
     case PackEvent.WorkerSucceeded(worker, _, _) => Some(worker)

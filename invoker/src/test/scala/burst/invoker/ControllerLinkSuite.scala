@@ -217,13 +217,30 @@ class ControllerLinkSuite extends munit.FunSuite:
       val delivery = reports.receiveMessage()
       delivery.confirmTo ! ConsumerController.Confirmed
       delivery.message
-    assertEquals(next(), Holds(Vector(held), unbroken = true))
+    assertEquals(next(), Holds(Vector(held), unbroken = false))
     reports.expectNoMessage(50.millis)
     demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
     assertEquals(next(), report(PackEvent.WorkerStarted(0, 1)).copy(number = Some(1)))
     assertEquals(next(), report(PackEvent.WorkerSucceeded(0, "1", 2)).copy(number = Some(2)))
     pack ! report(PackEvent.PackEnded(true, None, 3))
     assertEquals(next(), report(PackEvent.PackEnded(true, None, 3)).copy(number = Some(3)))
+
+  test("who has been in a session for a while has all packs that it was ever asked for"):
+    val fixture = Fixture()
+    val hello = fixture.endpoint.receiveMessage()
+    val welcome = fixture.welcome(hello, contact = 2.seconds)
+    val deadline = 1500.millis.fromNow
+    while deadline.hasTimeLeft() do
+      hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
+      fixture.link ! Heartbeat(status)
+    hello.from ! Over(welcome.session, handsOver = true)
+    fixture.welcome(fixture.endpoint.receiveMessage(), epoch = 2, contact = 2.seconds)
+    val beat = fixture.session.fishForMessage(2.seconds):
+      case beat: Beat if beat.toController.path.name.endsWith("-2") =>
+        org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
+      case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
+    val reports = fixture.reports(beat.collect { case beat: Beat => beat }.last)
+    assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = true))
 
   test("when nothing is seen for a while another scheduler is looked for, and the packs go on"):
     val fixture = Fixture()

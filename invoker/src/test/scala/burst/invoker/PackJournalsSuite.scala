@@ -11,7 +11,7 @@ class PackJournalsSuite extends munit.FunSuite:
 
   private def log(text: String) = PackEvent.Log(None, LogStream.Stdout, text, 1)
 
-  private def journals(limit: Long = 1000): PackJournals =
+  private def journals(limit: Long = 10_000): PackJournals =
     val made = PackJournals(limit)
     made.begin(pack)
     made
@@ -50,27 +50,42 @@ class PackJournalsSuite extends munit.FunSuite:
     kept.stored(pack, 2)
     assertEquals(kept.told(pack).flatMap(_.events), Vector(PackEvent.WorkerSucceeded(0, "", 3)))
 
-  test("a pack that tells more than may be kept is nobody else's, and takes no room"):
-    val kept = journals(limit = 100)
+  test("of a pack that tells more than may be kept only the end is, and it takes no room"):
+    val kept = journals(limit = 1000)
     val other = pack.copy(pack = 1)
     kept.begin(other)
-    kept.add(report(log("x" * 60)))
-    assertEquals(kept.held, (Vector(pack, other), Vector.empty))
-    assertEquals(kept.add(report(log("x" * 60))).number, Some(2L))
-    assertEquals(kept.held, (Vector(other), Vector(pack)))
-    kept.add(report().copy(pack = 1, events = Vector(log("x" * 90))))
-    assertEquals(kept.held._1, Vector(other))
+    kept.add(report(log("x" * 600)))
+    assertEquals(kept.partial, Vector.empty)
+    assertEquals(kept.add(report(log("x" * 600))).number, Some(2L))
+    assertEquals((kept.held, kept.partial), (Vector(pack, other), Vector(pack)))
+    kept.add(report().copy(pack = 1, events = Vector(log("x" * 900))))
+    assertEquals(kept.partial, Vector(pack))
+    val end = PackEvent.PackEnded(false, None, 1)
+    kept.add(report(log("a"), end))
+    assertEquals(kept.told(pack).map(told => (told.number, told.events)), Vector((Some(3L), Vector(end))))
+
+  test("what is no text takes room, too"):
+    val kept = journals(limit = 1000)
+    for _ <- 1 to 100 do kept.add(report(PackEvent.WorkerStarted(0, 1)))
+    assertEquals(kept.partial, Vector(pack))
+
+  test("another attempt takes the place of the one before"):
+    val kept = journals()
+    kept.add(report(log("a")))
+    kept.begin(pack.copy(attempt = 2))
+    assertEquals(kept.held, Vector(pack.copy(attempt = 2)))
+    assertEquals(kept.told(pack), Vector.empty)
 
   test("what is stored makes room, and so does what is over"):
-    val kept = journals(limit = 100)
+    val kept = journals(limit = 1000)
     for _ <- 1 to 10 do
-      kept.add(report(log("x" * 60)))
+      kept.add(report(log("x" * 600)))
       kept.stored(pack, Long.MaxValue)
-    kept.add(report(log("x" * 60)))
+    kept.add(report(log("x" * 600)))
     kept.over(pack)
     kept.begin(pack)
-    kept.add(report(log("x" * 90)))
-    assertEquals(kept.held, (Vector(pack), Vector.empty))
+    kept.add(report(log("x" * 900)))
+    assertEquals((kept.held, kept.partial), (Vector(pack), Vector.empty))
 
   test("reports of packs that are over have no numbers"):
     val kept = journals()

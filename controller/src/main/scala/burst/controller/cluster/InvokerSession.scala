@@ -5,6 +5,7 @@ import burst.protocol.link.*
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, PostStop}
+import scala.util.control.NonFatal
 
 /** The controller's end of a session with an invoker in another process (see `Link`). To the scheduler and
   * the registry it is the invoker: it takes their requests and passes on what the invoker tells, to whoever
@@ -75,39 +76,49 @@ private final class InvokerSession(
     context.watchWith(reports, Broken)
     welcome()
     heard()
-    // partial: the wire knows nothing of types
-    Behaviors.receiveMessagePartial[Command] {
-      case beat: Beat =>
-        onBeat(beat)
+    Behaviors
+      .receiveMessagePartial[Command] {
+        case command if handler.isDefinedAt(command) =>
+          try handler(command)
+          catch
+            case NonFatal(defect) =>
+              context.log.error(s"the session of invoker ${id.value} breaks off", defect)
+              end("a defect of the controller")
+      }
+      .receiveSignal { case (_, PostStop) =>
+        if !ended then hello.from ! Over(context.self, handsOver = true)
         Behaviors.same
-      case Farewell(reason) => end(reason)
-      case End(reason) => end(reason)
-      case Silent => end(s"it was not heard of for ${settings.silence.toCoarsest}")
-      case Broken => end("a message of its session cannot be read, or written")
-      case WelcomeAgain =>
-        if !joined then welcome()
-        Behaviors.same
-      case Rival(from) =>
-        rivals += from
-        Behaviors.same
-      case Demand(next) =>
-        outbox.demanded(next)
-        Behaviors.same
-      case Received(delivery) =>
-        onReceived(delivery.message)
-        delivery.confirmTo ! ConsumerController.Confirmed
-        Behaviors.same
-      case Fetched(reply) =>
-        outbox.put(reply)
-        Behaviors.same
-      case InvokerRequest(command, replyTo) =>
-        expectAnswer(command, replyTo)
-        outbox.put(command)
-        Behaviors.same
-    }.receiveSignal { case (_, PostStop) =>
-      if !ended then hello.from ! Over(context.self, handsOver = true)
+      }
+
+  // partial: the wire knows nothing of types
+  private val handler: PartialFunction[Command, Behavior[Command]] =
+    case beat: Beat =>
+      onBeat(beat)
       Behaviors.same
-    }
+    case Farewell(reason) => end(reason)
+    case End(reason) => end(reason)
+    case Silent => end(s"it was not heard of for ${settings.silence.toCoarsest}")
+    case Broken => end("a message of its session cannot be read, or written")
+    case WelcomeAgain =>
+      if !joined then welcome()
+      Behaviors.same
+    case Rival(from) =>
+      rivals += from
+      Behaviors.same
+    case Demand(next) =>
+      outbox.demanded(next)
+      Behaviors.same
+    case Received(delivery) =>
+      onReceived(delivery.message)
+      delivery.confirmTo ! ConsumerController.Confirmed
+      Behaviors.same
+    case Fetched(reply) =>
+      outbox.put(reply)
+      Behaviors.same
+    case InvokerRequest(command, replyTo) =>
+      expectAnswer(command, replyTo)
+      outbox.put(command)
+      Behaviors.same
 
   private def welcome(): Unit =
     hello.from ! Welcome(epoch, hello.tries, settings.contact, context.self, commands)

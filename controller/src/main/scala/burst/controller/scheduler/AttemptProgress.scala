@@ -296,9 +296,8 @@ object AttemptProgress:
 
   /** The books of an attempt that another scheduler had, as far as it is stored: its packs tell the rest. */
   def resume(flare: Flare, outputLimit: Long): AttemptProgress =
-    val begun = begin(Plan.of(flare), outputLimit).copy(packs = flare.packs, workers = flare.workers)
-    if flare.state != FlareState.Running then begun
-    else begun.copy(stages = begun.stages.map(_ => PackStage.Ready), ready = begun.stages.length)
+    // Whether a program was about to begin is not stored.
+    begin(Plan.of(flare), outputLimit).copy(packs = flare.packs, workers = flare.workers, begins = true)
 
   /** The books of an attempt whose packs have not been asked for yet. */
   def begin(plan: Plan, outputLimit: Long): AttemptProgress =

@@ -182,9 +182,11 @@ private final class FlareActor(
     case InputsGranted(attempt, permit) =>
       if isPlacing(attempt) then inputs.load(attempt, permit) else permit.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
-    case Held(invoker, ref, attempt, held, unbroken) => if attempt == life.flare.attempt then
+    case Held(invoker, ref, attempt, held, unbroken) =>
+      if attempt == life.flare.attempt then
         packs.reach(invoker, ref)
         happen(FlareEvent.Held(invoker, held, unbroken, now()))
+      else held.foreach(pack => ref ! InvokerRequest(PackStored(id, attempt, pack, 0, over = true), reports))
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cancel(by, replyTo) => onCancel(by, replyTo)
@@ -216,8 +218,13 @@ private final class FlareActor(
     if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
     else
       val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
-      if waits then subscribers.cancels(replyTo) else replyTo ! CancelOutcome.Accepted
+      if waits then subscribers.cancels(replyTo)
+      else if environment.adoption.isEmpty then replyTo ! CancelOutcome.Accepted
       happen(FlareEvent.Cancel(now(), by))
+      // Another scheduler that takes over is to know of it.
+      if !waits && environment.adoption.isDefined then
+        subscribers.cancelsOnceStored(replyTo)
+        storing.confirm(life.record)
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
     if step.state.flare.attempt != life.flare.attempt then receipts.left(life)
@@ -323,6 +330,7 @@ private final class FlareActor(
       letGo(operation, taken)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause) =>
+      subscribers.cancelStored()
       if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
       subscribers.answer(cause match
         case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
@@ -334,6 +342,7 @@ private final class FlareActor(
 
   private def stored(confirms: Vector[(Int, FlareState)]): Unit =
     if confirms.nonEmpty then
+      subscribers.cancelStored()
       subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
       inputs.forgetLarge()
       life = life.withoutInputs

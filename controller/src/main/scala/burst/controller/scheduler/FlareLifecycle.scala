@@ -61,10 +61,16 @@ final case class FlareLifecycle private (
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
-    progress.fold(flare)(p => flare.copy(packs = p.packs, workers = p.workers))
+    val now = progress.fold(flare)(p => flare.copy(packs = p.packs, workers = p.workers))
+    cancellation.fold(now)(why => now.copy(error = Some(why.failure)))
 
-  /** As it is to be stored while it is being ended: another scheduler that takes over goes on with that. */
-  private def showing(why: Cause): Flare = record.copy(error = Some(why.failure))
+  /** What ends it, if that is one: another scheduler that takes over is to go on with it. */
+  private def cancellation: Option[Cause] = stage match
+    case Stage.Stopping | Stage.Cleaning =>
+      cause
+        .filter(_.state == FlareState.Cancelled)
+        .orElse(Option.when(cancelled)(FlareEnding.cancelled(CancelledBy.User, flare.request.isGroup)))
+    case _ => None
 
   /** Once they are stored, the inputs are read again when they are needed. */
   def withoutInputs: FlareLifecycle = copy(flare = flare.copy(request = flare.request.withoutInputs))
@@ -181,7 +187,7 @@ final case class FlareLifecycle private (
         .filter(pack => pack.invoker == invoker && p.stages(pack.pack) != PackStage.Ended)
         .partition(pack => packs(pack.pack))
       val all = held.map(_.pack)
-      val again = cause.filter(_ => stage == Stage.Stopping).map(why => Abort(all, why.failure))
+      val again = cause.map(why => Abort(all, why.failure))
       Step(this, Adopt(all)).add(again.toVector).andThen(
         _.absorbed(p.missing(missing, FlareEnding.notKept(invoker, unbroken && flare.started.isEmpty)), at)
       )
@@ -215,7 +221,10 @@ final case class FlareLifecycle private (
     progress match
       case Some(p) if stage == Stage.Starting && p.allReady =>
         val running =
-          copy(stage = Stage.Running, flare = flare.copy(state = FlareState.Running, started = Some(at)))
+          copy(
+            stage = Stage.Running,
+            flare = flare.copy(state = FlareState.Running, started = flare.started.orElse(Some(at)))
+          )
         // a flare of one pack started by itself, and a group runs nothing
         val start =
           if flare.request.isGroup then Vector(Open)
@@ -277,10 +286,7 @@ final case class FlareLifecycle private (
       val stopping = copy(stage = Stage.Stopping, cause = Some(why))
       if allEnded then stopping.finish(at)
       else
-        val known = if why.state == FlareState.Cancelled then Vector(Store(stopping.showing(why), false))
-        else Vector.empty
         Step(stopping, Abort(progress.fold(Vector.empty)(_.openPacks), why.failure))
-          .add(known)
           .add(Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace).map(StopTimer(_)))
           .add(Vector(SetTimer(FlareTimer.Abort)))
 
@@ -424,14 +430,19 @@ object FlareLifecycle:
   def adopt(flare: Flare, terms: Terms, at: Long): Step =
     val starting = flare.state != FlareState.Running
     val known = flare.copy(state = if starting then FlareState.Starting else FlareState.Running, error = None)
+    // Whether those that are to be started were told so is not known; they are told once more, which does no harm.
+    val startsAgain = starting || flare.packs.length > 1
     val life = queued(known, terms).copy(
-      stage = if starting then Stage.Starting else Stage.Running,
+      stage = if startsAgain then Stage.Starting else Stage.Running,
       progress = Some(AttemptProgress.resume(known, terms.outputLimit)),
-      deadline = Some(flare.placed.getOrElse(at) + flare.request.timeout * 1000)
+      deadline = Some(flare.started.getOrElse(at) + flare.request.timeout * 1000)
     )
     val begun = Step(life, SetTimer(FlareTimer.Deadline))
       .add(Option.when(starting)(SetTimer(FlareTimer.Start)).toVector)
-    flare.error.fold(begun)(why => begun.andThen(_.stop(FlareEnding.known(why), at)))
+    flare.error match
+      case Some(why) => begun.andThen(_.stop(FlareEnding.known(why), at))
+      // What workers that have ended failed by is not heard of again.
+      case None => begun.andThen(_.weigh(flare.workers.flatMap(_.error), at))
 
   /** A flare found queued in the store after a restart. */
   def resume(flare: Flare, terms: Terms): Step = Step(queued(flare, terms), SetTimer(FlareTimer.Queue))

@@ -12,6 +12,7 @@ private[scheduler] final class FlareSubscribers:
   private var submitter = Option.empty[ActorRef[Submitted]]
   private var waiters = Vector.empty[ActorRef[Awaited]]
   private var cancellers = Vector.empty[ActorRef[CancelOutcome]]
+  private var onceStored = Vector.empty[ActorRef[CancelOutcome]]
   private var announced = Option.empty[Flare]
 
   /** Another controller has the flare: how it ends is not known here. */
@@ -23,6 +24,13 @@ private[scheduler] final class FlareSubscribers:
 
   def submits(replyTo: ActorRef[Submitted]): Unit = submitter = Some(replyTo)
   def cancels(replyTo: ActorRef[CancelOutcome]): Unit = cancellers :+= replyTo
+
+  /** Its packs are being told to end. */
+  def cancelsOnceStored(replyTo: ActorRef[CancelOutcome]): Unit = onceStored :+= replyTo
+  def cancelStored(): Unit =
+    onceStored.foreach(_ ! CancelOutcome.Accepted)
+    onceStored = Vector.empty
+
   def waits(replyTo: ActorRef[Awaited]): Unit =
     if announced.isEmpty then waiters :+= replyTo else replyTo ! outcome
 

@@ -11,8 +11,7 @@ import burst.protocol.{
   InvokerId,
   InvokerReport,
   InvokerRequest,
-  InvokerStatus,
-  PackStored
+  InvokerStatus
 }
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -246,8 +245,9 @@ private final class GangScheduler(
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerHeld(id, invoker, holds) => onHeld(id, invoker, holds)
     case AdoptionDue =>
-      awaited.foreach(onLost(_, "it did not come back when the controller was replaced"))
-      awaited = Set.empty
+      // one that is up has yet to say, or its session ends
+      awaited.filterNot(id => state.machine(id).exists(_.up)).foreach: id =>
+        onLost(id, "it did not come back when the controller was replaced")
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
@@ -350,13 +350,12 @@ private final class GangScheduler(
       flares.tell(flare, FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken))
     val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
     strange.foreach: pack =>
-      invokers.abort(id, pack.flareId, pack.pack, failure)
-      invoker ! InvokerRequest(
-        PackStored(pack.flareId, pack.attempt, pack.pack, 0, over = true),
-        context.system.ignoreRef
-      )
+      // of a flare that is at another attempt all packs of this one have ended
+      if !flares.contains(pack.flareId) then invokers.abort(id, pack.flareId, pack.pack, failure)
+      invokers.over(id, AttemptId(pack.flareId, pack.attempt), pack.pack)
 
   private def onLost(id: InvokerId, reason: String): Unit =
+    awaited -= id
     val lost = state.down(id)
     invokers.down(id, lost.map((attempt, pack) => (attempt.flare, pack)))
     val hit = lost.map(_._1.flare).distinct
@@ -367,6 +366,7 @@ private final class GangScheduler(
       .holding(attempt)
       .foreach(_.plan.packs.foreach { pack =>
         invokers.abort(pack.invoker, attempt.flare, pack.pack, failure)
+        if environment.adoption.isDefined then invokers.over(pack.invoker, attempt, pack.pack)
       })
 
   /** The actor died of a defect, with its flare's books open: the packs are ended and the slots come free, as

@@ -56,6 +56,12 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   def abort(id: InvokerId, flare: FlareId, pack: Int, failure: Failure): Unit =
     invokers.get(id).foreach(entry => abort(entry.invoker, flare, pack, failure))
 
+  /** Nobody wants to know of this pack any more. */
+  def over(id: InvokerId, attempt: AttemptId, pack: Int): Unit =
+    invokers.get(id).foreach: entry =>
+      val over = PackStored(attempt.flare, attempt.attempt, pack, 0, over = true)
+      entry.invoker ! InvokerRequest(over, nobody)
+
   private def abort(
       invoker: ActorRef[InvokerRequest],
       flare: FlareId,

@@ -66,9 +66,16 @@ private[scheduler] final class PackCommands(
   def adopt(packs: Vector[PackPlacement], attempt: Int): Unit =
     packs.foreach(pack => tell(pack, AdoptPack(id, attempt, pack.pack)))
 
-  /** So many of its reports are stored; or nothing of it matters any more. */
-  def stored(pack: PackPlacement, attempt: Int, reports: Long, over: Boolean): Unit =
-    tell(pack, PackStored(id, attempt, pack.pack, reports, over))
+  /** So many of its reports are stored. */
+  def stored(pack: PackPlacement, attempt: Int, reports: Long): Unit =
+    tell(pack, PackStored(id, attempt, pack.pack, reports, over = false))
+
+  /** To be called once nothing of these packs matters any more, also when by then others are reached. */
+  def over(packs: Vector[PackPlacement], attempt: Int): () => Unit =
+    val reached = reachable
+    () =>
+      for pack <- packs; invoker <- reached.get(pack.invoker) do
+        invoker ! InvokerRequest(PackStored(id, attempt, pack.pack, 0, over = true), reports)
 
   /** Their outputs are stored, or never will be: they may send more. */
   def outputStored(packs: Vector[PackPlacement]): Unit =

@@ -5,34 +5,30 @@ package burst.controller.scheduler
   * (`areKept`). Belongs to the flare's actor.
   */
 private[scheduler] final class PackReceipts(packs: PackCommands, areKept: Boolean):
-  /** Attempts that are over once what is pending is stored. */
-  private var past = Vector.empty[(Int, Vector[PackPlacement])]
+  /** What is to be said of attempts that are over once what is pending is stored. */
+  private var past = Vector.empty[() => Unit]
 
   /** What has ended with its flare. */
   private var over = Set.empty[Int]
 
   /** So many reports of an attempt's packs are stored, and all that was said before. */
   def stored(life: FlareLifecycle, told: Map[(Int, Int), Long]): Unit = if areKept then
-    for (attempt, all) <- past; pack <- all do end(pack, attempt)
+    past.foreach(_())
     past = Vector.empty
     if life.stage != FlareLifecycle.Stage.Ended then
       for
         ((attempt, pack), reports) <- told if attempt == life.flare.attempt
         placement <- life.progress.flatMap(_.plan.packs.lift(pack))
-      do packs.stored(placement, attempt, reports, over = false)
+      do packs.stored(placement, attempt, reports)
 
   /** The flare goes on to another attempt. */
   def left(life: FlareLifecycle): Unit = if areKept then
-    life.progress.foreach(p => past :+= life.flare.attempt -> p.plan.packs)
+    life.progress.foreach(p => past :+= packs.over(p.plan.packs, life.flare.attempt))
 
   /** Packs that have ended are over once their flare has ended, too. */
   def ended(life: FlareLifecycle): Unit = if areKept && life.stage == FlareLifecycle.Stage.Ended then
-    for
-      progress <- life.progress
-      pack <- progress.plan.packs
-      if progress.stages(pack.pack) == PackStage.Ended && !over(pack.pack)
-    do
-      over += pack.pack
-      end(pack, life.flare.attempt)
-
-  private def end(pack: PackPlacement, attempt: Int): Unit = packs.stored(pack, attempt, 0, over = true)
+    for progress <- life.progress do
+      val ended = progress.plan.packs.filter: pack =>
+        progress.stages(pack.pack) == PackStage.Ended && !over(pack.pack)
+      over ++= ended.map(_.pack)
+      packs.over(ended, life.flare.attempt)()

@@ -17,7 +17,7 @@ private[scheduler] final class Recovering private (
     stash: StashBuffer[GangScheduler.Command],
     serving: Recovered => Behavior[GangScheduler.Command]
 ):
-  import GangScheduler.{Command, LoadAgain, Loaded, NotLoaded, Stop}
+  import GangScheduler.{Command, InvokerReported, LoadAgain, Loaded, NotLoaded, Stop}
 
   private def load(): Unit =
     val found = Future(
@@ -47,6 +47,7 @@ private[scheduler] final class Recovering private (
     case Stop(replyTo) =>
       replyTo ! Done
       Behaviors.stopped
+    case _: InvokerReported => Behaviors.same // it is soon told again
     case other =>
       if !stash.isFull then stash.stash(other)
       else context.log.warn("dropped a request: too many wait for the store to be read")

@@ -35,25 +35,26 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
         system.terminate()
         Await.ready(system.whenTerminated, Soon)
 
-  storage.test("a scheduler that a defect ends hands over to the next one, as if it were another controller's"):
-    storage =>
-      val system = ClusterNode()
-      try
-        val settings = MembershipSettings(0.seconds, 1.hour)
-        val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
-        Await.result(membership.joined, Soon)
-        val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
-        val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
-        val invoker = TestProbe[ToLink]()(using system)
-        endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
-        val welcome = invoker.expectMessageType[Welcome](Soon)
-        scheduling.invokers.unsafeUpcast[Any] ! GangScheduler.Submit(null, 1, system.ignoreRef)
-        invoker.expectMessage(Soon, Over(welcome.session, handsOver = true))
-        endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
-        assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 2L)
-      finally
-        system.terminate()
-        Await.ready(system.whenTerminated, Soon)
+  storage.test(
+    "a scheduler that a defect ends hands over to the next one, as if it were another controller's"
+  ): storage =>
+    val system = ClusterNode()
+    try
+      val settings = MembershipSettings(0.seconds, 1.hour)
+      val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
+      Await.result(membership.joined, Soon)
+      val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
+      val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
+      val invoker = TestProbe[ToLink]()(using system)
+      endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
+      val welcome = invoker.expectMessageType[Welcome](Soon)
+      scheduling.invokers.unsafeUpcast[Any] ! GangScheduler.Submit(null, 1, system.ignoreRef)
+      invoker.expectMessage(Soon, Over(welcome.session, handsOver = true))
+      endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
+      assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 2L)
+    finally
+      system.terminate()
+      Await.ready(system.whenTerminated, Soon)
 
   storage.test("a scheduler that the database knows to be replaced leaves, although nobody tells it"):
     storage =>

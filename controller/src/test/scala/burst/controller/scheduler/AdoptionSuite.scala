@@ -75,14 +75,17 @@ class AdoptionSuite extends SchedulerFixture:
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     holds(world, b, unbroken = true, HeldPack(flare.id, 1, 1))
     val (first, second) = (adopt(a, flare), adopt(b, flare))
-    first.tell(PackEvent.Ready(Some("a:1"), 1))
+    first.tell(PackEvent.Ready(Some("a:1"), 1), PackEvent.WorkerStarted(0, 1))
+    second.tell(PackEvent.Ready(Some("b:1"), 1))
+    // whether the last scheduler had said so is not known
+    assertEquals(Vector(a.started(), b.started()).map(_.pack), Vector(0, 1))
     first.succeed(0, 1)
     first.end()
     world.eventuallyFree("a" -> 2, "b" -> 1)
     second.succeed(2, 3)
     second.end()
     val ended = world.ended(end)
-    assertEquals((ended.state, ended.attempt), (FlareState.Succeeded, 1))
+    assertEquals((ended.state, ended.attempt, ended.started), (FlareState.Succeeded, 1, flare.started))
     assertEquals(world.outputs(flare.id).map(_._2), Vector.tabulate(4)(worker => Some(s"\"$worker again\"")))
 
   test("of what is stored, and once it has ended, invokers are told that they may forget it"):
@@ -214,20 +217,79 @@ class AdoptionSuite extends SchedulerFixture:
     val a = world.invoker("a", 2)
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     val pack = adopt(a, flare)
-    world.pass((flare.request.timeout - 100 + 1).millis)
+    world.pass((flare.request.timeout - 50 + 1).millis)
     assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
     pack.end()
     assertEquals(world.ended(end).state, FlareState.TimedOut)
 
-  test("packs of flares that have ended, or of other attempts, are ended and forgotten"):
+  test("who comes back when its flare has given up is told to end what it has"):
+    val flare = placed(FlareState.Running, "a")
+      .copy(error = Some(Failure(FailureKind.Cancelled, "the flare was cancelled")))
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    world.pass(Samples.settings.abortDeadline)
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    a.aborted()
+    world.eventuallyFree("a" -> 0)
+    pack.end()
+    world.eventuallyFree("a" -> 2)
+
+  test("an invoker that is up and has not said what it has is not given up"):
+    val flare = placed(FlareState.Running, "a")
+    val world = successor(flare)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    world.pass(Bound)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    pack.succeed(0, 1)
+    pack.end()
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("a cancellation is answered when it is stored, and stays in the record until the flare has ended"):
+    val flare = placed(FlareState.Running, "a")
+    val world = successor(flare)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
+    assertEquals(world.store.find(flare.id).flatMap(_.error).map(_.kind), Some(FailureKind.Cancelled))
+    pack.tell(PackEvent.WorkerStarted(0, 1))
+    time.timePasses(Samples.settings.progressInterval)
+    kit.createTestProbe[Any]().awaitAssert:
+      val record = world.store.find(flare.id).get
+      assert(record.workers(0).started.isDefined && record.error.isDefined, record)
+
+  test(
+    "packs of flares that have ended are ended and forgotten, of other attempts, which have ended, forgotten"
+  ):
     val flare = placed(FlareState.Running, "b")
     val world = successor(flare)
     val a = world.invoker("a", 2)
-    val strange = Vector(HeldPack(FlareId.random(), 1, 0), HeldPack(flare.id, 7, 0))
-    holds(world, a, unbroken = true, strange*)
-    for pack <- strange do
-      assertEquals(a.aborted().flareId, pack.flareId)
+    val (ended, other) = (HeldPack(FlareId.random(), 1, 0), HeldPack(flare.id, 7, 0))
+    holds(world, a, unbroken = true, ended, other)
+    assertEquals(a.aborted().flareId, ended.flareId)
+    for pack <- Vector(ended, other) do
       assertEquals(a.stored(), PackStored(pack.flareId, pack.attempt, pack.pack, 0, over = true))
+    a.hearsNothing()
+
+  test("a failure that is stored ends the flare, though nobody tells it again"):
+    val flare = placed(FlareState.Running, "a")
+    val store = MemoryFlareStore()
+    store.insert(flare)
+    val boom = Failure(FailureKind.Error, "boom", Some(0))
+    store.addResults(flare.id, Vector(WorkerResult(0, None, Some(boom))))
+    val world = World(store, adoption = Some(Bound))
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    val pack = adopt(a, flare)
+    assertEquals(a.aborted().failure.message, "boom")
+    pack.end()
+    assertEquals(world.ended(end).error.map(_.message), Some("boom"))
 
   test("a scheduler that stops leaves its packs to the next one"):
     val world = successor()
