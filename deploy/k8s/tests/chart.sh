@@ -48,8 +48,8 @@ tools=$(cd "$tools" && pwd)
 
 render() { "$tools/helm" template burst "$chart" --namespace burst --kube-version 1.34.0 "$@"; }
 
-# What is made anew each time.
-masked() { sed -E 's/^(  (admin-key|cluster\.pem|secrets\.key): ).+$/\1MADE/'; }
+# What is made anew each time; and dashboards, which are long and stand in the chart.
+masked() { sed -E -e 's/^(  (admin-key|cluster\.pem|secrets\.key): ).+$/\1MADE/' -e "s/^(  [a-z-]+\.json: ).+$/\1DASHBOARD/"; }
 
 for values in default "$here"/values/*.yaml; do
     set=$(basename "$values" .yaml)
