@@ -11,7 +11,7 @@ private[standalone] final case class Expression(where: String, text: String, sho
   private val selectors =
     Name.findAllMatchIn(Grouping.replaceAllIn(text, " ")).toVector.collect:
       case Name(name, null, braces) if !Words(name) =>
-        name -> Matcher.findAllMatchIn(Option(braces).getOrElse("")).map(it => it.group(1) -> it.group(2)).toVector
+        name -> Labels.in(Option(braces))
 
   /** What it speaks of and is not exported. */
   def faults(exported: Exported): Vector[String] =
@@ -42,7 +42,6 @@ private[standalone] object Expression:
   /** A name, what makes it a call, and what is in its braces; no letters of numbers, times and variables. */
   private val Name =
     """(?<![\w.:$])([a-zA-Z_:][\w:]*+)(\s*\()?(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?""".r
-  private val Matcher = """(\w+)\s*(?:=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"""".r
   private val Words = Set("and", "or", "unless", "bool", "offset")
 
   /** What Prometheus itself puts to whatever it reads. */
@@ -56,12 +55,18 @@ private[standalone] final case class Exported(series: Map[String, Map[String, Se
 
 private[standalone] object Exported:
   private val Series = """([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+""".r
-  private val Label = """(\w+)="((?:[^"\\]|\\.)*)"""".r
 
   def of(text: String): Exported =
     val lines = text.linesIterator.toVector.collect { case Series(name, labels) =>
-      name -> Label.findAllMatchIn(Option(labels).getOrElse("")).map(it => it.group(1) -> it.group(2)).toVector
+      name -> Labels.in(Option(labels))
     }
     Exported(lines.groupMap(_._1)(_._2).map((name, all) =>
       name -> all.flatten.groupMap(_._1)(_._2).map((label, values) => label -> values.toSet)
     ))
+
+/** Labels, and what stands in quotes behind them. */
+private object Labels:
+  private val Label = """(\w+)\s*(?:=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"""".r
+
+  def in(text: Option[String]): Vector[(String, String)] =
+    text.toVector.flatMap(Label.findAllMatchIn(_)).map(found => found.group(1) -> found.group(2))

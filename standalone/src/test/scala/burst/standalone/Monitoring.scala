@@ -43,7 +43,8 @@ private[standalone] object Monitoring:
     drawn ++ offered
 
   private def ofAlerts: Vector[Expression] =
-    val read = Load(LoadSettings.builder().build()).loadFromString(Files.readString(directory.resolve("alerts.yaml")))
+    val read =
+      Load(LoadSettings.builder().build()).loadFromString(Files.readString(directory.resolve("alerts.yaml")))
     for
       group <- elements(json(read).hcursor.downField("groups"))
       rule <- elements(group.hcursor.downField("rules"))
@@ -59,7 +60,8 @@ private[standalone] object Monitoring:
 
   private def elements(cursor: ACursor): Vector[Json] = cursor.values.fold(Vector.empty)(_.toVector)
 
-  private def text(json: Json, field: String): String = json.hcursor.get[String](field).fold(throw _, identity)
+  private def text(json: Json, field: String): String =
+    json.hcursor.get[String](field).fold(throw _, identity)
 
   /** Of YAML that has only these. */
   private def json(value: Any): Json = value match
