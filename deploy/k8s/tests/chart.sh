@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Holds the chart to what it promises, without a cluster: Helm's lint; for each set of values the manifests of golden/,
-# which are what Kubernetes' API takes and fit "restricted"; what does not go together is refused with a sentence; and
-# the settings, keys and the test of a rendered chart work with the platform in DIST.
+# which are what Kubernetes' API takes and fit "restricted"; what does not go together is refused with a sentence; the
+# alerts mean what alerts.yaml says; and the settings, keys and the test of a rendered chart work with the platform in
+# DIST.
 #
 #   deploy/k8s/tests/chart.sh DIST HELLO [--update]     (--update: writes golden/ anew)
 #
-# Needs Go, which builds Helm and the checker as go.sum has them.
+# Needs Go, which builds Helm and the checker as go.sum has them; promtool, of Prometheus, for the alerts.
 set -euo pipefail
 
 dist=$(cd "${1:?usage: $0 DIST HELLO [--update]}" && pwd)
@@ -48,8 +49,8 @@ tools=$(cd "$tools" && pwd)
 
 render() { "$tools/helm" template burst "$chart" --namespace burst --kube-version 1.34.0 "$@"; }
 
-# What is made anew each time.
-masked() { sed -E 's/^(  (admin-key|cluster\.pem|secrets\.key): ).+$/\1MADE/'; }
+# What is made anew each time; and dashboards, which are long and stand in the chart.
+masked() { sed -E -e 's/^(  (admin-key|cluster\.pem|secrets\.key): ).+$/\1MADE/' -e "s/^(  [a-z-]+\.json: ).+$/\1DASHBOARD/"; }
 
 for values in default "$here"/values/*.yaml; do
     set=$(basename "$values" .yaml)
@@ -94,6 +95,22 @@ refuses "replicas" --set controller.replicas=0
 refuses "there are not so many users" --set invoker.replicas=3000
 refuses "requires kubeVersion" --kube-version 1.29.0
 echo "what does not go together is refused"
+
+# The alerts mean what their test says, and dashboards ask what Prometheus understands: it reads that as rules.
+if command -v promtool >/dev/null; then
+    promtool test rules "$here/alerts.yaml" >"$work/said" 2>&1 || complain "alerts"
+    python3 - "$chart"/monitoring/dashboards/*.json >"$work/asked.yaml" <<'END'
+import json, re, sys
+panels = [panel for name in sys.argv[1:] for panel in json.load(open(name))["panels"]]
+asked = [target["expr"] for panel in panels for target in panel.get("targets", [])]
+rules = [{"record": f"asked:{i}", "expr": re.sub(r"\[\$\w+\]", "[5m]", it)} for i, it in enumerate(asked)]
+print(json.dumps({"groups": [{"name": "dashboards", "rules": rules}]}))
+END
+    promtool check rules "$work/asked.yaml" >"$work/said" 2>&1 || complain "dashboards"
+    echo "alerts are tried, and dashboards' expressions are read"
+else
+    echo "there is no promtool: alerts are not tried"
+fi
 
 # ---- The rendered settings, with the platform -------------------------------------------------------------------
 

@@ -1,6 +1,9 @@
 package burst.standalone
 
+import burst.controller.metrics.{FlareMetrics, MetricsSettings}
+import burst.node.metrics.MetricsRegistry
 import burst.node.{DataDirectory, Settings, SetupException}
+import burst.protocol.{DefinitionRef, PackageId}
 import com.typesafe.config.ConfigFactory
 import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
@@ -92,6 +95,22 @@ class PlatformSuite extends munit.FunSuite:
       assertEquals(properties(own), before.updated("APIHOST", second._2.url))
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 200)
     finally stop(second)
+
+  test("what dashboards and alerts ask for is what a platform exports"):
+    val own = settings(scratch.resolve("watched"))
+    val running = start(own)
+    try
+      assertEquals(get(running._2, "/ping", properties(own)("AUTH")).statusCode, 200)
+      val plain = get(running._2, "/metrics", properties(own)("AUTH")).body
+      // What is told by namespace begins with a first flare, for which there is no runtime here.
+      val named = MetricsRegistry()
+      val few = MetricsSettings(byNamespace = true, namespaces = 1, definitions = 1)
+      val _ = FlareMetrics(named, few).of(DefinitionRef("a", "b", "0.0.1", PackageId.of(Array[Byte](1))))
+      val exported = Exported.of(plain + String(named.text(), "UTF-8"))
+      val asked = Monitoring.expressions
+      assert(asked.size > 50, asked.size)
+      assertEquals(asked.flatMap(_.faults(exported)), Vector.empty)
+    finally stop(running)
 
   test("lost credentials are made anew for the owner of the data"):
     val own = settings(scratch.resolve("two"))

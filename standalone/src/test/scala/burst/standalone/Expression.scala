@@ -1,0 +1,72 @@
+package burst.standalone
+
+import burst.standalone.Expression.*
+
+/** An expression of Prometheus, who has it, and which labels he shows of what it gives. */
+private[standalone] final case class Expression(where: String, text: String, shown: Set[String]):
+  private val grouped =
+    Grouping.findAllMatchIn(text).flatMap(_.group(1).split(',')).map(_.trim).filter(_.nonEmpty).toSet
+
+  /** Whatever is neither called nor a word of the language is taken for a metric. */
+  private val selectors =
+    Name.findAllMatchIn(Grouping.replaceAllIn(text, " ")).toVector.collect:
+      case Name(name, null, braces) if !Words(name) =>
+        name -> Labels.in(Option(braces))
+
+  /** What it speaks of and is not exported. */
+  def faults(exported: Exported): Vector[String] =
+    val known = exported.series ++ Seq("up" -> Map.empty)
+    val selected = selectors.flatMap: (metric, matchers) =>
+      known.get(metric) match
+        case None => Vector(s"$metric is not exported")
+        case Some(labels) => matchers.flatMap(unknown(metric, labels, _, _))
+    val there = OfTargets ++ selectors.flatMap((metric, _) => known.get(metric)).flatMap(_.keys)
+    val kept = if grouped.isEmpty then there else grouped
+    val others =
+      (grouped -- there).map(label => s"nothing has the label $label") ++
+        (shown -- kept).map(label => s"there is no $label to show")
+    (selected ++ others).map(fault => s"$where: $fault")
+
+  private def unknown(metric: String, labels: Map[String, Set[String]], label: String, value: String) =
+    if OfTargets(label) then Vector.empty
+    else
+      labels.get(label) match
+        case None => Vector(s"$metric has no label $label")
+        case Some(_) if Open(label) => Vector.empty
+        case Some(values) =>
+          value.split('|').toVector.filterNot(values).map(it => s"$metric has no $label $it")
+
+private[standalone] object Expression:
+  private val Grouping = """\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)""".r
+
+  /** A name, what makes it a call, and what is in its braces; no letters of numbers, times and variables. */
+  private val Name =
+    """(?<![\w.:$])([a-zA-Z_:][\w:]*+)(\s*\()?(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?""".r
+  private val Words = Set("and", "or", "unless", "bool", "offset")
+
+  /** What Prometheus itself puts to whatever it reads. */
+  private val OfTargets = Set("job", "instance")
+
+  /** Whose values come with who asks, or are the machine's. */
+  private val Open = Set("method", "route", "status", "namespace", "definition", "pool", "gc", "le")
+
+/** What processes show at `/metrics`: of each metric its labels, with the values that there are. */
+private[standalone] final case class Exported(series: Map[String, Map[String, Set[String]]])
+
+private[standalone] object Exported:
+  private val Series = """([a-zA-Z_:][\w:]*)(?:\{(.*)\})? \S+""".r
+
+  def of(text: String): Exported =
+    val lines = text.linesIterator.toVector.collect { case Series(name, labels) =>
+      name -> Labels.in(Option(labels))
+    }
+    Exported(lines.groupMap(_._1)(_._2).map((name, all) =>
+      name -> all.flatten.groupMap(_._1)(_._2).map((label, values) => label -> values.toSet)
+    ))
+
+/** Labels, and what stands in quotes behind them. */
+private object Labels:
+  private val Label = """(\w+)\s*(?:=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"""".r
+
+  def in(text: Option[String]): Vector[(String, String)] =
+    text.toVector.flatMap(Label.findAllMatchIn(_)).map(found => found.group(1) -> found.group(2))
