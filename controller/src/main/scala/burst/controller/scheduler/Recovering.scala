@@ -47,7 +47,8 @@ private[scheduler] final class Recovering private (
     case Stop(replyTo) =>
       replyTo ! Done
       Behaviors.stopped
-    case _: InvokerReported => Behaviors.same // it is soon told again
+    // it is soon told again, and what is not is to find room
+    case _: InvokerReported if stash.size > Recovering.StashLimit / 2 => Behaviors.same
     case other =>
       if !stash.isFull then stash.stash(other)
       else context.log.warn("dropped a request: too many wait for the store to be read")
