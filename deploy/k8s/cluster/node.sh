@@ -45,6 +45,8 @@ cat >"$state/containerd.toml" <<END
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "burst.test/pause:1"
+# Where root may not make processes safer from want of memory than itself, no pod could start.
+restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 conf_dir = "$state/network"
