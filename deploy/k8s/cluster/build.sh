@@ -37,10 +37,14 @@ go build -p 2 -trimpath -mod=readonly -o "$out/" -ldflags "-s -w
     -X k8s.io/component-base/version.gitVersion=$version -X k8s.io/component-base/version.gitMajor=1
     -X k8s.io/component-base/version.gitMinor=${minor%%.*}" \
     k8s.io/kubernetes/cmd/kube-{apiserver,controller-manager,scheduler,proxy} k8s.io/kubernetes/cmd/{kubelet,kubectl}
-go build -trimpath -mod=readonly -ldflags "-s -w" -o "$out/" ./pause
+go build -trimpath -mod=readonly -ldflags "-s -w" -o "$out/" ./pause ./policies
 (cd names && go build -p 2 -trimpath -mod=readonly -ldflags "-s -w" -o "$out/coredns" .)
 
 for name in pause coredns; do
+    mkdir -p "$out/../context"
+    cp "$out/$name" "$out/../context/"
     printf 'FROM scratch\nCOPY %s /\nENTRYPOINT ["/%s"]\n' $name $name |
-        docker build --quiet --file - --tag "burst.test/$name:1" "$out" >/dev/null
+        docker build --quiet --file - --tag "burst.test/$name:1" "$out/../context" >/dev/null 2>&1 ||
+        { echo "$0: docker does not build the image of $name" >&2; exit 1; }
 done
+rm -rf "$out/../context"

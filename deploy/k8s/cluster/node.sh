@@ -91,7 +91,5 @@ kubelet --config "$state/kubelet.yaml" --kubeconfig "$credentials/$name.kubeconf
 kube-proxy --kubeconfig "$credentials/proxy.kubeconfig" --hostname-override "$name" --cluster-cidr 10.214.0.0/16 \
     --conntrack-max-per-core 0 --conntrack-tcp-timeout-established 0 --conntrack-tcp-timeout-close-wait 0 \
     --proxy-mode iptables >"$state/logs/proxy.log" 2>&1 &
-if [ -x "$bin/policies" ]; then
-    policies "$credentials/policies.kubeconfig" "$pods" >"$state/logs/policies.log" 2>&1 &
-fi
+policies "$credentials/policies.kubeconfig" "$pods" >"$state/logs/policies.log" 2>&1 &
 wait -n
