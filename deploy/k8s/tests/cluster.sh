@@ -127,7 +127,7 @@ up() {
         --bind-address 10.213.0.1 --advertise-address 10.213.0.1 --service-cluster-ip-range 10.215.0.0/24 \
         --client-ca-file "$credentials/ca.crt" --authorization-mode Node,RBAC \
         --tls-cert-file "$credentials/apiserver.crt" --tls-private-key-file "$credentials/apiserver.key" \
-        --kubelet-client-certificate "$credentials/admin.crt" --kubelet-client-key "$credentials/admin.key" \
+        --kubelet-client-certificate "$credentials/admin.crt" --kubelet-client-key "$credentials/admin.key" --kubelet-preferred-address-types InternalIP \
         --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$credentials/tokens.pub" \
         --service-account-signing-key-file "$credentials/tokens.key" --enable-admission-plugins NodeRestriction \
         --default-not-ready-toleration-seconds 10 --default-unreachable-toleration-seconds 10
