@@ -38,12 +38,10 @@ figure() {
 }
 
 # Whom the CLI asks, and as who: from what the release has.
-installed() {
-    helm status burst --namespace burst >/dev/null 2>&1 || { scenario_install; return; }
+known() {
     reach
-    [ ! -s "$target/state/me.json" ] || BURST_AUTH=$(jq -r .auth "$target/state/me.json")
+    BURST_AUTH=$(jq -r .auth "$target/state/me.json")
     export BURST_AUTH
-    backends_run
 }
 reach() {
     BURST_APIHOST=http://$(k get service burst --output jsonpath='{.spec.clusterIP}'):3233
@@ -102,4 +100,6 @@ END
         RABBITMQ_CONFIG_FILE="$work/rabbitmq/rabbitmq.conf" RABBITMQ_MNESIA_BASE="$work/rabbitmq" \
         RABBITMQ_LOG_BASE="$work/rabbitmq" RABBITMQ_ENABLED_PLUGINS_FILE="$work/rabbitmq/enabled_plugins" \
         ERL_EPMD_PORT=14369 rabbitmq-server
+    until_so 90 curl --silent --fail --user burst:tests http://10.213.0.1:15672/api/overview ||
+        complain "RabbitMQ does not answer"
 }

@@ -17,7 +17,6 @@ spec:
 END
     kubectl create namespace burst >/dev/null
     kubectl label namespace burst pod-security.kubernetes.io/enforce=restricted >/dev/null
-    backends_run
     local backends=()
     k create secret generic backends --from-literal=redis=redis://10.213.0.1:6379 \
         --from-literal=s3="$(sed -n '/^s3:/p' "$work/s3.log" 2>/dev/null)" \
@@ -86,7 +85,7 @@ scenario_starts() {
         sleep 3
         for _ in 1 2 3; do
             id=$(flare "fresh-$round" --param name=one)
-            until_so 30 ended "$id" || complain "a flare of one worker does not end"
+            until_so 90 ended "$id" || complain "a flare of one worker does not end"
             start_of "$id" | tr ' ' ',' >>"$results/starts.csv"
         done
         # All that wait taken at once, and more than those.
@@ -128,7 +127,7 @@ scenario_gangs() {
 scenario_cancel() {
     local id
     id=$(flare burden --size 8 --granularity 4 --param sleep=120000 --timeout 3m)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     burst cancel "$id" >"$work/said" 2>&1 || complain "it is not cancelled"
     until_so 15 is "$id" cancelled || complain "it is $(state_of "$id") and not cancelled"
     all_slots 60 || complain "its slots are not free again"
@@ -157,13 +156,13 @@ lost() {
 scenario_pod_deleted() {
     local id victim
     id=$(flare burden --size 8 --granularity 2 --param sleep=60000 --timeout 2m)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     victim=$(packs --output name | head -n 1)
     kubectl --namespace burst delete "$victim" --wait=false >/dev/null
     lost "$id"
     shows "a pod deleted: $(cut -c1-160 "$work/said")"
     id=$(flare burden --size 8 --granularity 2 --param sleep=5000 --timeout 2m --retries 2)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     kubectl --namespace burst delete "$(packs --output name | head -n 1)" --wait=false >/dev/null
     until_so 90 is "$id" succeeded || complain "with retries it is $(state_of "$id"): $(error_of "$id")"
     shows "with --retries it is run again and succeeds"
@@ -172,7 +171,7 @@ scenario_pod_deleted() {
 scenario_invoker_killed() {
     local id began
     id=$(flare burden --size 8 --granularity 2 --param sleep=60000 --timeout 2m)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     began=$(millis)
     k delete pod burst-invoker-0 --grace-period 0 --force >/dev/null 2>&1
     until_so 90 ended "$id" || complain "the flare of a killed invoker does not end"
@@ -195,7 +194,7 @@ owned() {
 scenario_controller_killed() {
     local id began
     id=$(flare burden --size 4 --granularity 2 --param sleep=60000 --timeout 2m)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     began=$(millis)
     k delete pod burst-controller-0 --grace-period 0 --force >/dev/null 2>&1
     sleep 2
@@ -223,7 +222,7 @@ scenario_node_killed() {
     controller_on_node_1
     all_slots 180 || complain "not all slots run once the controller has moved"
     id=$(flare burden --size 8 --granularity 1 --param sleep=120000 --timeout 3m)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     [ "$(pack_nodes)" = "node-1 node-2" ] || complain "packs are on $(pack_nodes) only"
     began=$(millis)
     "$cluster" stop-node 2
@@ -255,7 +254,7 @@ scenario_drain() {
     until_so 120 platform_ready || complain "the release is not ready before the drain"
     all_slots 120 || complain "not all slots run before the drain"
     id=$(flare burden --size 4 --granularity 1 --packing homogeneous --param sleep=8000 --timeout 2m --retries 3)
-    until_so 60 is "$id" running || complain "the flare does not run"
+    until_so 120 is "$id" running || complain "the flare does not run"
     began=$(millis)
     kubectl drain node-2 --ignore-daemonsets --force --delete-emptydir-data --timeout 120s >"$work/said" 2>&1 ||
         complain "the node is not drained in two minutes"
