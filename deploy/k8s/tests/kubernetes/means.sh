@@ -83,7 +83,7 @@ backends_run() {
         background s3 sh -c "exec '$S3_SERVER' 10.213.0.1 <>'$work/s3-held'"
         until_so 10 grep --quiet '^s3://' "$work/s3.log" || complain "the S3 server does not start"
     fi
-    if command -v rabbitmq-server >/dev/null; then rabbitmq_runs; fi
+    if [ -z "${NO_RABBITMQ:-}" ] && command -v rabbitmq-server >/dev/null; then rabbitmq_runs; fi
 }
 rabbitmq_runs() {
     mkdir -p "$work/rabbitmq"

@@ -74,7 +74,7 @@ scenario_starts() {
         k run "bare-$round" --image burst.test/burst-runtime:0.1.0 --image-pull-policy Never --restart Never --overrides '
             {"spec": {"automountServiceAccountToken": false, "securityContext": {"runAsNonRoot": true, "runAsUser": 2000000000,
               "seccompProfile": {"type": "RuntimeDefault"}}, "containers": [{"name": "bare", "image": "burst.test/burst-runtime:0.1.0",
-              "imagePullPolicy": "Never", "command": ["sleep", "60"], "securityContext": {"allowPrivilegeEscalation": false,
+              "imagePullPolicy": "Never", "command": ["python3", "-c", "import time; time.sleep(60)"], "securityContext": {"allowPrivilegeEscalation": false,
               "capabilities": {"drop": ["ALL"]}}, "resources": {"limits": {"cpu": "250m", "memory": "256Mi"}}}]}}' >/dev/null
         k wait "pod/bare-$round" --for condition=Ready --timeout 30s >"$work/said" 2>&1 || complain "a bare pod does not start"
         echo "bare-pod,$(($(millis) - began))" >>"$results/starts.csv"
@@ -153,17 +153,17 @@ lost() {
     grep --quiet 'pack-lost' "$work/said" || complain "it is $(state_of "$1"), and not failed as pack-lost"
 }
 
+a_pack() { packs --output jsonpath='{.items[0].metadata.name}'; }
 scenario_pod_deleted() {
-    local id victim
+    local id
     id=$(flare burden --size 8 --granularity 2 --param sleep=60000 --timeout 2m)
     until_so 120 is "$id" running || complain "the flare does not run"
-    victim=$(packs --output name | head -n 1)
-    kubectl --namespace burst delete "$victim" --wait=false >/dev/null
+    k delete pod "$(a_pack)" --wait=false >/dev/null
     lost "$id"
     shows "a pod deleted: $(cut -c1-160 "$work/said")"
     id=$(flare burden --size 8 --granularity 2 --param sleep=5000 --timeout 2m --retries 2)
     until_so 120 is "$id" running || complain "the flare does not run"
-    kubectl --namespace burst delete "$(packs --output name | head -n 1)" --wait=false >/dev/null
+    k delete pod "$(a_pack)" --wait=false >/dev/null
     until_so 90 is "$id" succeeded || complain "with retries it is $(state_of "$id"): $(error_of "$id")"
     shows "with --retries it is run again and succeeds"
 }
@@ -356,7 +356,7 @@ scenario_policies() {
     all_slots 60 || complain "not all slots run"
     kubectl create namespace strangers >/dev/null 2>&1 || true
     kubectl --namespace strangers run stranger --image burst.test/burst-runtime:0.1.0 --image-pull-policy Never \
-        --restart Never --command -- sleep 600 >/dev/null
+        --restart Never --command -- python3 -c "import time; time.sleep(600)" >/dev/null
     kubectl --namespace strangers wait pod/stranger --for condition=Ready --timeout 30s >/dev/null
     controller=$(address_of controller)
     invoker=$(address_of invoker)
