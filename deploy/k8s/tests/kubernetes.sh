@@ -36,13 +36,18 @@ shift 3
 
 work=$(mktemp -d)
 processes=()
+rabbitmq=
 export HELM_CONFIG_HOME=$work/helm HELM_CACHE_HOME=$work/helm HELM_DATA_HOME=$work/helm
 export BURST_CONFIG_FILE=$work/properties
 PATH=$dist/bin:$PATH
 
 end() {
     for process in "${processes[@]}"; do kill -- "-$process" 2>/dev/null || true; done
-    [ ! -d "$work/rabbitmq" ] || ERL_EPMD_PORT=14369 epmd -kill >/dev/null 2>&1 || true
+    if [ -n "$rabbitmq" ]; then
+        until_so 20 rabbitmq_ended || true
+        ERL_EPMD_PORT=14369 epmd -kill >/dev/null 2>&1 || true
+        rm -rf "$rabbitmq"
+    fi
     rm -rf "$work"
 }
 trap end EXIT

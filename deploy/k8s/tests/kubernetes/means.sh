@@ -63,7 +63,7 @@ all_slots() { until_so "$1" burst flare hello --size 8 --granularity 2 --param n
 packs() { k get pods --selector app.kubernetes.io/name=burst-pack "$@"; }
 pack_nodes() { packs --output json | jq -r '[.items[] | select(.status.phase == "Running") | .spec.nodeName] | unique | join(" ")'; }
 node_of() { k get pod "$1" --output jsonpath='{.spec.nodeName}'; }
-ready() { [ "$(k get pods "$@" --output json | jq '[.items[] | select(.metadata.deletionTimestamp == null) | .status.conditions[]? | select(.type == "Ready" and .status == "True")] | length')" = $# ]; }
+ready() { [ "$(k get pods "$@" --output json | jq '[(.items // [.])[] | select(.metadata.deletionTimestamp == null) | .status.conditions[]? | select(.type == "Ready" and .status == "True")] | length')" = $# ]; }
 platform_ready() { ready burst-controller-0 burst-invoker-0 burst-invoker-1; }
 
 # background NAME COMMAND…: in a session of its own, until the script ends.
@@ -86,20 +86,26 @@ backends_run() {
     if [ -z "${NO_RABBITMQ:-}" ] && command -v rabbitmq-server >/dev/null; then rabbitmq_runs; fi
 }
 rabbitmq_runs() {
-    mkdir -p "$work/rabbitmq"
-    echo '[rabbitmq_management].' >"$work/rabbitmq/enabled_plugins"
-    cat >"$work/rabbitmq/rabbitmq.conf" <<END
+    # Debian's command becomes a user of its own.
+    rabbitmq=$(mktemp -d)
+    echo '[rabbitmq_management].' >"$rabbitmq/enabled_plugins"
+    cat >"$rabbitmq/rabbitmq.conf" <<END
 listeners.tcp.default = 10.213.0.1:5672
 default_user = burst
 default_pass = tests
 loopback_users = none
+log.console = true
 management.tcp.ip = 10.213.0.1
 management.tcp.port = 15672
 END
-    background rabbitmq env HOME="$work/rabbitmq" RABBITMQ_NODENAME=tests@localhost RABBITMQ_NODE_IP_ADDRESS=10.213.0.1 \
-        RABBITMQ_CONFIG_FILE="$work/rabbitmq/rabbitmq.conf" RABBITMQ_MNESIA_BASE="$work/rabbitmq" \
-        RABBITMQ_LOG_BASE="$work/rabbitmq" RABBITMQ_ENABLED_PLUGINS_FILE="$work/rabbitmq/enabled_plugins" \
-        ERL_EPMD_PORT=14369 rabbitmq-server
-    until_so 90 curl --silent --fail --user burst:tests http://10.213.0.1:15672/api/overview ||
+    chmod -R a+rX "$rabbitmq"
+    ! id rabbitmq >/dev/null 2>&1 || chown -R rabbitmq "$rabbitmq"
+    background rabbitmq env HOME="$rabbitmq" RABBITMQ_NODENAME=tests@localhost RABBITMQ_CONFIG_FILE="$rabbitmq/rabbitmq.conf" \
+        RABBITMQ_MNESIA_BASE="$rabbitmq" RABBITMQ_LOG_BASE="$rabbitmq" \
+        RABBITMQ_ENABLED_PLUGINS_FILE="$rabbitmq/enabled_plugins" ERL_EPMD_PORT=14369 rabbitmq-server
+    until_so 90 curl --silent --fail --user burst:tests http://10.213.0.1:15672/api/overview || {
+        cp "$work/rabbitmq.log" "$work/said"
         complain "RabbitMQ does not answer"
+    }
 }
+rabbitmq_ended() { ! pgrep --full "$rabbitmq/rabbitmq.conf"; }

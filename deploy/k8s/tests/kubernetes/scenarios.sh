@@ -74,7 +74,7 @@ scenario_starts() {
         k run "bare-$round" --image burst.test/burst-runtime:0.1.0 --image-pull-policy Never --restart Never --overrides '
             {"spec": {"automountServiceAccountToken": false, "securityContext": {"runAsNonRoot": true, "runAsUser": 2000000000,
               "seccompProfile": {"type": "RuntimeDefault"}}, "containers": [{"name": "bare", "image": "burst.test/burst-runtime:0.1.0",
-              "imagePullPolicy": "Never", "command": ["python3", "-c", "import time; time.sleep(60)"], "securityContext": {"allowPrivilegeEscalation": false,
+              "imagePullPolicy": "Never", "command": ["/usr/bin/python3", "-c", "import time; time.sleep(60)"], "securityContext": {"allowPrivilegeEscalation": false,
               "capabilities": {"drop": ["ALL"]}}, "resources": {"limits": {"cpu": "250m", "memory": "256Mi"}}}]}}' >/dev/null
         k wait "pod/bare-$round" --for condition=Ready --timeout 30s >"$work/said" 2>&1 || complain "a bare pod does not start"
         echo "bare-pod,$(($(millis) - began))" >>"$results/starts.csv"
