@@ -1,6 +1,17 @@
 # shellcheck shell=bash
 # Each scenario is a function of its own, fails by a sentence, and leaves a release that works. Read by ../kubernetes.sh.
 
+# The driver's own tests, which is an invoker outside the cluster: in a namespace of theirs, with an invoker's rights.
+scenario_driver() {
+    BURST_TEST_KUBECONFIG=$KUBECONFIG BURST_TEST_IMAGE=burst.test/burst-runtime:0.1.0 timeout 900 \
+        mvn -B -ntp -o -f "$here/../../../pom.xml" -pl invoker -am test -Dtest=KubernetesDriverSuite \
+        -Dsurefire.failIfNoSpecifiedTests=false >"$target/logs/driver.log" 2>&1 || {
+        grep -E 'ERROR|FAIL' "$target/logs/driver.log" >"$work/said" || true
+        complain "the driver does not keep its contract: $target/logs/driver.log"
+    }
+    shows "the driver's contract: $(grep -o 'Tests run: .*' "$target/logs/driver.log" | tail -n 1 | sed 's/,/ and/g')"
+}
+
 scenario_install() {
     local volume=$target/state/volumes/1 began ended
     mkdir -p "$volume"
@@ -65,20 +76,31 @@ start_of() {
         jq -r '"\(.packs[0].start) \((.workers[0].started - .created) / 1000 | floor)"'
 }
 waiting() { [ "$(packs --output json | jq '[.items[] | select(.status.phase == "Running" and .metadata.deletionTimestamp == null)] | length')" -ge 2 ]; }
+# bare KIND NAME MOUNTS VOLUMES: how long a pod takes of the image of packs, and with the limits of one, that is no pack.
+bare() {
+    local began
+    jq --null-input --arg name "$2" --argjson mounts "$3" --argjson volumes "$4" '{apiVersion: "v1", kind: "Pod",
+        metadata: {name: $name}, spec: {restartPolicy: "Never", automountServiceAccountToken: false,
+        enableServiceLinks: false, volumes: $volumes,
+        securityContext: {runAsNonRoot: true, runAsUser: 2000000000, seccompProfile: {type: "RuntimeDefault"}},
+        containers: [{name: "bare", image: "burst.test/burst-runtime:0.1.0", imagePullPolicy: "Never", volumeMounts: $mounts,
+            command: ["/usr/bin/python3", "-c", "import time; time.sleep(60)"],
+            securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: ["ALL"]}},
+            resources: {limits: {cpu: "150m", memory: "192Mi"}}}]}}' >"$work/bare.json"
+    began=$(millis)
+    k create --filename "$work/bare.json" >/dev/null
+    k wait "pod/$2" --for condition=Ready --timeout 30s >"$work/said" 2>&1 || complain "a bare pod does not start"
+    echo "$1,$(($(millis) - began))" >>"$results/starts.csv"
+    k delete pod "$2" --grace-period 0 --force >/dev/null 2>&1
+}
 scenario_starts() {
-    local round id began
+    local round id
     printf 'start,millis\n' >"$results/starts.csv"
     burst deploy fresh "$examples/hello" --overwrite >/dev/null
     for round in $(seq 8); do
-        began=$(millis)
-        k run "bare-$round" --image burst.test/burst-runtime:0.1.0 --image-pull-policy Never --restart Never --overrides '
-            {"spec": {"automountServiceAccountToken": false, "securityContext": {"runAsNonRoot": true, "runAsUser": 2000000000,
-              "seccompProfile": {"type": "RuntimeDefault"}}, "containers": [{"name": "bare", "image": "burst.test/burst-runtime:0.1.0",
-              "imagePullPolicy": "Never", "command": ["/usr/bin/python3", "-c", "import time; time.sleep(60)"], "securityContext": {"allowPrivilegeEscalation": false,
-              "capabilities": {"drop": ["ALL"]}}, "resources": {"limits": {"cpu": "250m", "memory": "256Mi"}}}]}}' >/dev/null
-        k wait "pod/bare-$round" --for condition=Ready --timeout 30s >"$work/said" 2>&1 || complain "a bare pod does not start"
-        echo "bare-pod,$(($(millis) - began))" >>"$results/starts.csv"
-        k delete pod "bare-$round" --grace-period 0 --force >/dev/null 2>&1
+        bare "bare-pod" "bare-$round" '[]' '[]'
+        bare "bare-pod-with-volumes" "bare-with-$round" '[{"name": "token", "mountPath": "/token"}, {"name": "tmp", "mountPath": "/tmp"}]' \
+            '[{"name": "token", "secret": {"secretName": "backends"}}, {"name": "tmp", "emptyDir": {}}]'
         # A definition's pods are its own: a fresh one finds only those that wait, of which there is one an invoker.
         burst deploy "fresh-$round" "$examples/hello" --overwrite >/dev/null
         until_so 30 waiting || complain "no pods wait"
@@ -100,7 +122,7 @@ scenario_starts() {
         burst delete "fresh-$round" >/dev/null
     done
     local kind
-    for kind in bare-pod cold cold-of-eight prewarmed warm; do
+    for kind in bare-pod bare-pod-with-volumes cold cold-of-eight prewarmed warm; do
         local median count
         count=$(grep -c "^$kind," "$results/starts.csv" || true)
         [ "$count" -gt 0 ] || { shows "$kind: none seen"; continue; }
@@ -180,8 +202,8 @@ scenario_invoker_killed() {
     all_slots 180 || complain "not all slots are back after an invoker was killed"
     figure invoker-killed-to-all-slots $(($(millis) - began)) ms
     shows "all slots run again after $(($(millis) - began)) ms"
-    until_so 60 owned || complain "packs of an invoker's pod that is gone are still there"
-    shows "no pack is left of the invoker's pod that is gone"
+    until_so 90 owned || complain "packs of an invoker's pod that is gone are still there"
+    shows "no pack is left of the invoker's pod that is gone after $(($(millis) - began)) ms"
 }
 # Whether every pack belongs to an invoker's pod that is there.
 owned() {
