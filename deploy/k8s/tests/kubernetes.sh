@@ -57,8 +57,8 @@ trap end EXIT
 # shellcheck source=deploy/k8s/tests/kubernetes/scenarios.sh
 . "$here/kubernetes/scenarios.sh"
 
-all=(driver install backends starts gangs cancel out-of-memory pod-deleted invoker-killed controller-killed node-killed drain
-    upgrade kills policies uninstall)
+all=(install backends starts gangs cancel out-of-memory pod-deleted invoker-killed controller-killed node-killed drain
+    upgrade kills policies uninstall driver)
 scenarios=("$@")
 [ ${#scenarios[@]} -gt 0 ] || scenarios=("${all[@]}")
 backends_run
