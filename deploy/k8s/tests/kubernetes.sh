@@ -21,8 +21,7 @@ mkdir -p "$here/../../../target/kubernetes"
 target=$(cd "$here/../../../target/kubernetes" && pwd)
 
 if [ -z "${BURST_TEST_INSIDE:-}" ]; then
-    end() { [ -n "${KEEP:-}" ] || "$cluster" down; }
-    trap end EXIT
+    trap '[ -n "${KEEP:-}" ] || "$cluster" down' EXIT
     if [ ! -e "$target/state" ]; then
         "$here/../cluster/build.sh" "$target/bin"
         (cd "$here/../tools" && PATH=$PATH:/usr/local/go/bin go build -p 2 -mod=readonly -o "$target/bin/" \
