@@ -65,7 +65,8 @@ failed=()
 if [[ ! " driver install " == *" ${scenarios[0]} "* ]] && ! helm status burst --namespace burst >/dev/null 2>&1; then
     scenarios=(install "${scenarios[@]}")
 fi
-[ $# -gt 0 ] || printf 'scenario,outcome,seconds,what\n' >"$results/scenarios.csv"
+outcomes=$results/scenarios.csv
+[ $# -gt 0 ] && [ -f "$outcomes" ] || printf 'scenario,outcome,seconds,what\n' >"$outcomes"
 for scenario in "${scenarios[@]}"; do
     echo "== $scenario"
     began=$SECONDS
@@ -79,7 +80,8 @@ for scenario in "${scenarios[@]}"; do
     outcome=passed
     [ $status = 0 ] || { outcome=failed && failed+=("$scenario"); }
     echo "$scenario $outcome in $((SECONDS - began)) s"
-    [ $# -gt 0 ] || printf '%s,%s,%s,"%s"\n' "$scenario" $outcome $((SECONDS - began)) \
-        "$(paste -sd ';' "$work/shown" | sed 's/;/; /g')" >>"$results/scenarios.csv"
+    sed -i "/^$scenario,/d" "$outcomes"
+    printf '%s,%s,%s,"%s"\n' "$scenario" $outcome $((SECONDS - began)) \
+        "$(paste -sd ';' "$work/shown" | sed 's/;/; /g')" >>"$outcomes"
 done
 [ ${#failed[@]} = 0 ] || { echo "failed: ${failed[*]}" >&2; exit 1; }

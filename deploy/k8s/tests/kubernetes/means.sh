@@ -61,7 +61,11 @@ error_of() { burst status "$1" --output json | jq -r '[.error, .workers[].error]
 all_slots() { until_so "$1" burst flare hello --size 8 --granularity 2 --param name=all --timeout 20s --result; }
 
 packs() { k get pods --selector app.kubernetes.io/name=burst-pack "$@"; }
-pack_nodes() { packs --output json | jq -r '[.items[] | select(.status.phase == "Running") | .spec.nodeName] | unique | join(" ")'; }
+# Where packs are that run a flare, or have: whose that only wait are promised less.
+pack_nodes() {
+    packs --output json | jq -r '[.items[] | select(.status.phase == "Running" and .metadata.deletionTimestamp == null)
+        | select((.spec.containers[0].resources.requests.memory | tonumber) > 201326592) | .spec.nodeName] | unique | join(" ")'
+}
 node_of() { k get pod "$1" --output jsonpath='{.spec.nodeName}'; }
 ready() { [ "$(k get pods "$@" --output json | jq '[(.items // [.])[] | select(.metadata.deletionTimestamp == null) | .status.conditions[]? | select(.type == "Ready" and .status == "True")] | length')" = $# ]; }
 platform_ready() { ready burst-controller-0 burst-invoker-0 burst-invoker-1; }
