@@ -110,19 +110,24 @@ func read(factory informers.SharedInformerFactory) (state, error) {
 	return now, nil
 }
 
-// The chain POLICIES sees what is forwarded, and what the node itself sends goes past it: a kubelet's probes are free.
+// The chain POLICIES sees what is forwarded, and what pods send to their own node. What the node itself sends goes past
+// it: a kubelet's probes are free.
 func write(rules string) error {
 	restore := exec.Command("iptables-restore", "--wait", "5", "--noflush")
 	restore.Stdin = strings.NewReader(rules)
 	if said, err := restore.CombinedOutput(); err != nil {
 		return fmt.Errorf("iptables-restore: %w: %s", err, said)
 	}
-	jump := []string{"FORWARD", "--jump", "POLICIES"}
-	if exec.Command("iptables", append([]string{"--wait", "5", "--check"}, jump...)...).Run() == nil {
-		return nil
-	}
-	if said, err := exec.Command("iptables", append([]string{"--wait", "5", "--insert"}, jump...)...).CombinedOutput(); err != nil {
-		return fmt.Errorf("iptables: %w: %s", err, said)
+	for _, chain := range []string{"FORWARD", "INPUT"} {
+		iptables := func(verb string) ([]byte, error) {
+			return exec.Command("iptables", "--wait", "5", verb, chain, "--jump", "POLICIES").CombinedOutput()
+		}
+		if _, err := iptables("--check"); err == nil {
+			continue
+		}
+		if said, err := iptables("--insert"); err != nil {
+			return fmt.Errorf("iptables: %w: %s", err, said)
+		}
 	}
 	return nil
 }
