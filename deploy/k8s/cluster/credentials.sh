@@ -12,7 +12,8 @@ shift 3
 mkdir -p "$out"
 cd "$out"
 
-key=(-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
+# Of RSA: the client library of the driver reads no others from a kubeconfig.
+key=(-newkey rsa:2048 -nodes)
 openssl req -x509 "${key[@]}" -days 2 -subj /CN=tests -keyout ca.key -out ca.crt 2>/dev/null
 openssl genpkey -algorithm rsa -pkeyopt rsa_keygen_bits:2048 -out tokens.key 2>/dev/null
 openssl pkey -in tokens.key -pubout -out tokens.pub
