@@ -176,7 +176,7 @@ lost() {
 }
 
 # Of those that run a flare: whose that waits is smaller.
-a_pack() { packs --output json | jq -r '.items | max_by(.spec.containers[0].resources.requests.memory | tonumber).metadata.name'; }
+a_pack() { packs --output json | jq -r '[.items[] | select(.metadata.deletionTimestamp == null)] | max_by(.spec.containers[0].resources.requests.memory | tonumber).metadata.name'; }
 scenario_pod_deleted() {
     local id
     id=$(flare burden --size 8 --granularity 2 --param sleep=60000 --timeout 2m)
