@@ -30,7 +30,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel test-package test-chart prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,7 +111,14 @@ test-system: ## whole-system tests against dist/
 test-platform test-clusters: test-%:
 	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 
-test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, with BURST_TEST_IMAGE: see deploy/k8s
+test-kubernetes: ALSO = hello burden collectives hostile
+test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that this brings up, as root: see deploy/k8s; ONLY=drain,kills KEEP=1
+	$(CARGO) build --release --locked $(addprefix -p ,$(PLATFORM) $(ALSO) burst-test-servers)
+	REGISTRY=burst.test deploy/images/build.sh dist $(RELEASE)/hello target/images
+	KEEP=$(KEEP) S3_SERVER=$(CURDIR)/$(RELEASE)/burst-s3-server deploy/k8s/tests/kubernetes.sh dist $(RELEASE) \
+		benchmarks/results/kubernetes $(subst $(COMMA), ,$(ONLY))
+
+test-driver: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, with BURST_TEST_IMAGE: see deploy/k8s
 	$(CARGO) build --release --locked -p burst-runtime
 	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
 		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
