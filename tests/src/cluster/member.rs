@@ -67,6 +67,22 @@ impl Member {
         self.ready = ready.unwrap_or_else(|said| panic!("{}: {said}", self.name));
     }
 
+    /// Whether the others went on without it before it was ready.
+    #[track_caller]
+    pub(super) fn is_left_behind(&mut self) -> bool {
+        match self.node.as_mut().expect("it was started").ready() {
+            Ok(ready) => {
+                self.ready = ready;
+                false
+            }
+            Err(said) if said.contains("went on without this one") => {
+                self.node = None;
+                true
+            }
+            Err(said) => panic!("{}: {said}", self.name),
+        }
+    }
+
     #[track_caller]
     pub(super) fn take(&mut self) -> Node {
         let node = self.node.take();

@@ -59,9 +59,16 @@ impl Cluster {
         self.controllers[index].spawn(&self.token, self.setup.limit);
     }
 
-    /// Waits until a controller that was started is ready.
+    /// Waits until a controller that was started is ready. The others may take it for lost while it comes up on a
+    /// busy machine: it ends then, and is started again, as its unit would.
     #[track_caller]
     pub fn await_controller(&mut self, index: usize) {
+        for _ in 0..2 {
+            if !self.controllers[index].is_left_behind() {
+                return;
+            }
+            self.begin_controller(index);
+        }
         self.controllers[index].await_ready();
     }
 
