@@ -38,7 +38,6 @@ fn alarms_fire_once_for_each_due_time() {
     });
     let due: Vec<u64> = (seen.iter()).map(|fire| start(fire) / PERIOD).collect();
     let times: BTreeSet<u64> = due.iter().copied().collect();
-    assert_eq!(times.len(), due.len(), "a due time fired twice: {due:?}");
     let all = *times.first().unwrap()..=*times.last().unwrap();
     let left_out: Vec<u64> = all.clone().filter(|due| !times.contains(due)).collect();
     println!(
@@ -54,6 +53,16 @@ fn alarms_fire_once_for_each_due_time() {
     assert!(
         left_out.iter().all(excused),
         "{left_out:?} of {all:?}, outages {outages:?}"
+    );
+    // The one that makes up may begin right before the next due time, and have its record right after it.
+    let twice: Vec<u64> = (due.windows(2))
+        .filter(|pair| pair[0] == pair[1])
+        .map(|pair| pair[0])
+        .collect();
+    let each_once = twice.iter().collect::<BTreeSet<_>>().len() == twice.len();
+    assert!(
+        each_once && twice.iter().all(excused),
+        "{twice:?} of {due:?} fired twice, outages {outages:?}"
     );
     for activation in seen.iter().flat_map(activations) {
         let path = format!("activations/{activation}");
