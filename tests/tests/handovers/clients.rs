@@ -13,6 +13,8 @@ use burst_tests::patient::Patient;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 
+/// How often a flare of which no worker has begun is placed.
+const MOST_STARTS: u32 = 3;
 const CLIENTS: u64 = 8;
 /// What a flare may take in all: its own seconds, its turn, and hand-overs on its way.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -193,8 +195,9 @@ impl Client {
             self.patient.cancel(&id)?;
         }
         let flare = self.patient.ended(&id, LIMIT)?;
-        if flare.attempt != 1 {
-            return Err(format!("nobody asked for another attempt: {flare:#?}"));
+        // One that had its slots and no pack yet is placed anew. That nothing ran twice shows by its traces.
+        if flare.attempt > MOST_STARTS {
+            return Err(format!("nobody asked for so many attempts: {flare:#?}"));
         }
         if end != End::Cancelled {
             return self.patient.is_as_wanted(order, &flare);
