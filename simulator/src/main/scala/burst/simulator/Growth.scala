@@ -42,7 +42,7 @@ object Growth:
   val Namespaces = 10
 
   /** How many more the queue takes than those it has. */
-  val Room = 500
+  val Room = 600
 
   /** How often something is asked for, and what takes longer. */
   val Times = 200
@@ -104,21 +104,21 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
       packs.finishOldest()
       packs.awaitBegun(1)
     val known = accepted(controller.submit(request(0)))
-    val standing = many(Few): _ =>
+    val standing = (0 until Few).map: _ =>
       // as old as a forecast may be
       Thread.sleep(300)
-      stands(controller, known.id)
-    val newStanding = (0 until Few).toVector.map: i =>
+      Cost.of(stands(controller, known.id))._1
+    val newStanding = (0 until Few).map: i =>
       val flare = accepted(controller.submit(request(i)))
       Cost.of(stands(controller, flare.id))._1
     // it waits for half of all slots: who comes after it may pass if that does not delay it
     val large = Workload.request(running * Size / 2, Packing.Mixed, None, "large", Timeout, "large")
     accepted(controller.submit(large))
     packs.finishOldest()
-    val behind = many(Few)(i => accepted(controller.submit(request(i))))
+    val behind = many(Times)(i => accepted(controller.submit(request(i))))
     while controller.submit(request(0)).isRight do ()
-    val refusal = many(Few)(i => refused(controller.submit(request(i))))
-    Asked(submission, ending, standing, newStanding.reduce(_ + _).each(Few), behind, refusal)
+    val refusal = many(Times)(i => refused(controller.submit(request(i))))
+    Asked(submission, ending, mean(standing), mean(newStanding), behind, refusal)
 
   private def heartbeats(controller: SimulatedController): Cost =
     many(Few) { round =>
@@ -129,6 +129,8 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
 
   private def many(times: Int)(work: Int => Unit): Cost =
     Cost.of((0 until times).foreach(work))._1.each(times)
+
+  private def mean(costs: Seq[Cost]): Cost = costs.reduce(_ + _).each(costs.length)
 
   private def stands(controller: SimulatedController, id: FlareId): Unit =
     // after a second nobody is kept waiting for it any more
