@@ -4,10 +4,10 @@ use std::fmt;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use burst_client::Flare;
+use burst_client::{Flare, FlareState, ListFlaresQuery};
 use burst_tests::counted::{Order, Runs};
 use burst_tests::patient::Patient;
-use burst_tests::{Api, Cluster, wait};
+use burst_tests::{Cluster, wait};
 use serde::Serialize;
 
 use crate::strikes::Case;
@@ -103,22 +103,14 @@ impl Work {
         let running = spread(self, 12);
         let retried = spread(self, 6).option("retries", 1);
         let load = load();
-        let both: u64 = running.workers().chain(retried.workers()).count() as u64;
-        let mut watched = vec![
-            self.watch(cluster, Kind::Running, running.clone()),
-            self.watch(cluster, Kind::Retried, retried.clone()),
-        ];
-        let all: Vec<u64> = running.workers().chain(retried.workers()).collect();
-        let begun = || {
-            let runs = self.runs.read();
-            all.iter().filter(|n| runs.contains_key(n)).count() as u64
-        };
-        wait::until_seen("their workers have begun", wait::SOON, begun, |begun| {
-            *begun == both
-        });
+        // One after the other: packs of four leave room for those of two, and not the other way round.
+        let mut watched = vec![self.watch(cluster, Kind::Running, running.clone())];
+        self.begun(&running);
+        watched.push(self.watch(cluster, Kind::Retried, retried.clone()));
+        self.begun(&retried);
         let queued = self.order(case, 4).millis(SHORT);
         watched.push(self.watch(cluster, Kind::Queued, queued.clone()));
-        is_queued(&cluster.apis(), &queued);
+        is_queued(cluster);
         let mend = case.strike(cluster);
         let new = self.order(case, 4).millis(SHORT);
         watched.push(self.watch(cluster, Kind::New, new));
@@ -151,6 +143,16 @@ impl Work {
             }
         };
         seen.into_iter().map(row).collect()
+    }
+
+    /// Waits until all its workers have begun.
+    fn begun(&self, order: &Order) {
+        let begun = || {
+            let runs = self.runs.read();
+            order.workers().filter(|n| runs.contains_key(n)).count()
+        };
+        let all = |begun: &usize| *begun == order.size() as usize;
+        wait::until_seen("its workers have begun", wait::SOON, begun, all);
     }
 
     fn order(&mut self, case: &Case, size: u32) -> Order {
@@ -193,23 +195,23 @@ struct Seen {
     ended: Duration,
 }
 
-/// Waits until the platform has it: asked for by its key, it is started by nobody twice.
-fn is_queued(apis: &[Api], order: &Order) {
-    let waits = || {
-        let query = burst_client::ListFlaresQuery {
-            state: Some(burst_client::FlareState::Queued),
-            ..Default::default()
-        };
-        let found = apis[0]
+/// Waits until it stands in the queue.
+fn is_queued(cluster: &Cluster) {
+    let look = || {
+        let flares = cluster
+            .api()
             .client()
-            .list_flares(&query)
-            .unwrap()
-            .read()
-            .unwrap();
-        found.len()
+            .list_flares(&ListFlaresQuery::default());
+        let flares = flares.unwrap().read().unwrap();
+        flares
+            .into_iter()
+            .map(|flare| (flare.created, flare.size, flare.state))
+            .collect::<Vec<_>>()
     };
-    wait::until_seen(&format!("{order:?} waits"), wait::SOON, waits, |count| {
-        *count == 1
+    wait::until_seen("one waits", wait::SOON, look, |flares| {
+        flares
+            .iter()
+            .any(|(_, _, state)| *state == FlareState::Queued)
     });
 }
 

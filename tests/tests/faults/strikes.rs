@@ -100,8 +100,8 @@ pub(crate) fn all() -> Vec<Case> {
         Case::new("the network to an invoker is cut for 10 s", |cluster| {
             cut(cluster, 10)
         }),
-        Case::new("the network to an invoker is cut for 60 s", |cluster| {
-            cut(cluster, 60)
+        Case::new("the network to an invoker is cut for 40 s", |cluster| {
+            cut(cluster, 40)
         }),
         Case::new("the database is away for 10 s", |cluster| {
             cluster.postgres().kill();
