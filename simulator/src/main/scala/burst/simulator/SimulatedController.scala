@@ -43,7 +43,7 @@ final class SimulatedController private (config: Config, val storage: Storage):
 
   def close(): Unit =
     system.terminate()
-    Await.result(system.whenTerminated, 1.minute)
+    Await.result(system.whenTerminated, 10.minutes)
     storage.close()
 
 object SimulatedController:
