@@ -8,7 +8,7 @@ use burst_client::{Flare, FlareState, ListFlaresQuery};
 use burst_tests::counted::{Order, Runs};
 use burst_tests::patient::Patient;
 use burst_tests::{Cluster, wait};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::strikes::Case;
 
@@ -19,7 +19,7 @@ const SHORT: u64 = 1_000;
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// What a flare is when the fault comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     #[serde(rename = "running")]
     Running,
@@ -32,9 +32,9 @@ pub(crate) enum Kind {
 }
 
 /// What became of a flare.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
-    pub(crate) fault: &'static str,
+    pub(crate) fault: String,
     pub(crate) run: u32,
     pub(crate) flare: Kind,
     /// The state it ended in, or what a client was told in its place.
@@ -126,7 +126,7 @@ impl Work {
                 .ok()
                 .and_then(|flare| flare.error.as_ref());
             Row {
-                fault: case.name,
+                fault: case.name.to_owned(),
                 run,
                 flare: seen.kind,
                 end: match &seen.flare {

@@ -3,7 +3,8 @@
 //!
 //! `BURST_FAULT_RUNS` says how often each fault is struck, each time on a cluster of its own: two controllers, three
 //! invokers, PostgreSQL, a bucket and Redis; `BURST_FAULT_CLUSTERS` how many of these there are at a time, and
-//! `BURST_FAULTS` parts of the names of those faults that are wanted, with `|` between. What went wrong is a row of the table like all else; that a flare is lost,
+//! `BURST_FAULTS` parts of the names of those faults that are wanted, with `|`
+//! between: the rows of the others stay as they are. What went wrong is a row of the table like all else; that a flare is lost,
 //! hangs or runs twice fails the test in the end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -33,7 +34,7 @@ fn what_each_fault_does_to_flares() {
     let only = setting("BURST_FAULTS").unwrap_or_default();
     let wanted = |case: &Case| only.split('|').any(|part| case.name.contains(part));
     let cases: Vec<Case> = strikes::all().into_iter().filter(wanted).collect();
-    let rows = Mutex::new(Vec::new());
+    let rows = Mutex::new(page::others(&cases));
     for together in runs.chunks(number("BURST_FAULT_CLUSTERS") as usize) {
         thread::scope(|scope| {
             for run in together {
@@ -65,7 +66,7 @@ fn strike_all(run: u32, cases: &[Case], rows: &Mutex<Vec<Row>>) {
         rows.extend(seen);
         rows.sort_by_key(|row| row.run);
         // What there is so far is kept, should the rest fail.
-        page::write(&rows, cases);
+        page::write(&rows);
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 
 use burst_tests::built;
 
 use crate::flares::{Kind, Row};
-use crate::strikes::Case;
+use crate::strikes::{self, Case};
 
 const HEAD: &str = "# What happens when\n\n\
     What faults do to flares on a cluster of two controllers, three invokers of six slots, PostgreSQL, a bucket and \
@@ -18,22 +19,35 @@ const HEAD: &str = "# What happens when\n\n\
     Seconds are from a flare's acceptance to its end as the client saw it; the row `nothing` is what to compare with. \
     `in` says how long the new one waited to be accepted, where that was more than a second.\n\n";
 
+fn file() -> PathBuf {
+    built::repository().join("benchmarks/results/faults/faults.csv")
+}
+
+/// The rows of faults that are not struck this time, as they were written before.
+pub(crate) fn others(struck: &[Case]) -> Vec<Row> {
+    let Ok(mut file) = csv::Reader::from_path(file()) else {
+        return Vec::new();
+    };
+    let rows = file.deserialize().map(|row| row.expect("a row"));
+    rows.filter(|row: &Row| struck.iter().all(|case| case.name != row.fault))
+        .collect()
+}
+
 /// Writes both.
-pub(crate) fn write(rows: &[Row], cases: &[Case]) {
-    let results = built::repository().join("benchmarks/results/faults");
-    fs::create_dir_all(&results).unwrap();
-    let mut file = csv::Writer::from_path(results.join("faults.csv")).unwrap();
+pub(crate) fn write(rows: &[Row]) {
+    fs::create_dir_all(file().parent().unwrap()).unwrap();
+    let mut file = csv::Writer::from_path(file()).unwrap();
     rows.iter().for_each(|row| file.serialize(row).unwrap());
     file.flush().unwrap();
     let page = built::repository().join("docs/operations/faults.md");
-    fs::write(page, text(rows, cases)).unwrap();
+    fs::write(page, text(rows)).unwrap();
 }
 
-fn text(rows: &[Row], cases: &[Case]) -> String {
+fn text(rows: &[Row]) -> String {
     let kinds = [Kind::Running, Kind::Retried, Kind::Queued, Kind::New];
     let mut page = HEAD.to_owned();
     page += "| fault | running | running, `--retries 1` | queued | new |\n| --- | --- | --- | --- | --- |\n";
-    for case in cases {
+    for case in strikes::all() {
         let cell = |kind: Kind| {
             let own = rows
                 .iter()
