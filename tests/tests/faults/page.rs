@@ -17,7 +17,10 @@ const HEAD: &str = "# What happens when\n\n\
     right after the fault has begun, each of one second. The client asks again, another controller too, by its \
     `Idempotency-Key`, while it gets no answer or a 503 with `Retry-After`.\n\n\
     Seconds are from a flare's acceptance to its end as the client saw it; the row `nothing` is what to compare with. \
-    `in` says how long the new one waited to be accepted, where that was more than a second.\n\n";
+    `in` says how long the new one waited to be accepted, where that was more than a second. Where runs \
+    of a row differ, the machine was busier in some of them (each row has its load): a take-over that takes longer \
+    than `burst.invokers.contact-timeout`, 25 s, ends what runs, and a flare with `--retries` fails where its invoker \
+    is neither back nor given up within `burst.scheduler.abort-deadline`.\n\n";
 
 fn file() -> PathBuf {
     built::repository().join("benchmarks/results/faults/faults.csv")
