@@ -19,8 +19,8 @@ const HEAD: &str = "# What happens when\n\n\
     Seconds are from a flare's acceptance to its end as the client saw it; the row `nothing` is what to compare with. \
     `in` says how long the new one waited to be accepted, where that was more than a second. Where runs \
     of a row differ, the machine was busier in some of them (each row has its load): a take-over that takes longer \
-    than `burst.invokers.contact-timeout`, 25 s, ends what runs, and a flare with `--retries` fails where its invoker \
-    is neither back nor given up within `burst.scheduler.abort-deadline`.\n\n";
+    than `burst.invokers.contact-timeout`, 25 s, ends what runs. That a flare with `--retries` failed where its invoker \
+    came back late, or not, was found by these runs: it is tried again since.\n\n";
 
 fn file() -> PathBuf {
     built::repository().join("benchmarks/results/faults/faults.csv")
