@@ -12,21 +12,24 @@ final class Sessions(results: Results, burst: Path):
   private val slots = 48
   private val measured = 30.seconds
 
-  def measure(): Unit = results.table(
-    "sessions",
-    Seq(
-      "invokers",
-      "load of the machine",
-      "until all have a session s",
-      "of that, the controller's processor s",
-      "controller's processors %",
-      "per beat, controller's processor µs",
-      "heap with none MiB",
-      "heap per session KiB",
-      "sessions begun anew"
-    ),
-    counts.map(count => temporary(row(_, count)))
+  private val heads = Seq(
+    "invokers",
+    "load of the machine",
+    "until all have a session s",
+    "of that, the controller's processor s",
+    "controller's processors %",
+    "per beat, controller's processor µs",
+    "heap with none MiB",
+    "heap per session KiB",
+    "sessions begun anew"
   )
+
+  def measure(): Unit =
+    counts.foldLeft(Vector.empty[Seq[Any]]): (rows, count) =>
+      val more = rows :+ temporary(row(_, count))
+      results.table("sessions", heads, more)
+      more
+    : Unit
 
   private def row(directory: Path, count: Int): Seq[Any] =
     val controller = ControllerProcess.start(burst, directory.resolve("controller"))
