@@ -44,8 +44,7 @@ import FlareLifecycle.{Stage, Step}
   *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at; before that,
   *     those of workers that have ended, as the pack's invoker says so.
   *   - Results that arrive until the last pack has ended count, also after the cause.
-  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap. For it
-  *     `Abort` is waited for several times, as a machine that is lost is known to be only by then.
+  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap.
   *   - Reports of another attempt change nothing.
   *   - A group runs once its packs are ready, until a cause ends it: one of its packs has ended, it was
   *     closed (cancelled), or no flare came for too long (its `Deadline`). Its workers never report.
@@ -58,8 +57,7 @@ final case class FlareLifecycle private (
     suspicion: Option[Failure],
     deadline: Option[Long],
     cancelled: Boolean,
-    terms: FlareLifecycle.Terms,
-    waits: Int = 0
+    terms: FlareLifecycle.Terms
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -260,8 +258,6 @@ final case class FlareLifecycle private (
       )
     case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
       suspicion.fold(Step(this))(f => stop(causeOf(f, at, provisional = true), at))
-    case (FlareTimer.Abort, Stage.Stopping) if waitsForRetry =>
-      Step(copy(waits = waits + 1), SetTimer(FlareTimer.Abort))
     case (FlareTimer.Abort, Stage.Stopping) =>
       // a cancelled or timed out worker says so, wherever its pack is
       val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
@@ -298,11 +294,6 @@ final case class FlareLifecycle private (
     !cancelled && allEnded && cause.exists: c =>
       neverAskedFor(c) || FlareEnding.retriable(c) &&
         (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
-
-  /** Whether it would be tried again, did its packs end. */
-  private def waitsForRetry: Boolean =
-    !cancelled && waits < FlareLifecycle.MostWaits && flare.attempt <= flare.request.retries &&
-      cause.exists(FlareEnding.retriable)
 
   /** The scheduler changed while packs were being asked for: no worker has begun, as some of them were not.
     */
@@ -452,11 +443,6 @@ object FlareLifecycle:
       case Some(why) => begun.andThen(_.stop(FlareEnding.known(why), at))
       // What workers that have ended failed by is not heard of again.
       case None => begun.andThen(_.weigh(flare.workers.flatMap(_.error), at))
-
-  /** How often more an attempt's packs may take the time to end that they have, if there is to be another
-    * one.
-    */
-  private val MostWaits = 3
 
   /** A flare found queued in the store after a restart. */
   def resume(flare: Flare, terms: Terms): Step = Step(queued(flare, terms), SetTimer(FlareTimer.Queue))

@@ -302,25 +302,6 @@ class FlareLifecycleSuite extends FunSuite:
       assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Ended, 1))
       assertEquals(driver.effects.count(_ == Retire), 1)
 
-  /** One pack's machine has vanished, as the other pack tells first. */
-  private def halfLost(retries: Int): LifecycleDriver =
-    val driver = LifecycleDriver(retries = retries).run()
-    driver.report(0, failed(0, FailureKind.PeerFailed), failed(1, FailureKind.PeerFailed), ended())
-    driver.expire(FlareTimer.PeerGrace).expire(FlareTimer.Abort)
-
-  test("a retry waits until the machine that has vanished is known to be lost"):
-    val driver = halfLost(retries = 1).expire(FlareTimer.Abort)
-    assertEquals(driver.life.stage, Stage.Stopping)
-    driver.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0))
-    assert(driver.effects.contains(Requeue(2)))
-
-  test("a retry does not wait for ever, and without one nobody waits"):
-    val driver = halfLost(retries = 1)
-    for _ <- 1 to 3 do driver.expire(FlareTimer.Abort)
-    driver.stored(FlareState.Failed)
-    assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
-    assertEquals(halfLost(retries = 0).stored(FlareState.Failed).announced.length, 1)
-
   test("a retry: the attempt is forgotten, late reports of it too"):
     val driver = LifecycleDriver(retries = 1).run().report(0, ok(0), failed(1, FailureKind.Error), ended())
     driver.report(1, ended())
