@@ -13,6 +13,9 @@ CLIENTS     ?= 200
 FLARES      ?= 10000
 INVOCATIONS ?= 10000
 HANDOVERS   ?= 200
+# The release before: a tag or a commit.
+FROM        ?= 75586a0f6b
+UPGRADES    ?= 3
 # Pinned: the newest Miri may find fault with libraries before they have mended it.
 NIGHTLY     := nightly-2026-05-20
 # The modules of burst-bcm that hold unsafe code.
@@ -30,7 +33,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -152,6 +155,11 @@ kills: build examples ## 10,000 invocations while packs, invokers and controller
 handovers: build examples ## flares while the scheduler's controller is killed or stopped, and replaced, 200 times; HANDOVERS, SEED
 	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \
 		handovers::two_hundred_handovers -- --exact --nocapture
+
+test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, forth and back; UPGRADES, SEED
+	tests/former.sh $(FROM) target/former
+	BURST_UPGRADE_FROM=$(CURDIR)/target/former/dist BURST_UPGRADES=$(UPGRADES) BURST_UPGRADES_SEED=$(SEED) \
+		$(LINTED) test --locked --workspace --test clusters upgrading:: -- --nocapture
 
 soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
 	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters soak:: -- --nocapture

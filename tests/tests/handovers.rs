@@ -3,7 +3,7 @@
 //! `BURST_HANDOVERS` says how often it is in `two_hundred_handovers` (3 times, and 200 by `make handovers`),
 //! `BURST_HANDOVERS_SEED` what happens.
 
-mod clients;
+pub(crate) mod clients;
 
 use std::fs;
 use std::path::Path;

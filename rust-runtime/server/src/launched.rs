@@ -9,8 +9,8 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
 use burst_protocol::{
-    CONTROL_FD, Command, Failure, FailureKind, PackEvent, ProgramEvent, RunPack, Said, Timestamp,
-    frame,
+    CONTROL_FD, Command, Failure, FailureKind, PROGRAM, PackEvent, ProgramEvent, RunPack, Said,
+    Timestamp, frame,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -40,7 +40,10 @@ pub(crate) fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
     let commands = BufReader::new(UnixStream::from(socket.as_fd().try_clone_to_owned()?));
     let control = Control(Mutex::new(UnixStream::from(socket)));
     let sdk = sdk.to_owned();
-    control.send(&[ProgramEvent::Hello { sdk }])?;
+    control.send(&[ProgramEvent::Hello {
+        sdk,
+        versions: Some(PROGRAM),
+    }])?;
     Ok((Commands(commands), control))
 }
 

@@ -1,7 +1,6 @@
 package burst.controller
 
-import burst.controller.cluster.{Membership, SplitBrainLock}
-import burst.controller.cluster.ActorScheduling
+import burst.controller.cluster.{ActorScheduling, Membership, SplitBrainLock, VersionCheck}
 import burst.node.metrics.MetricsRegistry
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
@@ -16,7 +15,7 @@ object Main:
 
   private def start(settings: Settings, data: DataDirectory): Future[Node] =
     val bootstrap = BootstrapCredentials.of(settings.config, data)
-    val config = SplitBrainLock.configured(bootstrap.config)
+    val config = VersionCheck.configured(SplitBrainLock.configured(bootstrap.config))
     given system: ActorSystem[Nothing] =
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, config)
     given ExecutionContext = system.executionContext
