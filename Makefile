@@ -14,7 +14,7 @@ FLARES      ?= 10000
 INVOCATIONS ?= 10000
 HANDOVERS   ?= 200
 # The release before: a tag or a commit.
-FROM        ?= 75586a0f6b
+FROM        ?= 75586a0fb9
 UPGRADES    ?= 3
 # Pinned: the newest Miri may find fault with libraries before they have mended it.
 NIGHTLY     := nightly-2026-05-20

@@ -272,7 +272,7 @@ private final class FlareActor(
       scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
-    case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id)
+    case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
     case FlareEffect.Note(message) => context.log.warn(message)
     case FlareEffect.Announce(flare) => announce(flare)

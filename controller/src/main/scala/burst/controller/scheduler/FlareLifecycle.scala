@@ -431,7 +431,8 @@ object FlareLifecycle:
     val starting = flare.state != FlareState.Running
     val known = flare.copy(state = if starting then FlareState.Starting else FlareState.Running, error = None)
     // Whether those that are to be started were told so is not known; they are told once more, which does no harm.
-    val startsAgain = starting || flare.packs.length > 1
+    // A group is open when its packs have said so once more.
+    val startsAgain = starting || flare.packs.length > 1 || flare.request.isGroup
     val life = queued(known, terms).copy(
       stage = if startsAgain then Stage.Starting else Stage.Running,
       progress = Some(AttemptProgress.resume(known, terms.outputLimit)),

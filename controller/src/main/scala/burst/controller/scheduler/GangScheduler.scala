@@ -119,7 +119,7 @@ object GangScheduler:
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
   /** The packs of a group wait for flares. */
-  private[scheduler] final case class GroupOpened(id: FlareId) extends Command
+  private[scheduler] final case class GroupOpened(id: FlareId, attempt: Int) extends Command
 
   /** Have an invoker, best one of the `preferred`, clean a flare's backend. */
   private[scheduler] final case class CleanUp(
@@ -192,6 +192,7 @@ private final class GangScheduler(
       flares.begin(flare, FlareActor.Origin.Recovered)
     }
     recovered.adopted.foreach(adopt)
+    recovered.turns.foreach(joinAgain)
     for limit <- environment.adoption if awaited.nonEmpty do
       timers.startSingleTimer(AdoptionDue, AdoptionDue, limit)
     recovered.revoked.foreach(endAllOf)
@@ -200,11 +201,22 @@ private final class GangScheduler(
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
+  /** The slots of a group's flare are the group's. */
   private def adopt(flare: Flare): Unit =
-    state.adopt(AttemptId(flare.id, flare.attempt), flare.request.withoutInputs, Plan.of(flare))
+    if flare.request.memberOf.isEmpty then
+      state.adopt(AttemptId(flare.id, flare.attempt), flare.request.withoutInputs, Plan.of(flare))
     adopted = adopted.updated(flare.id, flare.attempt)
     awaited ++= flare.packs.map(_.invoker)
     flares.begin(flare, FlareActor.Origin.Adopted)
+    for
+      group <- flare.request.memberOf
+      attempt <- adopted.get(group)
+    do groups.adopt(AttemptId(group, attempt), flare.id)
+
+  /** It waits for its turn, as it did; and for its group to be open, which adopted ones soon say. */
+  private def joinAgain(flare: Flare): Unit =
+    flares.begin(flare, FlareActor.Origin.Recovered)
+    flare.request.memberOf.flatMap(groups.join(_, flare.id)).foreach(flares.tell(flare.id, _))
 
   def serving: Behavior[Command] = Behaviors.receiveMessage {
     case Stop(replyTo) =>
@@ -251,6 +263,7 @@ private final class GangScheduler(
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
+    case Requeue(id, attempt, request, _) if request.memberOf.isDefined => groups.again(id, attempt)
     case Requeue(id, attempt, request, avoid) =>
       state.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
       state.roundSoon()
@@ -261,7 +274,7 @@ private final class GangScheduler(
       dequeue(id)
       groups.leave(id)
       state.roundSoon()
-    case GroupOpened(id) => groups.opened(id)
+    case GroupOpened(id, attempt) => groups.opened(id, attempt)
     case clean: CleanUp => invokers.clean(clean)
     case Ended(id) =>
       flares.retire(id)
@@ -345,7 +358,8 @@ private final class GangScheduler(
     val (own, strange) = holds.packs.partition(pack => adopted.get(pack.flareId).contains(pack.attempt))
     val packs = own.groupMap(_.flareId)(_.pack)
     val placed = state.holdersOn(id).filter(at => adopted.get(at.flare).contains(at.attempt)).map(_.flare)
-    (placed ++ packs.keySet).foreach: flare =>
+    val onGroups = placed.flatMap(groups.current).filter(adopted.contains)
+    (placed ++ onGroups ++ packs.keySet).foreach: flare =>
       val held = packs.getOrElse(flare, Vector.empty).toSet
       flares.tell(flare, FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken))
     val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
