@@ -52,6 +52,8 @@ fn every_node_is_replaced_under_load() {
         .distribution(former.clone())
         .limit(Duration::from_secs(300 + 240 * rounds))
         .set("burst.limits.flares-per-minute", "1000000")
+        // Not how fast a controller comes up on a busy machine is tried here.
+        .set("burst.invokers.contact-timeout", "90s")
         // What runs on a machine may end there: the longest of the clients' flares take less.
         .set_invokers("burst.drain-timeout", "30s");
     let mut cluster = Cluster::start(setup);
