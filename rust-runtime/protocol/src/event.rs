@@ -74,7 +74,19 @@ pub enum PackEvent {
         reusable: bool,
         error: Option<Failure>,
         at: Timestamp,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traffic: Option<Traffic>,
     },
+}
+
+/// What a pack has sent to the others of its flare, as its program counts it: a broadcast once for each pack that it
+/// goes to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of their values.
+    pub bytes: u64,
 }
 
 /// What the invoker is told of an output in place of [`PackEvent::WorkerSucceeded`]: its text, in pieces, so that
@@ -160,6 +172,7 @@ struct Fields {
     output: Option<Box<RawValue>>,
     error: Option<Failure>,
     reusable: Option<bool>,
+    traffic: Option<Traffic>,
     at: Option<Timestamp>,
 }
 
@@ -221,6 +234,7 @@ impl TryFrom<Fields> for PackEvent {
                 reusable: need(event, "reusable", fields.reusable)?,
                 error: fields.error,
                 at,
+                traffic: fields.traffic,
             },
             unknown => return Err(EventError::Unknown(unknown.to_owned())),
         })

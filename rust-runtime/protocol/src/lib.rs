@@ -20,7 +20,7 @@ mod versions;
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
 pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack};
 pub use depth::Depth;
-pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said};
+pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said, Traffic};
 pub use timestamp::Timestamp;
 pub use versions::{InvalidVersions, PROGRAM, RUNTIME, VERSION_HEADER, VERSIONS_HEADER, Versions};
 

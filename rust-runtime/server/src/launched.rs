@@ -144,6 +144,7 @@ impl Flare<'_> {
             reusable,
             error,
             at: Timestamp::now(),
+            traffic: None,
         }])
     }
 

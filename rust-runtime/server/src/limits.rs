@@ -33,6 +33,9 @@ pub(crate) const UNPACKED: u64 = 1024 * MIB as u64;
 /// Of the processes and threads that its user may have, those that a program leaves to the platform, which is of the
 /// same user where packs are processes; an eighth where that is less.
 pub(crate) const RESERVED_PROCESSES: u64 = 256;
+/// What a program may say that it has sent in a flare: more than any does, and little enough to be counted.
+pub(crate) const MESSAGES_SENT: u64 = 1 << 40;
+pub(crate) const BYTES_SENT: u64 = 1 << 50;
 /// Bytes of a crash's core: fewer than any has. With none at all the kernel would still run the machine's handler of
 /// cores, where there is one.
 pub(crate) const NO_CORE: u64 = 1;

@@ -196,7 +196,7 @@ final case class AttemptProgress(
             failures = so.failures :+ blamed
           )
         }
-      case PackEvent.PackEnded(_, error, _) =>
+      case PackEvent.PackEnded(_, error, _, _) =>
         val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
         val failure =
           if finished then None

@@ -175,8 +175,9 @@ private[pack] final class FlareRun(
         driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
-      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))
-      case PackEvent.PackEnded(_, error, _) => destroy(pack, error.map(ofProgram))
+      case PackEvent.PackEnded(reusable, error, _, traffic) =>
+        traffic.foreach(at.watch.sent(assignment.backend.kind, _))
+        if reusable && intact then keep(pack, error.map(ofProgram)) else destroy(pack, error.map(ofProgram))
 
   /** Other invokers' packs are told where they find it. */
   private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match
