@@ -68,7 +68,11 @@ pub(crate) async fn run(
         pack: Box::new(pack),
     });
     flare.drive(orders, &client).await;
-    if let Some((reusable @ true, _)) = &mut flare.said {
+    if let Some(End {
+        reusable: reusable @ true,
+        ..
+    }) = &mut flare.said
+    {
         flare.program.keep_images_processes();
         *reusable = cleanup::clean_up(&flare.program, grouped).await;
     }
