@@ -16,6 +16,9 @@ HANDOVERS   ?= 200
 # The release before: a tag or a commit.
 FROM        ?= 75586a0fb9
 UPGRADES    ?= 3
+RUNS        ?= 3
+INVOKERS    ?= 1000
+QUEUED      ?= 100000
 # Pinned: the newest Miri may find fault with libraries before they have mended it.
 NIGHTLY     := nightly-2026-05-20
 # The modules of burst-bcm that hold unsafe code.
@@ -33,7 +36,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -161,12 +164,20 @@ test-upgrade: build examples ## nodes of the commit FROM and of this tree in one
 	BURST_UPGRADE_FROM=$(CURDIR)/target/former/dist BURST_UPGRADES=$(UPGRADES) BURST_UPGRADES_SEED=$(SEED) \
 		$(LINTED) test --locked --workspace --test clusters upgrading:: -- --nocapture
 
+faults: build examples ## what each fault does to running, queued and new flares, RUNS times: benchmarks/results/faults and its page
+	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults -- --nocapture
+
 soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
 	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters soak:: -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests
 	$(MVN) -pl simulator exec:java
+
+growth: build ## what 1,000 invokers and 100,000 queued flares cost a controller, in 6 GiB; INVOKERS, QUEUED
+	$(MVN) -pl simulator -am install -DskipTests
+	MAVEN_OPTS=-Xmx6g $(MVN) -pl simulator exec:java -Dexec.args="benchmarks/results growth $(INVOKERS) $(QUEUED)"
+	$(MVN) -pl simulator exec:java -Dexec.args="benchmarks/results sessions dist/bin/burst"
 
 experiments: image examples ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny|small|large PEERS=venv
 	@# 48 containers that connect each to each are more neighbours than the kernel's default allows.

@@ -98,6 +98,13 @@ impl S3Process {
         endpoint
     }
 
+    /// Sends it a signal, by its name.
+    pub fn signal(&self, name: &str) {
+        let process = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &process]).status();
+        assert!(sent.unwrap().success());
+    }
+
     /// The names of all objects in its bucket, in order.
     pub fn objects(&self) -> Vec<String> {
         s3::objects_in(&self.directory)

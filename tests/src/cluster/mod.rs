@@ -37,7 +37,7 @@ pub struct Cluster {
     cables: BTreeMap<usize, Cable>,
     rift: Option<Rift>,
     redis: Option<Redis>,
-    _s3: Option<S3Process>,
+    s3: Option<S3Process>,
 }
 
 /// What the nodes of a cluster prove themselves by, in the data directory of the first controller.
@@ -133,7 +133,7 @@ impl Cluster {
             cables,
             rift: None,
             redis,
-            _s3: s3,
+            s3,
             scratch,
             setup,
         };

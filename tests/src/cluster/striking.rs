@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 
 use super::Cluster;
-use crate::Postgres;
 use crate::network::Rift;
+use crate::{Postgres, Redis, S3Process};
 use crate::{node, wait};
 
 impl Cluster {
@@ -125,5 +125,17 @@ impl Cluster {
     #[track_caller]
     pub fn postgres(&mut self) -> &mut Postgres {
         self.postgres.as_mut().expect("it has one")
+    }
+
+    /// The server of the buckets of a cluster with several controllers.
+    #[track_caller]
+    pub fn bucket(&self) -> &S3Process {
+        self.s3.as_ref().expect("it has one")
+    }
+
+    /// The server of the backend `redis-list`, in a cluster with [`redis`](crate::cluster::Setup::redis).
+    #[track_caller]
+    pub fn redis(&mut self) -> &mut Redis {
+        self.redis.as_mut().expect("it has one")
     }
 }

@@ -4,6 +4,9 @@ import java.nio.file.Path
 
 /** `make simulate`: the scheduler on a cluster that is not there. Takes the directory of the benchmarks'
   * results, reads `platform.csv` from it, and writes into `simulator` below it.
+  *
+  * `make growth`: what many invokers and queued flares cost, with `growth` and the most there are to be of
+  * both, and real sessions, with `sessions` and the program `burst`.
   */
 object Main:
   private val Seed = 1L
@@ -14,6 +17,14 @@ object Main:
     System.setProperty("java.awt.headless", "true")
     val directory = Path.of(arguments.headOption.getOrElse("benchmarks/results"))
     val results = Results(directory.resolve("simulator"))
+    arguments.drop(1) match
+      case Array() => play(directory, results)
+      case Array("growth", invokers, queued) => Growth(results, invokers.toInt, queued.toInt).measure()
+      case Array("sessions", burst) => Sessions(results, Path.of(burst).toAbsolutePath).measure()
+      case _ =>
+        throw IllegalArgumentException("give a directory, and growth INVOKERS QUEUED, or sessions BURST")
+
+  private def play(directory: Path, results: Results): Unit =
     val experiments = Experiments(results, StartTimes.read(directory.resolve("platform.csv")), Seed)
     experiments.placement()
     experiments.startUp()

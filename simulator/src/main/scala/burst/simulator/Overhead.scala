@@ -1,15 +1,11 @@
 package burst.simulator
 
-import burst.controller.limits.PlatformLimits
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareState
-import burst.controller.cluster.ActorScheduling
-import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
-import com.typesafe.config.ConfigFactory
 import java.nio.file.{Files, Path}
+import org.apache.pekko.actor.typed.Behavior
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
-import org.apache.pekko.actor.typed.{ActorSystem, Behavior}
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
@@ -43,46 +39,25 @@ final class Overhead(results: Results):
       )
 
   private def on(directory: Path): Vector[(Int, Int, Double)] =
-    val config = ConfigFactory
-      .parseString(s"""
-        burst.store.directory = "$directory"
-        burst.limits.concurrent-slots = ${sizes.max}
-        # its invokers say nothing but what they are asked
-        burst.invokers.heartbeat-timeout = 1h
-        pekko.loglevel = WARNING
-      """)
-      .withFallback(ConfigFactory.load())
-    val system = ActorSystem(Behaviors.empty[Nothing], "overhead", config)
-    val storage = Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+    val (config, storage) =
+      SimulatedController.store(directory, s"burst.limits.concurrent-slots = ${sizes.max}")
+    val controller = SimulatedController.start(config, storage)
     try
-      val scheduling = ActorScheduling.start(config)(storage)(using system)
-      val machines = sizes.max / 48
-      for i <- 0 until machines do
-        val id = InvokerId(s"i$i")
-        val status = InvokerStatus(id, 48, 0, "simulated", 0, RuntimeInfo("x86_64", "2.36"))
-        scheduling.invokers ! RegisterInvoker(
-          status,
-          system.systemActorOf(prompt(id), s"i$i")
-        )
-      while Await.result(scheduling.service.invokers(), 10.seconds).count(_.up) < machines do
-        Thread.onSpinWait()
+      controller.invokers(sizes.max / 48, slots = 48)(prompt)
       sizes.map { size =>
         def run(): Double =
           val request = Workload.request(size, Packing.Mixed, None, "overhead", timeout = 60_000)
           val begin = System.nanoTime()
-          val flare = Await.result(scheduling.service.submit(request), 60.seconds) match
+          val flare = controller.submit(request) match
             case Right(flare) => flare
             case Left(refusal) => throw IllegalStateException(s"refused: $refusal")
-          val end = Await.result(scheduling.service.await(flare.id, 60.seconds), 60.seconds)
+          val end = Await.result(controller.service.await(flare.id, 60.seconds), 60.seconds)
           require(end.exists(_.state == FlareState.Succeeded), s"it ended as ${end.map(_.state)}")
           (System.nanoTime() - begin) / 1e6
         val times = Vector.fill(30)(run()).drop(10)
         (size, (size + 47) / 48, Statistics.median(times))
       }
-    finally
-      system.terminate()
-      Await.result(system.whenTerminated, 20.seconds)
-      storage.close()
+    finally controller.close()
 
   /** Its workers are done as soon as they may start. */
   private def prompt(id: InvokerId): Behavior[InvokerRequest] =

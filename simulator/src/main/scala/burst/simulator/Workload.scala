@@ -27,13 +27,24 @@ object Discipline:
   )
 
 object Workload:
-  private val packageId = PackageId.of(Array[Byte](1))
+  private[simulator] val packageBytes = Array[Byte](1)
+  private val packageId = PackageId.of(packageBytes)
   private val second = 1_000_000L
 
+  def definition(name: String, namespace: String = "sim"): DefinitionRef =
+    DefinitionRef(namespace, name, "0.0.1", packageId)
+
   /** A flare of no particular kind. `timeout` in milliseconds. */
-  def request(size: Int, packing: Packing, granularity: Option[Int], name: String, timeout: Long = 120_000) =
+  def request(
+      size: Int,
+      packing: Packing,
+      granularity: Option[Int],
+      name: String,
+      timeout: Long = 120_000,
+      namespace: String = "sim"
+  ) =
     FlareRequest(
-      DefinitionRef("sim", name, "0.0.1", packageId),
+      definition(name, namespace),
       size,
       Inputs.Hidden,
       FlareTerms(

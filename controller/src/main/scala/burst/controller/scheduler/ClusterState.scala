@@ -102,10 +102,11 @@ final case class ClusterState private (
     val known = machines.getOrElse(invoker, Capacity(0, 0, up = true))
     copy(machines = machines.updated(invoker, known.copy(slots = slots.max(0), up = true)))
 
-  /** What a machine that is up last said of itself. */
+  /** What a machine that is up last said of itself; mostly what it said before. */
   def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack]): ClusterState =
-    machines.get(invoker).fold(this) { known =>
-      copy(machines = machines.updated(invoker, known.copy(overloaded = overloaded, warm = warm)))
+    machines.get(invoker).filter(known => known.overloaded != overloaded || known.warm != warm).fold(this) {
+      known =>
+        copy(machines = machines.updated(invoker, known.copy(overloaded = overloaded, warm = warm)))
     }
 
   /** The machine is given no more flares, or is again; what runs on it goes on. */

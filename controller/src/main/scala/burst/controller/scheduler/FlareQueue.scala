@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
 import burst.protocol.{FlareId, InvokerId}
-import scala.collection.immutable.Queue
+import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** A flare that waits for its slots. `since` is when it began to wait, in microseconds by a clock that only
@@ -23,10 +23,20 @@ object Waiting:
   /** Whether it is one of a sequence. */
   def isPart(request: FlareRequest): Boolean = request.activation.exists(_.component)
 
-/** The flares of one namespace, in the order they came. `served` is the queue's account: slots handed to it
-  * so far, on the queue's common scale.
+/** The flares of one namespace in the order they came, by their numbers in the queue, `parts` of them of
+  * sequences. `served` is the queue's account: slots handed to it so far, on the queue's common scale.
   */
-final case class TenantQueue(waiting: Queue[Waiting], length: Int, served: Long)
+final case class TenantQueue(waiting: TreeMap[Long, Waiting], parts: Int, served: Long):
+  def length: Int = waiting.size
+
+  private[scheduler] def enqueue(number: Long, flare: Waiting): TenantQueue =
+    TenantQueue(waiting.updated(number, flare), parts + TenantQueue.part(flare), served)
+
+  private[scheduler] def without(number: Long): TenantQueue = waiting.get(number).fold(this): flare =>
+    TenantQueue(waiting.removed(number), parts - TenantQueue.part(flare), served)
+
+object TenantQueue:
+  private def part(flare: Waiting): Int = if Waiting.isPart(flare.request) then 1 else 0
 
 /** Who waits, and in which order: as they came within a namespace, start-time fair queueing by slots between
   * namespaces.
@@ -39,87 +49,104 @@ final case class TenantQueue(waiting: Queue[Waiting], length: Int, served: Long)
   * Example: A asks for 100 flares of 8 slots, then B for two of 8 and one of 32. Accounts: A 0, B 0. Served:
   * A (8), B (8), A (16), B (16), A (24), B's 32 (48), and A until it has had 48 too. B did not wait for A's
   * hundred, and B's large flare cost it what it took.
+  *
+  * However many wait, one comes or goes in logarithmic time, from wherever in the queue: `places` has the
+  * number of each, which the next one's is above.
   */
-final case class FlareQueue private (queues: Map[String, TenantQueue], clock: Long, length: Int):
-
-  /** Slots wanted by all that wait. */
-  def demand: Long = queues.valuesIterator.flatMap(_.waiting.iterator).map(_.size.toLong).sum
+final case class FlareQueue private (
+    queues: Map[String, TenantQueue],
+    places: Map[FlareId, Long],
+    next: Long,
+    clock: Long
+):
+  def length: Int = places.size
 
   /** Namespaces that have flares here. */
   def waitingTenants: Int = queues.valuesIterator.count(_.waiting.nonEmpty)
 
-  def lengthOf(tenant: String): Int = queues.get(tenant).fold(0)(_.length)
-
-  /** Whether more than `most` wait, parts of sequences apart. They are counted only where that may be. */
-  def exceeds(most: Int): Boolean = length > most && FlareQueue.wholes(queues.valuesIterator) > most
+  /** Whether more than `most` wait, parts of sequences apart. */
+  def exceeds(most: Int): Boolean = length > most && length - queues.valuesIterator.map(_.parts).sum > most
 
   def exceeds(most: Int, tenant: String): Boolean =
-    lengthOf(tenant) > most && FlareQueue.wholes(queues.get(tenant).iterator) > most
+    queues.get(tenant).exists(queue => queue.length - queue.parts > most)
 
-  def enqueue(flare: Waiting): FlareQueue =
-    val queue = queues.getOrElse(flare.tenant, TenantQueue(Queue.empty, 0, clock))
+  /** A flare comes; one that stands here already goes to the end. */
+  def enqueue(flare: Waiting): FlareQueue = remove(flare.id, flare.tenant).added(flare)
+
+  private def added(flare: Waiting): FlareQueue =
+    val queue = queues.getOrElse(flare.tenant, TenantQueue(TreeMap.empty, 0, clock))
     val served = if queue.waiting.isEmpty then queue.served.max(clock) else queue.served
-    val joined = TenantQueue(queue.waiting.enqueue(flare), queue.length + 1, served)
-    copy(queues = queues.updated(flare.tenant, joined), length = length + 1)
+    FlareQueue(
+      queues.updated(flare.tenant, queue.copy(served = served).enqueue(next, flare)),
+      places.updated(flare.id, next),
+      next + 1,
+      clock
+    )
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that
     * is `done` by then no further one is.
     */
   def order(done: String => Boolean): Iterator[Waiting] =
-    val heads = mutable.PriorityQueue.from(queues.valuesIterator.filter(_.waiting.nonEmpty))(using
-      FlareQueue.Next
+    val heads = mutable.PriorityQueue.from(
+      queues.valuesIterator.filter(_.waiting.nonEmpty).map(queue =>
+        FlareQueue.Head(queue.served, queue.waiting.valuesIterator)
+      )
     )
     Iterator.unfold(heads) { rest =>
-      while rest.nonEmpty && done(rest.head.waiting.head.tenant) do
+      while rest.nonEmpty && done(rest.head.first.tenant) do
         val _ = rest.dequeue()
       Option.when(rest.nonEmpty) {
-        val queue = rest.dequeue()
-        val first = queue.waiting.head
-        val others = queue.waiting.tail
-        if others.nonEmpty then rest += TenantQueue(others, queue.length - 1, queue.served + first.size)
-        (first, rest)
+        val head = rest.dequeue()
+        head.next.foreach(rest += _)
+        (head.first, rest)
       }
     }
 
   def order: Iterator[Waiting] = order(_ => false)
 
+  /** Those that wait and came since the `next` one had this number, as they came. */
+  def since(number: Long): Vector[Waiting] =
+    if number >= next then Vector.empty
+    else queues.valuesIterator.flatMap(_.waiting.iteratorFrom(number)).toVector.sortBy(_._1).map(_._2)
+
   /** Takes out a flare, as it was given its slots. */
   def served(flare: Waiting): FlareQueue =
     taken(flare.id, flare.tenant).fold(this) { queue =>
       val after = queue.copy(served = queue.served + flare.size)
-      FlareQueue.pruned(queues.updated(flare.tenant, after), clock.max(queue.served), length - 1)
+      pruned(queues.updated(flare.tenant, after), flare.id, clock.max(queue.served))
     }
 
   /** Takes out a flare that no longer wants its slots; nothing is put to its namespace's account. */
   def remove(id: FlareId, tenant: String): FlareQueue =
-    taken(id, tenant).fold(this) { queue =>
-      FlareQueue.pruned(queues.updated(tenant, queue), clock, length - 1)
-    }
+    taken(id, tenant).fold(this)(queue => pruned(queues.updated(tenant, queue), id, clock))
 
-  /** The queue without a flare that stands in it. */
+  /** The queue of a namespace without a flare that stands in it. */
   private def taken(id: FlareId, tenant: String): Option[TenantQueue] =
-    queues.get(tenant).flatMap { queue =>
-      val rest =
-        if queue.waiting.headOption.exists(_.id == id) then Some(queue.waiting.tail)
-        else Some(queue.waiting.filterNot(_.id == id)).filter(_.sizeCompare(queue.length) < 0)
-      rest.map(waiting => queue.copy(waiting = waiting, length = queue.length - 1))
-    }
-
-object FlareQueue:
-  val empty: FlareQueue = FlareQueue(Map.empty, 0L, 0)
-
-  /** The queue to be served first is the greatest: smallest account, then longest wait, then name. */
-  private val Next: Ordering[TenantQueue] = Ordering
-    .by[TenantQueue, (Long, Long, String)](queue =>
-      (queue.served, queue.waiting.head.since, queue.waiting.head.tenant)
-    )
-    .reverse
-
-  private def wholes(queues: Iterator[TenantQueue]): Int =
-    queues.map(_.waiting.count(flare => !Waiting.isPart(flare.request))).sum
+    for
+      number <- places.get(id)
+      queue <- queues.get(tenant)
+      if queue.waiting.contains(number)
+    yield queue.without(number)
 
   /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they say nothing.
     */
-  private def pruned(queues: Map[String, TenantQueue], clock: Long, length: Int): FlareQueue =
-    FlareQueue(queues.filter((_, queue) => queue.waiting.nonEmpty || queue.served > clock), clock, length)
+  private def pruned(queues: Map[String, TenantQueue], gone: FlareId, clock: Long): FlareQueue =
+    val kept = queues.filter((_, queue) => queue.waiting.nonEmpty || queue.served > clock)
+    FlareQueue(kept, places.removed(gone), next, clock)
+
+object FlareQueue:
+  val empty: FlareQueue = FlareQueue(Map.empty, Map.empty, next = 0L, clock = 0L)
+
+  /** The `first` of a namespace that is to be served next, at this account, and those behind it. */
+  private final class Head(served: Long, flares: Iterator[Waiting]):
+    val first: Waiting = flares.next()
+
+    /** The same namespace once that one was served. */
+    def next: Option[Head] = Option.when(flares.hasNext)(Head(served + first.size, flares))
+
+    private def key: (Long, Long, String) = (served, first.since, first.tenant)
+
+  private object Head:
+    /** The namespace to be served first is the greatest: smallest account, then longest wait, then name. */
+    given Ordering[Head] = Ordering.by[Head, (Long, Long, String)](_.key).reverse

@@ -21,34 +21,40 @@ final case class Reservation(at: Long, spare: Map[InvokerId, Int]):
       })
 
 object Reservation:
-  /** The earliest moment at which `place` finds room, and what it leaves; nothing when not even the end of
-    * all that runs would make room (machines are down, overloaded or held by groups).
+  /** The earliest moment at which `place` finds room for `size` workers, and what it leaves; nothing when not
+    * even the end of all that runs would make room (machines are down, overloaded or held by groups).
     *
-    * More is free the later it is, so that the moment is found by halving: `O(log k)` plans for `k` running
-    * flares.
+    * More is free the later it is. As long as there are fewer slots than workers nobody need be asked; from
+    * then on the moment is found by halving, `O(log k)` plans for `k` running flares, and mostly one: slots
+    * that are enough can nearly always be used.
     */
   def earliest(
       cluster: ClusterState,
+      size: Int,
       end: Walltime => Long,
       place: ClusterView => Either[NoPlacement, Plan]
   ): Option[Reservation] =
-    val holdings =
-      cluster.holdings.valuesIterator.filterNot(_.walltime.openEnded).map(h =>
-        (end(h.walltime), h.byMachine)
-      ).toVector
-    val moments = holdings.map(_._1).distinct.sorted
+    val holdings = cluster.holdings.valuesIterator.filterNot(_.walltime.openEnded).map(holding =>
+      (end(holding.walltime), holding)
+    ).toArray.sortBy(_._1)
+    // by index, what has ended: all at the same moment, or none of it
+    def isMoment(index: Int) = index + 1 == holdings.length || holdings(index + 1)._1 > holdings(index)._1
+    val moments = holdings.indices.filter(isMoment)
+    val slots = holdings.iterator.scanLeft(cluster.view.freeSlots)((free, at) => free + cluster.usable(at._2))
+    val enough = slots.drop(1).indexWhere(_ >= size)
     def at(index: Int): (ClusterView, Option[Plan]) =
-      val view = cluster.viewAfter(holdings.iterator.filter(_._1 <= moments(index)).map(_._2))
+      val view = cluster.viewAfter(holdings.iterator.take(moments(index) + 1).map(_._2.byMachine))
       (view, place(view).toOption)
-    var low = 0
-    var high = moments.length - 1
+    val first = if enough < 0 then moments.length else moments.indexWhere(_ >= enough)
+    var (low, high) = (first, moments.length - 1)
     var best = Option.empty[Reservation]
     while low <= high do
-      val middle = (low + high) >>> 1
+      // the first that may do is likely to
+      val middle = if low == first then low else (low + high) >>> 1
       at(middle) match
         case (view, Some(plan)) =>
           val spare = view.machines.map(m => m.id -> (m.free - plan.demand.getOrElse(m.id, 0))).toMap
-          best = Some(Reservation(moments(middle), spare))
+          best = Some(Reservation(holdings(moments(middle))._1, spare))
           high = middle - 1
         case _ => low = middle + 1
     best

@@ -28,7 +28,8 @@ private[scheduler] final class SchedulerState(
   private var pace = StartPace.empty(settings.startPace.toMicros)
   private val forecasts = Forecasts(
     settings.forecastLifetime.toMicros,
-    at => Forecast.estimates(cluster, queue, at, walltimes)
+    elapsed,
+    at => Forecast(cluster, queue, at, walltimes)
   )
   private var slotLimits = Map.empty[String, Int]
 
@@ -54,7 +55,7 @@ private[scheduler] final class SchedulerState(
 
   def enqueue(flare: Waiting): Unit = queue = queue.enqueue(flare)
   def dequeue(id: FlareId, tenant: String): Unit = queue = queue.remove(id, tenant)
-  def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue, elapsed())
+  def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue)
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 

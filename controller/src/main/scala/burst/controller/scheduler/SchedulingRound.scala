@@ -107,7 +107,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
   private def reserve(cluster: ClusterState, flare: Waiting, now: Long): Option[Reserved] =
     val end: Walltime => Long =
       if now - flare.since >= overtakingMicros then _.latestAfter(now) else _.expectedAfter(now)
-    Reservation.earliest(cluster, end, place(_, flare.request)).map(Reserved(_, end))
+    Reservation.earliest(cluster, flare.size, end, place(_, flare.request)).map(Reserved(_, end))
 
 object SchedulingRound:
   final case class Outcome(cluster: ClusterState, queue: FlareQueue, placed: Vector[Placement])

@@ -30,7 +30,7 @@ class ForecastSuite extends FunSuite:
       now: Long = 0,
       known: WalltimePredictor = nothingKnown
   ) =
-    Forecast.estimates(cluster, queue, now, known).get(flare.id)
+    Forecast(cluster, queue, now, known).of(flare.id, queue)
 
   test("the worked example"):
     assertEquals(estimate(one), Some(QueueEstimate(1, Right(5 * second))))
@@ -62,34 +62,50 @@ class ForecastSuite extends FunSuite:
     val busy = ClusterState.empty.up(a, 8).report(a, overloaded = true, Set.empty)
     assertEquals(estimate(one, busy), Some(QueueEstimate(1, Left(WaitsFor.Slots))))
 
-  test("who asks shares one forecast: five hundred that ask ten times a second make four a second"):
-    var made = 0
-    val many = (1 to 500).map(i => waiting(1, i, 10, tenant = s"n${i % 7}"))
-    val all = many.foldLeft(FlareQueue.empty)(_.enqueue(_))
-    val forecasts = Forecasts(
+  /** Forecasts of a second's quarter that take so long to make, by a clock that is set. */
+  private final class Asked(var queue: FlareQueue, takes: Long = 0):
+    var (made, now) = (0, 0L)
+    private val forecasts = Forecasts(
       second / 4,
-      now =>
+      () => now,
+      at =>
         made += 1
-        Forecast.estimates(full, all, now, nothingKnown)
+        now += takes
+        Forecast(full, queue, at, nothingKnown)
     )
-    for tick <- 0 until 10; flare <- many do
-      assert(forecasts.queueEstimate(flare.id, all, tick * second / 10).isDefined)
-    assertEquals(made, 4)
-    val late = waiting(1, 501, 10)
-    assertEquals(forecasts.queueEstimate(late.id, all, second), None)
-    assertEquals(made, 4)
-    val longer = all.enqueue(late)
-    assertEquals(forecasts.queueEstimate(late.id, longer, second), None)
-    assertEquals(made, 5)
-    assertEquals(forecasts.queueEstimate(late.id, longer, second), None)
-    assertEquals(made, 5, "the queue is as it was")
+    def position(flare: Waiting): Option[Int] = forecasts.queueEstimate(flare.id, queue).map(_.position)
 
-  test("one that came since is not kept waiting for the next forecast"):
-    var queue = FlareQueue.empty
-    val forecasts = Forecasts(second, now => Forecast.estimates(full, queue, now, nothingKnown))
-    assertEquals(forecasts.queueEstimate(one.id, queue, 0), None)
-    queue = queue.enqueue(one)
-    assertEquals(forecasts.queueEstimate(one.id, queue, 0).map(_.position), Some(1))
+  private val many = (1 to 500).map(i => waiting(1, i, 10, tenant = s"n${i % 7}"))
+  private val all = many.foldLeft(FlareQueue.empty)(_.enqueue(_))
+
+  test("who asks shares one forecast: five hundred that ask ten times a second make four a second"):
+    val asked = Asked(all)
+    for tick <- 0 until 10; flare <- many do
+      asked.now = tick * second / 10
+      assert(asked.position(flare).isDefined)
+    assertEquals(asked.made, 4)
+
+  test(
+    "one that takes long to make is made rarely, and the scheduler has nineteen of twenty parts of its time"
+  ):
+    val asked = Asked(all, takes = second)
+    for tick <- 0 to 200 do
+      asked.now = asked.now.max(tick * second / 10)
+      assert(asked.position(many.head).isDefined)
+    assertEquals(asked.made, 2)
+
+  test("one that came since stands behind the others, and no forecast is made for it"):
+    val asked = Asked(all)
+    assertEquals(asked.position(many.head).isDefined, true)
+    val (first, last) = (waiting(1, 501, 10, "n3"), waiting(1, 502, 10, "n1"))
+    asked.queue = asked.queue.enqueue(first).enqueue(last)
+    assertEquals(asked.position(last), Some(502))
+    assertEquals(asked.position(first), Some(501))
+    assertEquals(asked.made, 1)
+    asked.queue = asked.queue.remove(many(3).id, many(3).tenant).enqueue(many(3))
+    assertEquals(asked.position(many(3)), Some(503), "it was placed, and is queued again")
+    assertEquals(asked.position(waiting(1, 503, 10)), None)
+    assertEquals(asked.made, 1)
 
   test("the longest of the last five counts"):
     val key = one.request.definition

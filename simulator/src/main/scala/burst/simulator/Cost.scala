@@ -1,0 +1,28 @@
+package burst.simulator
+
+import com.sun.management.OperatingSystemMXBean
+import java.lang.management.ManagementFactory
+
+/** What something took: seconds by the clock, and of processors, all threads together. */
+final case class Cost(seconds: Double, processor: Double):
+  def +(other: Cost): Cost = Cost(seconds + other.seconds, processor + other.processor)
+  def each(count: Int): Cost = Cost(seconds / count, processor / count)
+  def millis: Double = seconds * 1e3
+  def processorMillis: Double = processor * 1e3
+
+object Cost:
+  private val machine = ManagementFactory.getPlatformMXBean(classOf[OperatingSystemMXBean])
+  private val memory = ManagementFactory.getMemoryMXBean
+
+  def of[A](work: => A): (Cost, A) =
+    val (begin, used) = (System.nanoTime(), machine.getProcessCpuTime)
+    val outcome = work
+    (Cost((System.nanoTime() - begin) / 1e9, (machine.getProcessCpuTime - used) / 1e9), outcome)
+
+  /** Bytes of the heap that are in use after a collection. */
+  def heap(): Long =
+    System.gc()
+    memory.getHeapMemoryUsage.getUsed
+
+  /** Processes that want to run, in the mean of the last minute. */
+  def load(): Double = machine.getSystemLoadAverage

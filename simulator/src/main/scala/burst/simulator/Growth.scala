@@ -1,0 +1,148 @@
+package burst.simulator
+
+import burst.controller.definition.Packing
+import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.scheduler.{AdmissionControl, Refusal}
+import burst.controller.store.Storage
+import burst.protocol.FlareId
+import java.nio.file.{Files, Path}
+import scala.concurrent.Await
+import scala.concurrent.duration.DurationInt
+
+/** What so many invokers and queued flares cost a controller. Each row is one controller of its own that
+  * takes up what is stored, fills its invokers and is then asked for one thing after the other. The limits of
+  * the queue are raised for it. Run it on a quiet machine: `load` says how quiet it was.
+  */
+final class Growth(results: Results, mostInvokers: Int, mostQueued: Int):
+  private val machines = Vector(10, 100, 1000).filter(_ <= mostInvokers)
+  private val queues = Vector(1000, 10_000, 100_000).filter(_ <= mostQueued)
+
+  def measure(): Unit =
+    // the first one is as slow as a program that has just begun
+    measured(10, 1000)
+    val rows = for count <- machines; queued <- queues yield measured(count, queued)
+    results.table("growth", GrowthRow.Heads, rows.map(_.cells))
+
+  private def measured(machines: Int, queued: Int): GrowthRow =
+    val directory = Files.createTempDirectory("burst-growth")
+    try
+      val row = GrowthRun(directory, machines, queued).row()
+      println(row)
+      row
+    finally
+      scala.util.Using.resource(Files.walk(directory))(
+        _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
+      )
+
+object Growth:
+  val Slots = 48
+
+  /** Workers of a flare, but for the large one. */
+  val Size = 8
+  val Namespaces = 10
+
+  /** How many more the queue takes than those it has. */
+  val Room = 600
+
+  /** How often something is asked for, and what takes longer. */
+  val Times = 200
+  val Few = 20
+
+  /** Of a flare, in milliseconds. */
+  val Timeout = 3_600_000L
+
+/** One controller with so many invokers and queued flares. */
+private final class GrowthRun(directory: Path, machines: Int, queued: Int):
+  import Growth.*
+
+  private val running = machines * (Slots / Size)
+  private val settings = s"""
+    burst.limits.concurrent-slots = 1000000
+    burst.scheduler.queue-limit = ${queued + Room}
+    burst.scheduler.namespace-queue-limit = ${queued + Room}
+    burst.scheduler.queue-deadline = 2h
+    burst.scheduler.ask-timeout = 5m
+  """
+
+  def row(): GrowthRow =
+    val (config, storage) = SimulatedController.store(directory, settings)
+    store(storage, queued + running)
+    val empty = Cost.heap()
+    val (takeOver, controller) = Cost.of:
+      val controller = SimulatedController.start(config, storage)
+      controller.awaitInvokers(_.isEmpty)
+      controller
+    try
+      val held = (Cost.heap() - empty).toDouble / (queued + running)
+      val packs = HeldPacks()
+      val (filling, _) = Cost.of:
+        controller.invokers(machines, Slots)(packs.invoker)
+        packs.awaitBegun(running)
+      GrowthRow(
+        machines,
+        queued,
+        Cost.load(),
+        takeOver,
+        held,
+        filling.each(running),
+        asked(controller, packs),
+        heartbeats(controller),
+        Cost.of(storage.flares.list(Some(namespace(0)), None, None, 30, 0))._1,
+        Cost.of(storage.flares.countByState())._1
+      )
+    finally controller.close()
+
+  private def store(storage: Storage, count: Int): Unit =
+    (0 until count).grouped(1000).foreach: part =>
+      storage.flares.together(part.foreach(i =>
+        storage.flares.insert(AdmissionControl.accept(request(i), i))
+      ))
+
+  private def asked(controller: SimulatedController, packs: HeldPacks): Asked =
+    val submission = many(Times)(i => accepted(controller.submit(request(i))))
+    val ending = many(Times): _ =>
+      packs.finishOldest()
+      packs.awaitBegun(1)
+    val known = accepted(controller.submit(request(0)))
+    val standing = (0 until Few).map: _ =>
+      // as old as a forecast may be
+      Thread.sleep(300)
+      Cost.of(stands(controller, known.id))._1
+    val newStanding = (0 until Few).map: i =>
+      val flare = accepted(controller.submit(request(i)))
+      Cost.of(stands(controller, flare.id))._1
+    // it waits for half of all slots: who comes after it may pass if that does not delay it
+    val large = Workload.request(running * Size / 2, Packing.Mixed, None, "large", Timeout, "large")
+    accepted(controller.submit(large))
+    packs.finishOldest()
+    val behind = many(Times)(i => accepted(controller.submit(request(i))))
+    while controller.submit(request(0)).isRight do ()
+    val refusal = many(Times)(i => refused(controller.submit(request(i))))
+    Asked(submission, ending, mean(standing), mean(newStanding), behind, refusal)
+
+  private def heartbeats(controller: SimulatedController): Cost =
+    many(Few) { round =>
+      val load = (round + 1) / 100.0
+      (0 until machines).foreach(i => controller.heartbeat(SimulatedController.status(i, Slots, load)))
+      controller.awaitInvokers(_.last.status.cpuLoad == load)
+    }.each(machines)
+
+  private def many(times: Int)(work: Int => Unit): Cost =
+    Cost.of((0 until times).foreach(work))._1.each(times)
+
+  private def mean(costs: Seq[Cost]): Cost = costs.reduce(_ + _).each(costs.length)
+
+  private def stands(controller: SimulatedController, id: FlareId): Unit =
+    // after a second nobody is kept waiting for it any more
+    val _ = Await.result(controller.service.queueEstimate(id), 1.minute)
+
+  private def accepted(answer: Either[Refusal, Flare]): Flare =
+    answer.fold(refusal => throw IllegalStateException(s"refused: $refusal"), identity)
+
+  private def refused(answer: Either[Refusal, Flare]): Unit =
+    require(answer.isLeft, "the queue takes more than it should")
+
+  private def request(number: Int): FlareRequest =
+    Workload.request(Size, Packing.Mixed, None, "queued", Timeout, namespace(number % Namespaces))
+
+  private def namespace(number: Int): String = s"namespace$number"

@@ -1,0 +1,37 @@
+package burst.simulator
+
+import burst.protocol.*
+import java.util.concurrent.{LinkedBlockingQueue, Semaphore, TimeUnit}
+import org.apache.pekko.actor.typed.Behavior
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+
+/** The packs of simulated invokers, that run until they are told to end. */
+final class HeldPacks:
+  private val running = LinkedBlockingQueue[() => Unit]()
+  private val begun = Semaphore(0)
+
+  /** Waits until so many more have begun. */
+  def awaitBegun(count: Int): Unit =
+    if !begun.tryAcquire(count, 10, TimeUnit.MINUTES) then
+      throw IllegalStateException(s"only ${begun.availablePermits} of $count packs have begun")
+
+  /** Lets the pack that began first of those that run succeed. */
+  def finishOldest(): Unit =
+    val finish = running.remove()
+    finish()
+
+  /** An invoker whose packs are up at once. */
+  def invoker(id: InvokerId): Behavior[InvokerRequest] = Behaviors.receiveMessage {
+    case InvokerRequest(PreparePack(a), replyTo) =>
+      def report(events: Vector[PackEvent], start: Option[PackStart] = None): Unit =
+        replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, start, events)
+      report(Vector(PackEvent.Ready(None, 1)), Some(PackStart.Warm))
+      report(a.workers.map(PackEvent.WorkerStarted(_, 1)).toVector)
+      running.add { () =>
+        val ended = a.workers.map(PackEvent.WorkerSucceeded(_, "null", 2)).toVector
+        report(ended :+ PackEvent.PackEnded(reusable = true, None, 3))
+      }: Unit
+      begun.release()
+      Behaviors.same
+    case _ => Behaviors.same
+  }

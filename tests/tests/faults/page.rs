@@ -1,0 +1,94 @@
+//! The rows as a file, and as the page that operators read.
+
+use std::fmt::Write;
+use std::fs;
+
+use burst_tests::built;
+
+use crate::flares::{Kind, Row};
+use crate::strikes::Case;
+
+const HEAD: &str = "# What happens when\n\n\
+    What faults do to flares on a cluster of two controllers, three invokers of six slots, PostgreSQL, a bucket and \
+    Redis, as `make faults` saw it: each fault with what it did in run after run, on one machine with two processors \
+    ([all rows](../../benchmarks/results/faults/faults.csv)). Two flares run when it comes, of eight seconds each, \
+    with packs on every invoker: one as it is, one with `--retries 1`. A third waits for slots, a fourth is submitted \
+    right after the fault has begun, each of one second. The client asks again, another controller too, by its \
+    `Idempotency-Key`, while it gets no answer or a 503 with `Retry-After`.\n\n\
+    Seconds are from a flare's acceptance to its end as the client saw it; the row `nothing` is what to compare with. \
+    `in` says how long the new one waited to be accepted, where that was more than a second.\n\n";
+
+/// Writes both.
+pub(crate) fn write(rows: &[Row], cases: &[Case]) {
+    let results = built::repository().join("benchmarks/results/faults");
+    fs::create_dir_all(&results).unwrap();
+    let mut file = csv::Writer::from_path(results.join("faults.csv")).unwrap();
+    rows.iter().for_each(|row| file.serialize(row).unwrap());
+    file.flush().unwrap();
+    let page = built::repository().join("docs/operations/faults.md");
+    fs::write(page, text(rows, cases)).unwrap();
+}
+
+fn text(rows: &[Row], cases: &[Case]) -> String {
+    let kinds = [Kind::Running, Kind::Retried, Kind::Queued, Kind::New];
+    let mut page = HEAD.to_owned();
+    page += "| fault | running | running, `--retries 1` | queued | new |\n| --- | --- | --- | --- | --- |\n";
+    for case in cases {
+        let cell = |kind: Kind| {
+            let own = rows
+                .iter()
+                .filter(|row| row.fault == case.name && row.flare == kind);
+            ends(&own.collect::<Vec<_>>())
+        };
+        let cells = kinds.map(cell).join(" | ");
+        writeln!(page, "| {} | {cells} |", case.name).unwrap();
+    }
+    let twice = rows
+        .iter()
+        .filter(|row| row.begun > row.attempts as usize)
+        .count();
+    let loads = rows.iter().map(|row| row.load);
+    let (least, most) = (
+        loads.clone().fold(f64::MAX, f64::min),
+        loads.fold(0.0, f64::max),
+    );
+    writeln!(
+        page,
+        "\nOf the {} flares {twice} had a worker that began more often than its flare was tried. The machine's load was \
+         {least:.1} to {most:.1}.",
+        rows.len()
+    )
+    .unwrap();
+    page
+}
+
+/// How the same flare ended in each run: an end that is the same is said once.
+fn ends(rows: &[&Row]) -> String {
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows {
+        let mut seconds = format!("{:.1}", row.seconds);
+        if row.accepted_seconds > 1.0 {
+            write!(seconds, " (in {:.1})", row.accepted_seconds).unwrap();
+        }
+        match told.iter_mut().find(|(end, _)| *end == end_of(row)) {
+            Some((_, all)) => all.push(seconds),
+            None => told.push((end_of(row), vec![seconds])),
+        }
+    }
+    let said = told
+        .iter()
+        .map(|(end, seconds)| format!("{end}: {} s", seconds.join(", ")));
+    said.collect::<Vec<_>>().join("; ")
+}
+
+fn end_of(row: &Row) -> String {
+    let end = match (&row.kind, row.is_bad()) {
+        (_, true) => format!("**{}**", row.end.lines().next().unwrap_or_default()),
+        (Some(kind), false) => format!("fails, `{kind}`"),
+        (None, false) => "succeeds".to_owned(),
+    };
+    match row.attempts {
+        0 | 1 => end,
+        more => format!("{end}, attempt {more}"),
+    }
+}
