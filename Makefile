@@ -92,7 +92,7 @@ test: format ## everything: lints, unit, conformance and whole-system tests
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
-NEED_SERVER_SUITES := Postgres* S3* Docker* AdvisoryLock* LogMigration* Membership* SlowUpload*
+NEED_SERVER_SUITES := Postgres* Migrations* S3* Docker* AdvisoryLock* LogMigration* Membership* SlowUpload*
 SPACE := $(subst ,, )
 COMMA := ,
 
