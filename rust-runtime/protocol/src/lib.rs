@@ -17,7 +17,7 @@ pub mod frame;
 mod timestamp;
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
-pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack};
+pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
 pub use depth::Depth;
 pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said};
 pub use timestamp::Timestamp;
