@@ -127,10 +127,10 @@ test-chart: ALSO = hello
 test-chart: build ## the Helm chart: lint, golden renders, Kubernetes' schemas, and its settings with the platform; GOLDEN=--update
 	deploy/k8s/tests/chart.sh dist $(RELEASE)/hello $(GOLDEN)
 
-test-traces: ALSO = montecarlo
+test-traces: ALSO = montecarlo noop
 test-traces: build ## traces, as OpenTelemetry's own collector gets them from a platform
 	@mkdir -p dist/examples
-	install $(RELEASE)/montecarlo dist/examples/
+	install $(RELEASE)/montecarlo $(RELEASE)/noop dist/examples/
 	cd tests/traces && nice go vet ./... && nice go test -count=1 ./...
 
 # Emulated, no gigabyte is poured in time.

@@ -16,19 +16,24 @@ import (
 
 const root = "../.."
 
+// client keeps as many connections as there are callers.
+var client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
 // platform is a whole one, as `make build` has made it.
 type platform struct {
 	url, user, key string
 	data           string
+	process        int
 }
 
 // startPlatform has one until the test ends.
-func startPlatform(t *testing.T, environment ...string) *platform {
+func startPlatform(t testing.TB, environment ...string) *platform {
 	t.Helper()
 	data := t.TempDir()
 	command := exec.Command(
 		filepath.Join(root, "dist/bin/burst"), "standalone",
 		"--port", "0", "--slots", "8", "--driver", "process", "--data", data,
+		"--set", "burst.limits.flares-per-minute=1000000", "--set", "burst.limits.requests-per-minute=1000000",
 	)
 	command.Env = append(os.Environ(), environment...)
 	command.Stderr = os.Stderr
@@ -45,7 +50,7 @@ func startPlatform(t *testing.T, environment ...string) *platform {
 			t.Errorf("the platform did not end well: %v", err)
 		}
 	})
-	started := &platform{data: data}
+	started := &platform{data: data, process: command.Process.Pid}
 	lines := bufio.NewScanner(said)
 	for started.url == "" {
 		if !lines.Scan() {
@@ -69,7 +74,7 @@ func startPlatform(t *testing.T, environment ...string) *platform {
 }
 
 // deploy makes a definition of a file.
-func (p *platform) deploy(t *testing.T, name, path string, more ...string) {
+func (p *platform) deploy(t testing.TB, name, path string, more ...string) {
 	t.Helper()
 	arguments := append([]string{"deploy", name, path, "--apihost", p.url, "--auth", p.user + ":" + p.key}, more...)
 	said, err := exec.Command(filepath.Join(root, "dist/bin/burst"), arguments...).CombinedOutput()
@@ -79,7 +84,7 @@ func (p *platform) deploy(t *testing.T, name, path string, more ...string) {
 }
 
 // flare runs one to its end: the status of the answer, and its body.
-func (p *platform) flare(t *testing.T, name, body string, headers map[string]string) (int, json.RawMessage) {
+func (p *platform) flare(t testing.TB, name, body string, headers map[string]string) (int, json.RawMessage) {
 	t.Helper()
 	url := p.url + "/api/v1/namespaces/_/bursts/" + name + "?blocking=true&result=true"
 	request, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
@@ -91,7 +96,7 @@ func (p *platform) flare(t *testing.T, name, body string, headers map[string]str
 	for header, value := range headers {
 		request.Header.Set(header, value)
 	}
-	answer, err := (&http.Client{Timeout: patience}).Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}

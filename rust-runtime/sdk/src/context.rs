@@ -107,7 +107,10 @@ impl BurstContext {
     /// join the trace by it. Nothing where the platform has no traces.
     pub fn traceparent(&self) -> Option<String> {
         let index = self.worker_id() - self.pack_context.first_worker;
-        self.pack_context.trace.as_ref()?.traceparent(index as usize)
+        self.pack_context
+            .trace
+            .as_ref()?
+            .traceparent(index as usize)
     }
 
     /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the

@@ -459,7 +459,10 @@ fn each_worker_knows_its_place_in_the_flares_trace() {
     let events = runtime.events(&run);
     for (worker, span) in spans.iter().enumerate() {
         let ended = named(&events, "worker-succeeded");
-        let own = ended.iter().find(|event| event["worker"] == worker).unwrap();
+        let own = ended
+            .iter()
+            .find(|event| event["worker"] == worker)
+            .unwrap();
         let place = format!("00-{}-{span}-01", "4b".repeat(16));
         assert_eq!(own["output"], place);
     }

@@ -12,7 +12,11 @@ final class RecordedSpans extends SpanSink:
 
   def isOn: Boolean = true
   def begin(parent: Option[TraceContext]): Option[TraceContext] =
-    Some(parent.fold(TraceContext.of("c" * 32, SpanSink.newSpanId(), sampled = true))(_.at(SpanSink.newSpanId())))
+    Some(parent.fold(TraceContext.of(
+      "c" * 32,
+      SpanSink.newSpanId(),
+      sampled = true
+    ))(_.at(SpanSink.newSpanId())))
   def ended(span: EndedSpan): Unit =
     val _ = spans.add(span)
 

@@ -66,7 +66,10 @@ class FiringSuite extends munit.FunSuite:
     assertEquals(begun.map(_.action.name.path).sorted, Vector("one", "two"))
     val wanted = Json.obj("a" -> 1.asJson, "b" -> 3.asJson, "__ow_headers" -> headers.asJson)
     begun.foreach: one =>
-      assertEquals((one.payload, one.caller, one.origin, one.cause), (wanted, caller, Origin("request1"), None))
+      assertEquals(
+        (one.payload, one.caller, one.origin, one.cause),
+        (wanted, caller, Origin("request1"), None)
+      )
     val record = invocations.recorded.asScala.head
     assertEquals(Some(record.id), id)
     assertEquals((record.namespace, record.name, record.version, record.start), ("guest", "t", "0.0.7", 17L))

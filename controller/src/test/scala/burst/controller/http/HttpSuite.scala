@@ -52,7 +52,8 @@ abstract class HttpSuite extends munit.FunSuite:
   protected def spans: SpanSink = SpanSink.Off
 
   @volatile protected var service: FakeFlareService = null.asInstanceOf[FakeFlareService]
-  protected lazy val controller: Controller = Await.result(Wiring.start(config, scheduling, spans = spans), 30.seconds)
+  protected lazy val controller: Controller =
+    Await.result(Wiring.start(config, scheduling, spans = spans), 30.seconds)
   protected lazy val credentials: String = controller.guestCredentials.getOrElse(fail("guest is not new"))
   private lazy val client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()
 

@@ -60,4 +60,7 @@ class RequestTracesSuite extends HttpSuite:
 
   test("a refusal is a span that has ended well, unless the platform is at fault"):
     send("GET", s"$bursts/missing", auth = Some("nobody:nothing")): Unit
-    assertEquals(recorded.all.map(span => (span.tells(SpanKeys.Status).map(_.toInt), span.error)), Vector((Some(401), None)))
+    assertEquals(
+      recorded.all.map(span => (span.tells(SpanKeys.Status).map(_.toInt), span.error)),
+      Vector((Some(401), None))
+    )

@@ -49,7 +49,6 @@ object Traces:
         .builder()
         .setEndpoint(settings.endpoint.toString)
         .setTimeout(ExportTimeout)
-        .setCompression("gzip")
       settings.headers.foreach((name, value) => sending.addHeader(name, value))
       over(sending.build(), settings, metrics)
 
