@@ -178,7 +178,10 @@ private final class Invoker(
     def refuse(kind: FailureKind, message: String): Unit =
       packs.refuse(assignment, replyTo, Failure(kind, message))
     if packs.contains(PackKey(assignment)) then
-      context.log.atWarn().of(assignment.flareId, assignment.origin).log("pack {} was asked for twice", assignment.pack)
+      context.log.atWarn().of(
+        assignment.flareId,
+        assignment.origin
+      ).log("pack {} was asked for twice", assignment.pack)
     else if closing then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
     else
       val shape = PackShape.of(assignment)

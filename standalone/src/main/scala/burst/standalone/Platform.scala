@@ -68,9 +68,10 @@ object Platform:
     val started =
       for
         controller <- controlling
-        platform <- join(bootstrap, controller, preparing, service.future, metrics, traces, blocking).recoverWith:
-          problem =>
-            controller.shutdown().transformWith(_ => Future.failed(problem))
+        platform <-
+          join(bootstrap, controller, preparing, service.future, metrics, traces, blocking).recoverWith:
+            problem =>
+              controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
       // Whatever the invoker's side was doing is over before the failure is told.

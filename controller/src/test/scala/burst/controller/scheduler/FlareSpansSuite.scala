@@ -21,7 +21,7 @@ class FlareSpansSuite extends SchedulerFixture:
     val end = world.await(first.id)
     val pack = a.prepared()
     val flare = first.id.value.take(16)
-    assertEquals(pack.origin, Some(Origin("request1", Some(request.at(flare)))))
+    assertEquals(pack.assignment.origin, Some(Origin("request1", Some(request.at(flare)))))
     // Another one has to wait.
     val second = world.submit(traced(Samples.request(2), request.at("c" * 16)))
     val secondEnd = world.await(second.id)

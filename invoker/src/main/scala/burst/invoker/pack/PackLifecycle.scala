@@ -169,7 +169,10 @@ private[pack] abstract class PackLifecycle(
   private def release(outcome: StopOutcome): Unit = outcome match
     case StopOutcome.Gone => releasePackage()
     case StopOutcome.StillThere(reason) =>
-      context.log.atError().of(assignment.flareId, assignment.origin).log("pack {}: {}", assignment.pack, reason)
+      context.log.atError().of(
+        assignment.flareId,
+        assignment.origin
+      ).log("pack {}: {}", assignment.pack, reason)
 
   private def releasePackage(): Unit =
     services.packages ! PackageCache.Release(shape.definition.packageId)

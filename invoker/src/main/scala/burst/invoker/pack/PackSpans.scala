@@ -25,13 +25,19 @@ object PackSpanSinks:
   * Times of the runtime are held within those of this process: on another machine clocks are others. Belongs
   * to the pack's actor.
   */
-private[pack] final class PackSpans(assignment: PackAssignment, sinks: PackSpanSinks, invoker: String, clock: () => Long):
+private[pack] final class PackSpans(
+    assignment: PackAssignment,
+    sinks: PackSpanSinks,
+    invoker: String,
+    clock: () => Long
+):
   import PackSpans.*
 
   private val flare: Option[TraceContext] = assignment.origin.flatMap(_.trace)
   private val own = flare.filter(context => context.sampled && sinks.invoker.isOn).map(Own(_))
 
-  /** The workers' spans, which the program is told; where this process tells of none, they are the flare's. */
+  /** The workers' spans, which the program is told; where this process tells of none, they are the flare's.
+    */
   val workers: Option[WorkerSpans] = flare.map: context =>
     val ids = own.fold(Vector.fill(assignment.size)(context.spanId))(_.workers.map(_.id))
     WorkerSpans(context.traceId, context.sampled, ids)
@@ -73,7 +79,15 @@ private[pack] final class PackSpans(assignment: PackAssignment, sinks: PackSpanS
       if leftOut > 0 then attributes.put(SpanKeys.LeftOut, leftOut.toLong)
       val known = attributes.build()
       tell(pack, flare, "pack", asked, at, known, kind)
-      tell(flare.at(SpanSink.newSpanId()), pack, "start", asked, began, known, if up.isEmpty then kind else None)
+      tell(
+        flare.at(SpanSink.newSpanId()),
+        pack,
+        "start",
+        asked,
+        began,
+        known,
+        if up.isEmpty then kind else None
+      )
       if up.nonEmpty then tell(run, pack, "run", began, at, known, kind)
 
     private def worker(id: Int): Option[Worker] =

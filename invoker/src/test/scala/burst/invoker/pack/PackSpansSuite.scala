@@ -59,12 +59,18 @@ class PackSpansSuite extends munit.FunSuite:
     assertEquals(setup.invoker.spans.map(_.name).toVector, Vector("pack", "start", "run"))
     assertEquals(setup.runtime.spans.map(_.name).toVector, Vector("read", "sort", "worker", "worker"))
     val (pack, start, run) = (setup.of("pack"), setup.of("start"), setup.of("run"))
-    assertEquals((pack.parent, pack.start, pack.end, pack.error), (Some("b" * 16), 100L, 1000L, Some("panic")))
+    assertEquals(
+      (pack.parent, pack.start, pack.end, pack.error),
+      (Some("b" * 16), 100L, 1000L, Some("panic"))
+    )
     assertEquals((start.parent, start.start, start.end), (Some(pack.context.spanId), 100L, 200L))
     assertEquals((run.parent, run.start, run.end), (Some(pack.context.spanId), 200L, 1000L))
     assertEquals(start.attributes.get(SpanKeys.Start), "warm")
     val Seq(third, fourth) = setup.runtime.spans.filter(_.name == "worker").toSeq: @unchecked
-    assertEquals((third.parent, third.start, third.end, third.error), (Some(run.context.spanId), 210L, 500L, None))
+    assertEquals(
+      (third.parent, third.start, third.end, third.error),
+      (Some(run.context.spanId), 210L, 500L, None)
+    )
     assertEquals((fourth.start, fourth.end, fourth.error), (220L, 600L, Some("panic")))
     val (read, sort) = (setup.of("read"), setup.of("sort"))
     assertEquals((read.parent, read.start, read.end), (Some(third.context.spanId), 300L, 400L))
