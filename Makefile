@@ -36,7 +36,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,12 @@ test-driver: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, w
 test-chart: ALSO = hello
 test-chart: build ## the Helm chart: lint, golden renders, Kubernetes' schemas, and its settings with the platform; GOLDEN=--update
 	deploy/k8s/tests/chart.sh dist $(RELEASE)/hello $(GOLDEN)
+
+test-traces: ALSO = montecarlo noop
+test-traces: build ## traces, as OpenTelemetry's own collector gets them from a platform
+	@mkdir -p dist/examples
+	install $(RELEASE)/montecarlo $(RELEASE)/noop dist/examples/
+	cd tests/traces && nice go vet ./... && nice go test -count=1 ./...
 
 # Emulated, no gigabyte is poured in time.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock

@@ -84,6 +84,7 @@ refuses "name the Secret with the user and the password" --set store.postgresql.
 refuses "networkPolicy.storeEgress" --set store.s3.url=s3://bucket
 refuses "networkPolicy.backendEgress" --set backends.redis-list.kind=redis-list,backends.redis-list.existingSecret=it
 refuses "networkPolicy.metricsFrom" --set invoker.metrics.enabled=true
+refuses "networkPolicy.tracesEgress" --set traces.endpoint=http://collector:4318
 refuses "the database would outlive the packages" --set controller.persistence.enabled=false \
     --set store.postgresql.url=postgresql://db/burst,store.postgresql.existingSecret=it
 refuses "controller.drainSeconds" --set controller.drainSeconds=30

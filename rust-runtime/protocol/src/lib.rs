@@ -18,7 +18,7 @@ mod timestamp;
 mod versions;
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
-pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack};
+pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
 pub use depth::Depth;
 pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said, Traffic};
 pub use timestamp::Timestamp;

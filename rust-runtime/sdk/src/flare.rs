@@ -203,6 +203,7 @@ impl PackRun<'_> {
             loads: Loads::default(),
             states: Arc::clone(&self.states),
             pack,
+            trace: self.run.trace.clone(),
         });
         self.commands.attach(&pack_context);
         self.event(&PackEvent::Ready {

@@ -90,15 +90,19 @@ impl Flare<'_> {
         struct Told<'a> {
             value: Option<&'a RawValue>,
             deadline: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            traceparent: Option<String>,
             #[serde(flatten)]
             told: BTreeMap<&'a str, &'a str>,
         }
         let told = self.pack.invocation.0.iter();
+        let trace = self.pack.trace.as_ref();
         let told = Told {
             value: self.pack.inputs.of(index),
             deadline: (self.pack.deadline.as_micros() / 1000).to_string(),
+            traceparent: trace.and_then(|trace| trace.traceparent(index)),
             told: told
-                .filter(|(name, _)| !["value", "deadline"].contains(&name.as_str()))
+                .filter(|(name, _)| !["value", "deadline", "traceparent"].contains(&name.as_str()))
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
         };

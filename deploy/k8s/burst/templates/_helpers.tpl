@@ -160,6 +160,7 @@ secret:
 burst.cluster.seeds = {{ include "burst.seeds" . }}
 {{- include "burst.proof" . }}
 burst.http.public-url = {{ include "burst.publicUrl" . | toJson }}
+{{- include "burst.traces" .Values.traces }}
 {{- if .Values.ingress.enabled }}
 # All clients come through the Ingress.
 burst.http.connections.per-client = ${burst.http.connections.limit}
@@ -210,6 +211,7 @@ burst.default-backend = {{ .Values.defaultBackend | toJson }}
 # Made by the chart. JSON is HOCON, too: values of others are written in it.
 burst.cluster.seeds = {{ include "burst.seeds" . }}
 {{- include "burst.proof" . }}
+{{- include "burst.traces" .Values.traces }}
 burst.invoker {
   slots = {{ .Values.invoker.slots }}
   prewarmed = {{ .Values.invoker.prewarmed }}
@@ -240,16 +242,25 @@ burst.invoker {
 {{- define "burst.logback" -}}
 <configuration>
   <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
-    <encoder><pattern>%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level %logger{24} - %msg%n%ex</pattern></encoder>
+    <encoder class="burst.node.logs.LineEncoder">
+      <format>{{ (index . 0).Values.logFormat }}</format>
+      <pattern>%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level %logger{24} - %msg%replace( [%kvp{NONE}]){' \[\]$', ''}%n%ex</pattern>
+    </encoder>
   </appender>
   <logger name="com.github.dockerjava" level="WARN"/>
   <logger name="org.apache.pekko.io.TcpListener" level="OFF"/>
   <logger name="org.apache.pekko.remote.artery" level="ERROR"/>
   <logger name="org.apache.pekko.remote.RemoteActorRefProvider" level="ERROR"/>
   <logger name="org.apache.pekko.stream.Materializer" level="ERROR"/>
-  <root level="{{ . }}"><appender-ref ref="STDOUT"/></root>
+  <root level="{{ index . 1 }}"><appender-ref ref="STDOUT"/></root>
 </configuration>
 {{ end }}
+
+{{- define "burst.traces" -}}
+{{- if .endpoint }}
+burst.traces { endpoint = {{ .endpoint | toJson }}, ratio = {{ .ratio }} }
+{{- end }}
+{{- end }}
 
 {{- /* What an earlier install has made stays: (list . NAME KEY MADE). */}}
 {{- define "burst.kept" -}}

@@ -3,6 +3,7 @@ package burst.invoker
 import burst.invoker.driver.ContainerExit
 import burst.invoker.metrics.PackWatch
 import burst.invoker.pack.{PackActor, PackKey, PackReporter, PackServices, Supply}
+import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.ActorRef
@@ -79,7 +80,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   /** The actor of a pack that has finished is not active any more: this one broke off. */
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
-    context.log.error("pack {} of flare {} broke off", key.pack, key.flareId.value)
+    context.log.atError().of(key.flareId, pack.assignment.origin).log("pack {} broke off", key.pack)
     val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
     pack.watch.ended(Some(failure))
     refuse(pack.assignment, pack.replyTo, failure)

@@ -4,6 +4,7 @@ import burst.invoker.driver.ContainerBase
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits}
+import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
@@ -124,7 +125,7 @@ private final class Invoker(
     case InvokerRequest(command, replyTo) => obey(command, replyTo)
     case Cleaned(replyTo, cleaned) =>
       cleanings -= 1
-      cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
+      cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
       replyTo ! cleaned
     case PackActor.Finished(key, kept, unused, answered) =>
       packs.finished(key, answered)
@@ -177,7 +178,10 @@ private final class Invoker(
     def refuse(kind: FailureKind, message: String): Unit =
       packs.refuse(assignment, replyTo, Failure(kind, message))
     if packs.contains(PackKey(assignment)) then
-      context.log.warn("pack {} of flare {} was asked for twice", assignment.pack, assignment.flareId.value)
+      context.log.atWarn().of(
+        assignment.flareId,
+        assignment.origin
+      ).log("pack {} was asked for twice", assignment.pack)
     else if closing then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
     else
       val shape = PackShape.of(assignment)

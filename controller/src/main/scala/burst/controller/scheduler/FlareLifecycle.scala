@@ -263,7 +263,7 @@ final case class FlareLifecycle private (
       val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
       else progress
       val silent = progress.fold("")(_.openPacks.mkString(", "))
-      val note = s"flare ${flare.id.value}: packs $silent did not end within ${terms.abortLimit}; " +
+      val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
         "their slots stay reserved until they report or their invoker is lost"
       Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
     case (FlareTimer.Clean, Stage.Cleaning) =>
@@ -327,7 +327,7 @@ final case class FlareLifecycle private (
   private def cleaning: Step = Step(this, SetTimer(FlareTimer.Clean), Clean)
 
   private def onCleaned(error: Option[Failure], at: Long): Step =
-    val note = error.map(e => Note(s"flare ${flare.id.value} left something on its backend: ${e.message}"))
+    val note = error.map(e => Note(s"a flare left something on its backend: ${e.message}"))
     Step(this)
       .add(note.toVector :+ StopTimer(FlareTimer.Clean))
       .andThen(now => if now.willRetry && error.isEmpty then now.retry else now.close(at))
@@ -335,7 +335,7 @@ final case class FlareLifecycle private (
   private def retry: Step =
     val next = flare.attempt + 1
     val note = Note(
-      s"flare ${flare.id.value} runs again, attempt $next: ${cause.fold("")(c =>
+      s"a flare runs again, attempt $next: ${cause.fold("")(c =>
           FlareEnding.describe(c.failure)
         )}"
     )

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
+import burst.node.logs.LogIds.of
 import burst.protocol.{
   BackendConfig,
   DefinitionRef,
@@ -387,7 +388,7 @@ private final class GangScheduler(
     * nobody is left who could say when.
     */
   private def onGone(id: FlareId): Unit =
-    context.log.error(s"the actor of flare ${id.value} died; its packs are ended")
+    context.log.atError().of(id).log("the actor of a flare died; its packs are ended")
     dequeue(id)
     flares.remove(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))

@@ -23,7 +23,10 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     val cancelled = kit.createTestProbe[CancelOutcome]().ref
     CancelledBy.values.foreach(by => travels(Cancel(id, by, cancelled)))
     travels(Submit(Samples.request(2), 7, kit.createTestProbe[Submitted]().ref))
-    val keyed = Samples.request(2).copy(submission = Some(Submission("key", "digest")))
+    val keyed = Samples.request(2).copy(
+      submission = Some(Submission("key", "digest")),
+      origin = Some(Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true))))
+    )
     travels(Submit(keyed, 7, kit.createTestProbe[Submitted]().ref))
     travels(Await(id, kit.createTestProbe[Awaited]().ref))
     travels(Locate(id, kit.createTestProbe[Located]().ref))

@@ -33,7 +33,8 @@ class LinkSerializerSuite extends munit.FunSuite:
     Secret.random(),
     17L,
     256,
-    autostart = false
+    autostart = false,
+    origin = Some(Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true))))
   )
   private val failure = Failure(FailureKind.Panic, "boom", worker = Some(3))
 
