@@ -53,7 +53,8 @@ private[scheduler] final class PackCommands(
         request.egress,
         variables,
         elsewhere = plan.packs.count(_.invoker != pack.invoker),
-        invocation = invocation
+        invocation = invocation,
+        node = pack.node
       )
       tell(pack, PreparePack(assignment))
 
