@@ -30,7 +30,7 @@ final case class Placement(flare: Waiting, plan: Plan)
   *     everybody of other namespaces, and nobody of its own;
   *   - ''larger than what is up'' (or not overloaded): everybody. Were it to hold the others up, a lost
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
-  *     while it waited.
+  *     while it waited, or that waits for a cluster to grow.
   *
   * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's
   * not more than its share of that, so that none has to wait for a look behind hundreds of another's.
