@@ -52,7 +52,7 @@ pub(crate) const LOG_CHUNK: usize = 16 * 1024;
 /// The names of operations that failures speak of.
 pub(crate) const NAME: usize = 200;
 /// What only a machine can fail at, and is held against it: no program may name them.
-pub(crate) const OPERATIONS_OF_STARTS: [&str; 3] = ["fetch", "create", "init"];
+pub(crate) const OPERATIONS_OF_STARTS: [&str; 4] = ["fetch", "create", "init", "schedule"];
 /// The signals by which a program may say that it dies: those that its own handlers see.
 pub(crate) const DYING_SIGNALS: [i32; 5] = [
     libc::SIGABRT,

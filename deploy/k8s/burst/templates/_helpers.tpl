@@ -207,13 +207,18 @@ burst.default-backend = {{ .Values.defaultBackend | toJson }}
 {{- end }}
 {{ end }}
 
+{{- /* Whether slots are what the cluster has: "yes" or nothing. */}}
+{{- define "burst.followsCluster" -}}
+{{- if eq (toString .Values.invoker.slots) "cluster" }}yes{{ end }}
+{{- end }}
+
 {{- define "burst.invoker.conf" -}}
 # Made by the chart. JSON is HOCON, too: values of others are written in it.
 burst.cluster.seeds = {{ include "burst.seeds" . }}
 {{- include "burst.proof" . }}
 {{- include "burst.traces" .Values.traces }}
 burst.invoker {
-  slots = {{ .Values.invoker.slots }}
+  slots = {{ ternary .Values.invoker.maxSlots .Values.invoker.slots (include "burst.followsCluster" . | eq "yes") }}
   prewarmed = {{ .Values.invoker.prewarmed }}
   packages.cache-size = {{ .Values.invoker.cacheSize | toJson }}
   {{- if .Values.invoker.metrics.enabled }}
@@ -221,6 +226,10 @@ burst.invoker {
   {{- end }}
   kubernetes {
     image = {{ include "burst.image" (list . .Values.runtime.image) | toJson }}
+    {{- if include "burst.followsCluster" . }}
+    follow-cluster = true
+    slot-memory = {{ .Values.invoker.slotMemory }}
+    {{- end }}
     cpus-per-worker = {{ .Values.invoker.cpusPerWorker }}
     scratch-size = {{ .Values.invoker.scratchSize }}
     start-timeout = {{ .Values.invoker.startTimeout | toJson }}

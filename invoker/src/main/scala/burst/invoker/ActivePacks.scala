@@ -3,6 +3,7 @@ package burst.invoker
 import burst.invoker.driver.ContainerExit
 import burst.invoker.metrics.PackWatch
 import burst.invoker.pack.{PackActor, PackKey, PackReporter, PackServices, Supply}
+import burst.invoker.pool.PackShape
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
@@ -26,6 +27,10 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def contains(key: PackKey): Boolean = active.contains(key)
   def isEmpty: Boolean = active.isEmpty
   def workers: Int = active.values.map(_.assignment.size).sum
+
+  /** On a node of a cluster. */
+  def shapesOn(node: String): Iterable[PackShape] =
+    active.values.map(_.assignment).filter(_.node.contains(node)).map(PackShape.of)
   def memoryMiB: Long = active.values.map(_.memoryMiB).sum
 
   def launch(assignment: PackAssignment, supply: Supply, replyTo: ActorRef[PackReport]): Unit =

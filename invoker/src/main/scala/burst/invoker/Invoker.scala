@@ -12,8 +12,9 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 
-/** What is fixed about an invoker. `memoryLimit` in MiB. `prewarmed` containers are kept ready, the first for
-  * workers of `prewarmedMemory` MiB. `clean` deletes what a flare left on its backend.
+/** What is fixed about an invoker. `slots` are those it has where they follow no cluster; `memoryLimit` in
+  * MiB. `prewarmed` containers are kept ready, the first for workers of `prewarmedMemory` MiB. `clean`
+  * deletes what a flare left on its backend.
   */
 final case class InvokerSettings(
     slots: Int,
@@ -58,6 +59,9 @@ object Invoker:
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Cleaned(replyTo: ActorRef[InvokerReport], cleaned: FlareCleaned) extends Internal
   private case object Beat extends Internal
+
+  /** The cluster has other room than before. */
+  private case object RoomChanged extends Internal
 
   private val BeatsToBeKnown = 2
 
@@ -107,6 +111,7 @@ private final class Invoker(
   private var busy = load.sample()
 
   def begin(): Behavior[Command] =
+    services.driver.onRoom(() => context.self ! RoomChanged)
     controller ! RegisterInvoker(status, context.self)
     prewarmed.startLacking()
     measure()
@@ -144,6 +149,7 @@ private final class Invoker(
         warm.expire()
         prewarmed.beat()
         measure()
+    case RoomChanged => if !closing then controller ! Heartbeat(status)
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
@@ -202,11 +208,27 @@ private final class Invoker(
       shape: PackShape,
       idle: PackPool[LoadedPack]
   ): Option[Vector[IdlePack[LoadedPack]]] =
-    val memory =
-      settings.memoryLimit.fold(0L)(packs.memoryMiB + idle.memoryMiB + shape.totalMemoryMiB - _)
-    val workers =
-      if services.driver.reserves then packs.workers + idle.workers + shape.workers - settings.slots else 0
-    idle.holding(memory, workers)
+    val onNode = for room <- services.driver.room; node <- shape.node yield victimsOn(node, room, shape, idle)
+    onNode.orElse:
+      val memory =
+        settings.memoryLimit.fold(0L)(packs.memoryMiB + idle.memoryMiB + shape.totalMemoryMiB - _)
+      val workers =
+        if services.driver.reserves then packs.workers + idle.workers + shape.workers - settings.slots else 0
+      idle.holding(memory, workers)
+
+  /** Those in a pack's way on its node. Whether it has room there without any is for the cluster to say. */
+  private def victimsOn(
+      node: String,
+      room: ClusterRoom,
+      shape: PackShape,
+      all: PackPool[LoadedPack]
+  ): Vector[IdlePack[LoadedPack]] =
+    val idle = all.on(node)
+    val shapes = idle.idle.map(_.shape) ++ packs.shapesOn(node) :+ shape
+    val known = room.nodes.find(_.node == node)
+    val memory = shapes.map(_.totalMemoryMiB + room.packMemory).sum - known.fold(0L)(_.memory)
+    val workers = shapes.map(_.workers).sum - known.fold(0)(_.slots)
+    idle.holding(memory.min(idle.memoryMiB), workers).getOrElse(Vector.empty)
 
   private def keep(pack: LoadedPack): Unit =
     warm.keep(pack)
@@ -228,16 +250,21 @@ private final class Invoker(
 
   /** What others than the packs themselves know, as often as the controller is told. */
   private def measure(): Unit =
-    services.metrics.measured(settings.slots, warm.size, prewarmed.ready, busy)
+    services.metrics.measured(slots(services.driver.room), warm.size, prewarmed.ready, busy)
 
-  private def status = InvokerStatus(
-    services.invoker,
-    settings.slots,
-    busy,
-    services.driver.name,
-    warm.size,
-    settings.runtime,
-    prewarmed.ready,
-    warm.offers,
-    leaving = Option.when(leaving)(true)
-  )
+  private def slots(room: Option[ClusterRoom]) = room.fold(settings.slots)(_.nodes.map(_.slots).sum)
+
+  private def status =
+    val room = services.driver.room
+    InvokerStatus(
+      services.invoker,
+      slots(room),
+      busy,
+      services.driver.name,
+      warm.size,
+      settings.runtime,
+      prewarmed.ready,
+      warm.offers,
+      leaving = Option.when(leaving)(true),
+      room = room
+    )

@@ -70,7 +70,8 @@ final class PreparedInvoker private[invoker] (
       config.memoryLimit,
       config.pool,
       config.heartbeatInterval,
-      config.prewarmed,
+      // they would hold room that others are promised
+      if driver.room.isDefined then 0 else config.prewarmed,
       config.prewarmedMemory,
       runtime,
       (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)

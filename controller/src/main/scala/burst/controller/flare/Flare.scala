@@ -63,7 +63,13 @@ final case class FlareRequest(
   def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
 
 /** A pack as it was placed. */
-final case class PackRecord(pack: Int, invoker: InvokerId, workers: Vector[Int], start: Option[PackStart])
+final case class PackRecord(
+    pack: Int,
+    invoker: InvokerId,
+    workers: Vector[Int],
+    start: Option[PackStart],
+    node: Option[String] = None
+)
 
 /** A worker as a user sees it. Times in microseconds since the epoch. */
 final case class WorkerRecord(

@@ -274,8 +274,8 @@ private final class FlareActor(
     case FlareEffect.SetTimer(timer) =>
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
-    case FlareEffect.Requeue(attempt, avoid) =>
-      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
+    case FlareEffect.Requeue(attempt, avoid, why) =>
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why)
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)

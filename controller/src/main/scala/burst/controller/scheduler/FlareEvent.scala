@@ -93,8 +93,10 @@ enum FlareEffect:
   case SetTimer(timer: FlareTimer)
   case StopTimer(timer: FlareTimer)
 
-  /** Into the queue again, for the next attempt; best not on the machine to `avoid`. */
-  case Requeue(attempt: Int, avoid: Option[InvokerId] = None)
+  /** Into the queue again, for the next attempt; best not on the machine to `avoid`. `why` says what the
+    * cluster had no room for, where that is what ended the last one.
+    */
+  case Requeue(attempt: Int, avoid: Option[InvokerId] = None, why: Option[String] = None)
 
   /** What became of packs' starts. */
   case Starts(outcomes: Vector[StartOutcome])

@@ -292,13 +292,21 @@ final case class FlareLifecycle private (
 
   private def willRetry: Boolean =
     !cancelled && allEnded && cause.exists: c =>
-      neverAskedFor(c) || FlareEnding.retriable(c) &&
+      neverAskedFor(c) || hadNoRoom(c) || FlareEnding.retriable(c) &&
         (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
 
   /** The scheduler changed while packs were being asked for: no worker has begun, as some of them were not.
     */
   private def neverAskedFor(why: Cause): Boolean =
     why.failure.kind == FailureKind.ControllerRestarted && flare.attempt < FlareLifecycle.MostStarts
+
+  /** The cluster had less room than its invoker thought: all of its pods are given back, so that of two
+    * flares which each have some of what they need one goes first. That is no attempt, as no worker of it has
+    * begun.
+    */
+  private def hadNoRoom(why: Cause): Boolean =
+    flare.started.isEmpty && flare.request.memberOf.isEmpty && flare.attempt < FlareLifecycle.MostPlacings &&
+      why.failure.kind == FailureKind.StartFailed && why.failure.operation.contains(StartOperation.Schedule)
 
   /** Its machines went before any was asked for a pack: that is no attempt. */
   private def neverAsked(why: Cause): Boolean =
@@ -347,7 +355,7 @@ final case class FlareLifecycle private (
       .add(Option.when(asked)(ClearAttempt).toVector)
       .add(Vector(
         Store(again.record, confirm = false),
-        Requeue(next, unstarted),
+        Requeue(next, unstarted, cause.filter(hadNoRoom).map(_.failure.message)),
         SetTimer(FlareTimer.Queue)
       ))
 
@@ -390,6 +398,9 @@ final case class FlareLifecycle private (
 object FlareLifecycle:
   /** How often an invocation is tried to be started. */
   val MostStarts = 3
+
+  /** How often a flare is placed for which a cluster then has no room. */
+  val MostPlacings = 10
 
   enum Stage:
     case Waiting, Placing, Starting, Running, Stopping, Cleaning, Closing, Ended

@@ -106,7 +106,8 @@ object GangScheduler:
       id: FlareId,
       attempt: Int,
       request: FlareRequest,
-      avoid: Option[InvokerId]
+      avoid: Option[InvokerId],
+      why: Option[String]
   ) extends Command
 
   /** What became of packs' starts. */
@@ -264,9 +265,9 @@ private final class GangScheduler(
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
-    case Requeue(id, attempt, request, _) if request.memberOf.isDefined => groups.again(id, attempt)
-    case Requeue(id, attempt, request, avoid) =>
-      state.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
+    case Requeue(id, attempt, request, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
+    case Requeue(id, attempt, request, avoid, why) =>
+      state.enqueue(Waiting(id, attempt, request, elapsed(), avoid, why))
       state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
       state.heard(AttemptId(id, attempt), definition, outcomes)

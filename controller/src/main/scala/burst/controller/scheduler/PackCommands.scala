@@ -55,7 +55,8 @@ private[scheduler] final class PackCommands(
         variables,
         elsewhere = plan.packs.count(_.invoker != pack.invoker),
         invocation = invocation,
-        origin = origin
+        origin = origin,
+        node = pack.node
       )
       tell(pack, PreparePack(assignment))
 

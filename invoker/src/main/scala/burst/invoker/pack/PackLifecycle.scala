@@ -181,4 +181,10 @@ private[pack] abstract class PackLifecycle(
     context.pipeToSelf(container.exit)(exit => Exited(container.id, ContainerExit.of(exit)))
 
   private def resources(directory: Path) =
-    PackResources(shape.workers, shape.memoryMiB, directory, ContainerBase.of(shape.definition))
+    PackResources(
+      shape.workers,
+      shape.memoryMiB,
+      directory,
+      ContainerBase.of(shape.definition),
+      shape.node
+    )
