@@ -20,15 +20,17 @@ final class Growth(results: Results, mostInvokers: Int, mostQueued: Int):
   def measure(): Unit =
     // the first one is as slow as a program that has just begun
     measured(10, 1000)
-    val rows = for count <- machines; queued <- queues yield measured(count, queued)
-    results.table("growth", GrowthRow.Heads, rows.map(_.cells))
+    val points = for queued <- queues; count <- machines yield (count, queued)
+    points.foldLeft(Vector.empty[GrowthRow]): (rows, point) =>
+      val more = rows :+ measured(point._1, point._2)
+      // what there is so far is kept, should the rest not come to its end
+      results.table("growth", GrowthRow.Heads, more.map(_.cells))
+      more
+    : Unit
 
   private def measured(machines: Int, queued: Int): GrowthRow =
     val directory = Files.createTempDirectory("burst-growth")
-    try
-      val row = GrowthRun(directory, machines, queued).row()
-      println(row)
-      row
+    try GrowthRun(directory, machines, queued).row()
     finally
       scala.util.Using.resource(Files.walk(directory))(
         _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
@@ -61,17 +63,14 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
     burst.scheduler.queue-limit = ${queued + Room}
     burst.scheduler.namespace-queue-limit = ${queued + Room}
     burst.scheduler.queue-deadline = 2h
-    burst.scheduler.ask-timeout = 5m
+    burst.scheduler.ask-timeout = 30m
   """
 
   def row(): GrowthRow =
     val (config, storage) = SimulatedController.store(directory, settings)
     store(storage, queued + running)
     val empty = Cost.heap()
-    val (takeOver, controller) = Cost.of:
-      val controller = SimulatedController.start(config, storage)
-      controller.awaitInvokers(_.isEmpty)
-      controller
+    val (takeOver, controller) = Cost.of(SimulatedController.start(config, storage))
     try
       val held = (Cost.heap() - empty).toDouble / (queued + running)
       val packs = HeldPacks()

@@ -36,7 +36,7 @@ final class SimulatedController private (config: Config, val storage: Storage):
 
   /** Asks until the scheduler, which answers in its turn, sees the invokers so. */
   def awaitInvokers(seen: Vector[burst.controller.scheduler.InvokerView] => Boolean): Unit =
-    while !seen(Await.result(service.invokers(), 5.minutes)) do ()
+    while !seen(Await.result(service.invokers(), 30.minutes)) do ()
 
   def submit(request: FlareRequest): Either[Refusal, Flare] =
     Await.result(service.submit(request), 1.minute)
@@ -79,8 +79,15 @@ object SimulatedController:
     )
     (config, storage)
 
-  /** Takes up what is stored there. */
-  def start(config: Config, storage: Storage): SimulatedController = new SimulatedController(config, storage)
+  /** One that has taken up what is stored there. */
+  def start(config: Config, storage: Storage): SimulatedController =
+    val controller = new SimulatedController(config, storage)
+    try controller.awaitInvokers(_.isEmpty)
+    catch
+      case problem: Exception =>
+        controller.close()
+        throw problem
+    controller
 
   def invoker(number: Int): InvokerId = InvokerId(f"i$number%05d")
 
