@@ -25,6 +25,11 @@ enum FlareTimer:
   /** From the packs being told to end until they are given up on. */
   case Abort
 
+  /** From then on, where the flare is to be tried again: until machines that may be lost are known to be, as
+    * two attempts never overlap.
+    */
+  case Loss
+
   /** For the clean-up of the backend. */
   case Clean
 

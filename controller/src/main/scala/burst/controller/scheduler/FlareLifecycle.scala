@@ -4,7 +4,7 @@ import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
 import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, StartOperation}
 
 import FlareEffect.*
-import FlareLifecycle.{Stage, Step}
+import FlareLifecycle.{FinishTimers, Stage, Step}
 
 /** A flare's life as a pure state machine: state and event in, state and effects out. [[FlareActor]] carries
   * the effects out and turns what comes back into events.
@@ -44,7 +44,9 @@ import FlareLifecycle.{Stage, Step}
   *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at; before that,
   *     those of workers that have ended, as the pack's invoker says so.
   *   - Results that arrive until the last pack has ended count, also after the cause.
-  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap.
+  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap. So
+  *     where there is to be one, packs are waited for as long as their machine may be lost and not be known
+  *     to be.
   *   - Reports of another attempt change nothing.
   *   - A group runs once its packs are ready, until a cause ends it: one of its packs has ended, it was
   *     closed (cancelled), or no flare came for too long (its `Deadline`). Its workers never report.
@@ -57,7 +59,8 @@ final case class FlareLifecycle private (
     suspicion: Option[Failure],
     deadline: Option[Long],
     cancelled: Boolean,
-    terms: FlareLifecycle.Terms
+    terms: FlareLifecycle.Terms,
+    awaitsLoss: Boolean = false
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -241,6 +244,7 @@ final case class FlareLifecycle private (
   private def onCancel(at: Long, by: CancelledBy): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
       stop(FlareEnding.cancelled(by, flare.request.isGroup), at)
+    case Stage.Stopping if awaitsLoss => copy(cancelled = true).giveUp(at)
     case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
     case Stage.Closing | Stage.Ended => Step(this)
 
@@ -258,18 +262,23 @@ final case class FlareLifecycle private (
       )
     case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
       suspicion.fold(Step(this))(f => stop(causeOf(f, at, provisional = true), at))
-    case (FlareTimer.Abort, Stage.Stopping) =>
-      // a cancelled or timed out worker says so, wherever its pack is
-      val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
-      else progress
-      val silent = progress.fold("")(_.openPacks.mkString(", "))
-      val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
-        "their slots stay reserved until they report or their invoker is lost"
-      Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
+    case (FlareTimer.Abort, Stage.Stopping) if wantsRetry =>
+      Step(copy(awaitsLoss = true), SetTimer(FlareTimer.Loss))
+    case (FlareTimer.Abort | FlareTimer.Loss, Stage.Stopping) => giveUp(at)
     case (FlareTimer.Clean, Stage.Cleaning) =>
       val message = s"the backend was not cleaned within ${terms.cleanLimit}"
       onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
     case _ => Step(this)
+
+  /** Packs do not end. */
+  private def giveUp(at: Long): Step =
+    // a cancelled or timed out worker says so, wherever its pack is
+    val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
+    else progress
+    val silent = progress.fold("")(_.openPacks.mkString(", "))
+    val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
+      "their slots stay reserved until they report or their invoker is lost"
+    Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
 
   private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
     progress.fold(Step(this))(p => stop(why(p), at))
@@ -290,8 +299,10 @@ final case class FlareLifecycle private (
           .add(Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace).map(StopTimer(_)))
           .add(Vector(SetTimer(FlareTimer.Abort)))
 
-  private def willRetry: Boolean =
-    !cancelled && allEnded && cause.exists: c =>
+  private def willRetry: Boolean = allEnded && wantsRetry
+
+  private def wantsRetry: Boolean =
+    !cancelled && cause.exists: c =>
       neverAskedFor(c) || hadNoRoom(c) || FlareEnding.retriable(c) &&
         (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
 
@@ -326,7 +337,7 @@ final case class FlareLifecycle private (
   /** Every pack has ended, or is given up on. */
   private def finish(at: Long): Step =
     val known = copy(cause = cause.orElse(suspicion.map(causeOf(_, at))))
-    val timers = Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort)
+    val timers = FinishTimers
     val stopped = Step(known).add(timers.map(StopTimer(_)))
     if terms.cleans && known.allEnded then
       stopped.andThen(_.copy(stage = Stage.Cleaning).cleaning)
@@ -396,6 +407,9 @@ final case class FlareLifecycle private (
     ))
 
 object FlareLifecycle:
+  private val FinishTimers =
+    Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort, FlareTimer.Loss)
+
   /** How often an invocation is tried to be started. */
   val MostStarts = 3
 
