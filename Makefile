@@ -13,6 +13,9 @@ CLIENTS     ?= 200
 FLARES      ?= 10000
 INVOCATIONS ?= 10000
 HANDOVERS   ?= 200
+# The release before: a tag or a commit.
+FROM        ?= 75586a0fb9
+UPGRADES    ?= 3
 RUNS        ?= 3
 INVOKERS    ?= 1000
 QUEUED      ?= 100000
@@ -33,7 +36,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart prepare image images dist bench load experiments kills handovers faults soak simulate growth fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,7 +92,7 @@ test: format ## everything: lints, unit, conformance and whole-system tests
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
-NEED_SERVER_SUITES := Postgres* S3* Docker* AdvisoryLock* LogMigration* Membership* SlowUpload*
+NEED_SERVER_SUITES := Postgres* Migrations* S3* Docker* AdvisoryLock* LogMigration* Membership* SlowUpload*
 SPACE := $(subst ,, )
 COMMA := ,
 
@@ -130,6 +133,12 @@ test-chart: ALSO = hello
 test-chart: build ## the Helm chart: lint, golden renders, Kubernetes' schemas, and its settings with the platform; GOLDEN=--update
 	deploy/k8s/tests/chart.sh dist $(RELEASE)/hello $(GOLDEN)
 
+test-traces: ALSO = montecarlo noop
+test-traces: build ## traces, as OpenTelemetry's own collector gets them from a platform
+	@mkdir -p dist/examples
+	install $(RELEASE)/montecarlo $(RELEASE)/noop dist/examples/
+	cd tests/traces && nice go vet ./... && nice go test -count=1 ./...
+
 # Emulated, no gigabyte is poured in time.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
 	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
@@ -155,6 +164,11 @@ kills: build examples ## 10,000 invocations while packs, invokers and controller
 handovers: build examples ## flares while the scheduler's controller is killed or stopped, and replaced, 200 times; HANDOVERS, SEED
 	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \
 		handovers::two_hundred_handovers -- --exact --nocapture
+
+test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, forth and back; UPGRADES, SEED
+	tests/former.sh $(FROM) target/former
+	BURST_UPGRADE_FROM=$(CURDIR)/target/former/dist BURST_UPGRADES=$(UPGRADES) BURST_UPGRADES_SEED=$(SEED) \
+		$(LINTED) test --locked --workspace --test clusters upgrading:: -- --nocapture
 
 faults: build examples ## what each fault does to running, queued and new flares, RUNS times: benchmarks/results/faults and its page
 	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults -- --nocapture

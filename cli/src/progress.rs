@@ -151,6 +151,7 @@ mod tests {
             position: 2,
             start: None,
             waits_for: None,
+            reason: None,
         };
         assert_eq!(
             message(FlareState::Queued, Some(&queue)),

@@ -189,7 +189,8 @@ vocabulary! {
 
 vocabulary! {
     /// What a queued flare waits for. Its turn on its group; more invokers, as those that are up have fewer slots
-    /// than it wants; or slots that groups hold, or that are on machines too busy to take anything.
+    /// than it wants, or none large enough; or slots that groups hold, or that are on machines too busy to take
+    /// anything.
     WaitsFor {
         Turn = "turn",
         Invokers = "invokers",
@@ -469,8 +470,12 @@ pub struct Queue {
     /// it; null while what it waits for has no end that is known.
     pub start: Option<u64>,
     /// What a queued flare waits for. Its turn on its group; more invokers, as those that are up have fewer slots
-    /// than it wants; or slots that groups hold, or that are on machines too busy to take anything.
+    /// than it wants, or none large enough; or slots that groups hold, or that are on machines too busy to take
+    /// anything.
     pub waits_for: Option<WaitsFor>,
+    /// What there is and what it needs, such as "the cluster can give 6 slots now, and the flare needs 8"; null
+    /// where it waits for its turn on a group.
+    pub reason: Option<String>,
 }
 
 /// Workers of a flare on one machine.
@@ -481,6 +486,8 @@ pub struct Pack {
     pub pack: u32,
     /// On which machine.
     pub invoker: String,
+    /// On which node of a cluster, where the slots of its invoker are those of a cluster.
+    pub node: Option<String>,
     /// Their numbers.
     pub workers: Vec<u32>,
     /// How a pack came up; null until it has.

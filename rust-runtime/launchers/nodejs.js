@@ -124,8 +124,10 @@ class UserFunction {
   /** Says, by environment variables, which run this is. */
   tell(told) {
     for (const name of this.told) delete process.env[name];
-    this.told = Object.keys(told).map((name) => `__OW_${name.toUpperCase()}`);
-    Object.values(told).forEach((value, index) => (process.env[this.told[index]] = value));
+    const names = Object.keys(told).map((name) => [`__OW_${name.toUpperCase()}`, told[name]]);
+    if (told.traceparent) names.push(['TRACEPARENT', told.traceparent]);
+    names.forEach(([name, value]) => (process.env[name] = value));
+    this.told = names.map(([name]) => name);
   }
 }
 
@@ -237,8 +239,14 @@ function tasksOf(command, run) {
     run,
     worker: first + index,
     input: input(index),
-    told,
+    told: { ...told, ...traced(command, index) },
   }));
+}
+
+/** Where a worker of this pack is in the flare's trace. */
+function traced({ trace }, index) {
+  if (!trace) return {};
+  return { traceparent: `00-${trace.id}-${trace.workers[index]}-${trace.sampled ? '01' : '00'}` };
 }
 
 /** Says that the pack is ready; whether it is to run. */

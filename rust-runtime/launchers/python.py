@@ -120,6 +120,8 @@ class Function:
     def tell(self, told):
         """Says, by environment variables, which run this is."""
         names = {"__OW_" + name.upper(): value for name, value in told.items()}
+        if "traceparent" in told:
+            names["TRACEPARENT"] = told["traceparent"]
         for name in self.told - names.keys():
             os.environ.pop(name, None)
         os.environ.update(names)
@@ -364,9 +366,18 @@ def tasks_of(command):
     inputs = inputs["each"] if "each" in inputs else [inputs["shared"]] * size
     run = command["run"]
     return [
-        {"run": run, "worker": worker, "input": value, "told": told}
-        for worker, value in enumerate(inputs, first)
+        {"run": run, "worker": first + index, "input": value, "told": {**told, **traced(command, index)}}
+        for index, value in enumerate(inputs)
     ]
+
+
+def traced(command, index):
+    """Where a worker of this pack is in the flare's trace."""
+    trace = command.get("trace")
+    if not trace:
+        return {}
+    sampled = "01" if trace["sampled"] else "00"
+    return {"traceparent": f"00-{trace['id']}-{trace['workers'][index]}-{sampled}"}
 
 
 def begin(control, command, tasks):

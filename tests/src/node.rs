@@ -122,7 +122,25 @@ pub fn said(log: &Path) -> String {
 /// The `burst` command with these arguments as this user runs it, by what `prefix` says and at `home`.
 #[track_caller]
 pub fn burst(prefix: &[String], account: &Account, home: &Path, arguments: &[String]) -> Command {
-    let installed = account::installation(home).join("bin/burst");
+    burst_of(
+        &account::installation(home),
+        prefix,
+        account,
+        home,
+        arguments,
+    )
+}
+
+/// As [`burst`], of this distribution.
+#[track_caller]
+pub fn burst_of(
+    distribution: &Path,
+    prefix: &[String],
+    account: &Account,
+    home: &Path,
+    arguments: &[String],
+) -> Command {
+    let installed = distribution.join("bin/burst");
     let mut words = prefix.to_vec();
     words.extend(account.prefix());
     words.push(installed.to_str().unwrap().to_owned());

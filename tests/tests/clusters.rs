@@ -14,3 +14,4 @@ mod one_cluster;
 mod outages;
 mod soak;
 mod survival;
+mod upgrading;

@@ -3,7 +3,8 @@
 //! `BURST_HANDOVERS` says how often it is in `two_hundred_handovers` (3 times, and 200 by `make handovers`),
 //! `BURST_HANDOVERS_SEED` what happens.
 
-mod clients;
+pub(crate) mod clients;
+mod groups;
 
 use std::fs;
 use std::path::Path;
@@ -232,7 +233,9 @@ fn two_hundred_handovers() {
     let setup = two()
         .limit(Duration::from_secs(300 + 90 * wanted))
         .set("burst.store.retention.flares", "1000000")
-        .set("burst.limits.flares-per-minute", "1000000");
+        .set("burst.limits.flares-per-minute", "1000000")
+        // One may follow the other, and the machine may be busy: it is not how fast they are that is tried here.
+        .set("burst.invokers.contact-timeout", "90s");
     let mut cluster = Cluster::start(setup);
     let runs = counted::deploy(&cluster);
     let mut random = SmallRng::seed_from_u64(seed);

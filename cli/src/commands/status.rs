@@ -125,7 +125,9 @@ fn describe(flare: &Flare) -> Shown {
                     }
                     (None, _) => "starts when enough invokers are up".into(),
                 };
-                format!("position {}, {start}", queue.position).into()
+                let why = queue.reason.as_deref();
+                let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                format!("position {}, {start}{why}", queue.position).into()
             }),
         ),
         ("attempt", (flare.attempt > 1).then(|| flare.attempt.into())),

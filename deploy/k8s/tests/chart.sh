@@ -68,7 +68,10 @@ done
 
 # The rights of an invoker that the chart has not made are the same.
 rules() { awk '/^rules:$/ {on = 1} /^---$/ {on = 0} on' "$1"; }
-diff -u <(rules "$here/../rbac.yaml") <(rules "$work/default.yaml") >"$work/said" || complain "rbac.yaml gives other rights"
+diff -u <(rules "$here/../rbac-cluster.yaml"; rules "$here/../rbac.yaml") <(rules "$work/default.yaml") >"$work/said" ||
+    complain "rbac.yaml and rbac-cluster.yaml give other rights"
+diff -u <(rules "$here/../rbac.yaml") <(rules "$work/everything.yaml") >"$work/said" ||
+    complain "an invoker with a number of slots has other rights than those in rbac.yaml"
 
 # refuses SENTENCE ARGUMENT…
 refuses() {
@@ -84,6 +87,7 @@ refuses "name the Secret with the user and the password" --set store.postgresql.
 refuses "networkPolicy.storeEgress" --set store.s3.url=s3://bucket
 refuses "networkPolicy.backendEgress" --set backends.redis-list.kind=redis-list,backends.redis-list.existingSecret=it
 refuses "networkPolicy.metricsFrom" --set invoker.metrics.enabled=true
+refuses "networkPolicy.tracesEgress" --set traces.endpoint=http://collector:4318
 refuses "the database would outlive the packages" --set controller.persistence.enabled=false \
     --set store.postgresql.url=postgresql://db/burst,store.postgresql.existingSecret=it
 refuses "controller.drainSeconds" --set controller.drainSeconds=30
@@ -91,6 +95,7 @@ refuses "terminationGracePeriodSeconds" --set invoker.terminationGracePeriodSeco
 refuses "backends has no redis-list" --set defaultBackend=redis-list
 refuses "give both, or none" --set runtime.arch=x86_64
 refuses "slotz" --set invoker.slotz=1
+refuses "slots" --set invoker.slots=nodes
 refuses "replicas" --set controller.replicas=0
 refuses "there are not so many users" --set invoker.replicas=3000
 refuses "requires kubeVersion" --kube-version 1.29.0

@@ -56,7 +56,7 @@ trap end EXIT
 # shellcheck source=deploy/k8s/tests/kubernetes/scenarios.sh
 . "$here/kubernetes/scenarios.sh"
 
-all=(install backends starts gangs cancel out-of-memory pod-deleted invoker-killed controller-killed node-killed drain
+all=(install backends starts gangs slots cancel out-of-memory pod-deleted invoker-killed controller-killed node-killed drain
     upgrade kills policies uninstall driver)
 scenarios=("$@")
 [ ${#scenarios[@]} -gt 0 ] || scenarios=("${all[@]}")

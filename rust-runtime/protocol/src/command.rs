@@ -47,6 +47,29 @@ pub struct RunPack {
     /// What a function of OpenWhisk's is told of this run.
     #[serde(default)]
     pub invocation: Invocation,
+    /// Where its workers are in the flare's trace, if it has one.
+    #[serde(default)]
+    pub trace: Option<WorkerSpans>,
+}
+
+/// The spans of a pack's workers: what a worker does joins its flare's trace by naming its span as the parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkerSpans {
+    /// The trace: 32 hexadecimal digits.
+    pub id: String,
+    /// Whether anybody exports it.
+    pub sampled: bool,
+    /// The span of each worker of the pack, in the order of their ids: 16 hexadecimal digits.
+    pub workers: Vec<String>,
+}
+
+impl WorkerSpans {
+    /// The place of the worker at `index` within its pack, as W3C's `traceparent` has it.
+    pub fn traceparent(&self, index: usize) -> Option<String> {
+        let sampled = u8::from(self.sampled);
+        let span = self.workers.get(index)?;
+        Some(format!("00-{}-{span}-0{sampled}", self.id))
+    }
 }
 
 /// What a function of OpenWhisk's is told of a run, by the names that its runtimes have for that (`activation_id`,
@@ -269,6 +292,17 @@ mod tests {
         assert_eq!(run.deadline, Timestamp::from_micros(5));
         assert_eq!(run.inputs.of(1).unwrap().get(), "2");
         assert_eq!(run.check(), Ok(()));
+        assert_eq!(run.trace, None);
+    }
+
+    #[test]
+    fn workers_have_places_in_a_trace() {
+        let spans = serde_json::json!({"id": "4b".repeat(16), "sampled": true, "workers": ["0".repeat(15) + "1"]});
+        let run = run_pack(|body| body["trace"] = spans);
+        let trace = run.trace.unwrap();
+        let expected = format!("00-{}-0000000000000001-01", "4b".repeat(16));
+        assert_eq!(trace.traceparent(0), Some(expected));
+        assert_eq!(trace.traceparent(1), None);
     }
 
     #[test]

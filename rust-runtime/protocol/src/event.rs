@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::timestamp::Timestamp;
+use crate::versions::Versions;
 
 /// Which of the two output streams a line came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +74,19 @@ pub enum PackEvent {
         reusable: bool,
         error: Option<Failure>,
         at: Timestamp,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traffic: Option<Traffic>,
     },
+}
+
+/// What a pack has sent to the others of its flare, as its program counts it: a broadcast once for each pack that it
+/// goes to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Messages.
+    pub messages: u64,
+    /// Bytes of their values.
+    pub bytes: u64,
 }
 
 /// What the invoker is told of an output in place of [`PackEvent::WorkerSucceeded`]: its text, in pieces, so that
@@ -103,8 +116,13 @@ pub enum OutputEvent<'a> {
     reason = "the fields are described in docs/architecture.md, section 5"
 )]
 pub enum ProgramEvent {
-    /// The program is up and waits for commands.
-    Hello { sdk: String },
+    /// The program is up and waits for commands. What it speaks is the first version where it does not say; of
+    /// several the oldest, unless the runtime says another one.
+    Hello {
+        sdk: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        versions: Option<Versions>,
+    },
     /// A thread (of a worker, or of none) is about to end the process: by a signal or by `exit`.
     Dying {
         worker: Option<u32>,
@@ -142,6 +160,7 @@ struct Fields {
     event: String,
     run: Option<u64>,
     sdk: Option<String>,
+    versions: Option<Versions>,
     endpoint: Option<String>,
     worker: Option<u32>,
     signal: Option<i32>,
@@ -153,6 +172,7 @@ struct Fields {
     output: Option<Box<RawValue>>,
     error: Option<Failure>,
     reusable: Option<bool>,
+    traffic: Option<Traffic>,
     at: Option<Timestamp>,
 }
 
@@ -214,6 +234,7 @@ impl TryFrom<Fields> for PackEvent {
                 reusable: need(event, "reusable", fields.reusable)?,
                 error: fields.error,
                 at,
+                traffic: fields.traffic,
             },
             unknown => return Err(EventError::Unknown(unknown.to_owned())),
         })
@@ -227,6 +248,7 @@ impl TryFrom<Fields> for ProgramEvent {
         Ok(match fields.event.as_str() {
             "hello" => Self::Hello {
                 sdk: fields.sdk.unwrap_or_default(),
+                versions: fields.versions,
             },
             "dying" => Self::Dying {
                 worker: fields.worker,
@@ -302,9 +324,10 @@ mod tests {
     #[test]
     fn program_events_are_pack_events_and_two_more() {
         let hello = r#"{"event":"hello","sdk":"0.1.0"}"#;
+        let newer = r#"{"event":"hello","sdk":"0.2.0","versions":"1-2"}"#;
         let dying = r#"{"event":"dying","worker":3,"signal":6}"#;
         let started = r#"{"event":"worker-started","worker":3,"at":9}"#;
-        for event in [hello, dying, started] {
+        for event in [hello, newer, dying, started] {
             let parsed: ProgramEvent = serde_json::from_str(event).unwrap();
             assert_eq!(serde_json::to_string(&parsed).unwrap(), event);
         }

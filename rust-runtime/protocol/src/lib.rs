@@ -15,12 +15,14 @@ mod depth;
 mod event;
 pub mod frame;
 mod timestamp;
+mod versions;
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
-pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack};
+pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
 pub use depth::Depth;
-pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said};
+pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said, Traffic};
 pub use timestamp::Timestamp;
+pub use versions::{InvalidVersions, PROGRAM, RUNTIME, VERSION_HEADER, VERSIONS_HEADER, Versions};
 
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";

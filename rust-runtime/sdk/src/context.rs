@@ -103,6 +103,16 @@ impl BurstContext {
         }
     }
 
+    /// Where this worker is in the flare's trace, as W3C's `traceparent` has it: what it calls, and spans of its own,
+    /// join the trace by it. Nothing where the platform has no traces.
+    pub fn traceparent(&self) -> Option<String> {
+        let index = self.worker_id() - self.pack_context.first_worker;
+        self.pack_context
+            .trace
+            .as_ref()?
+            .traceparent(index as usize)
+    }
+
     /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the
     /// same; this one also works on threads the worker started. A line that `print!` leaves without
     /// its end waits in the standard library's buffer, which all threads share: whoever ends the

@@ -16,4 +16,5 @@ pages! {
     collectives = "docs/guide/collectives.md",
     groups = "docs/guide/groups.md",
     failures = "docs/guide/failures.md",
+    traces = "docs/operations/traces.md",
 }

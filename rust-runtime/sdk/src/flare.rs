@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
-use burst_protocol::{LogStream, PackEvent, RunPack, Timestamp};
+use burst_protocol::{LogStream, PackEvent, RunPack, Timestamp, Traffic};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -146,7 +146,7 @@ where
         None => None,
     };
     pack_context.pack.close();
-    flare.end();
+    flare.end(traffic(&pack_context.pack));
     // What a failed flare left cannot be trusted; the pack is of no use any more either.
     let well = flare.failure().is_none();
     let PackRun { run, states, .. } = flare;
@@ -155,6 +155,15 @@ where
         group,
         states,
         connections,
+    })
+}
+
+/// Nothing where it has sent nothing, as a flare of one pack.
+fn traffic(pack: &Pack) -> Option<Traffic> {
+    let counted = pack.traffic();
+    (counted.messages_sent > 0).then_some(Traffic {
+        messages: counted.messages_sent,
+        bytes: counted.bytes_sent,
     })
 }
 
@@ -194,6 +203,7 @@ impl PackRun<'_> {
             loads: Loads::default(),
             states: Arc::clone(&self.states),
             pack,
+            trace: self.run.trace.clone(),
         });
         self.commands.attach(&pack_context);
         self.event(&PackEvent::Ready {
@@ -326,15 +336,16 @@ impl PackRun<'_> {
                 at: Timestamp::now(),
             });
         }
-        self.end();
+        self.end(None);
     }
 
-    fn end(&self) {
+    fn end(&self, traffic: Option<Traffic>) {
         let error = self.failure();
         self.event(&PackEvent::PackEnded {
             reusable: error.is_none(),
             error,
             at: Timestamp::now(),
+            traffic,
         });
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use burst_bcm::{Failure, Pack};
+use burst_protocol::WorkerSpans;
 
 use crate::data::Loads;
 use crate::state::WorkerStates;
@@ -28,6 +29,8 @@ pub(crate) struct PackContext {
     /// What the workers leave for the next flare of their group.
     pub(crate) states: Arc<WorkerStates>,
     pub(crate) pack: Pack,
+    /// Where the workers are in the flare's trace.
+    pub(crate) trace: Option<WorkerSpans>,
 }
 
 impl PackContext {

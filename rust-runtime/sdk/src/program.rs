@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use burst_protocol::{CONTROL_FD, Command, LISTENER_FD, ProgramEvent, RunPack, frame};
+use burst_protocol::{CONTROL_FD, Command, LISTENER_FD, PROGRAM, ProgramEvent, RunPack, frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -62,6 +62,7 @@ where
     attribution::install(Arc::clone(&control));
     control.send_event(&ProgramEvent::Hello {
         sdk: env!("CARGO_PKG_VERSION").to_owned(),
+        versions: Some(PROGRAM),
     });
     let late = Arc::clone(&control);
     let sender = thread::Builder::new().name("late events".to_owned());

@@ -223,6 +223,7 @@ fn join(sizes: &[u32], states: &[Arc<WorkerStates>]) -> Result<Workers, FlareFai
             loads: Loads::default(),
             states: Arc::clone(states),
             pack: Pack::join(config)?,
+            trace: None,
         }));
     }
     let endpoints: Vec<String> = packs

@@ -86,20 +86,25 @@ impl Checks {
                 self.fit_failure(error);
                 error.worker = Some(*worker);
             }
-            PackEvent::PackEnded {
-                error: Some(error), ..
-            } => {
-                self.fit_failure(error);
-                let cancelled = FailureKind::Cancelled;
-                if error.kind == cancelled && reason.is_none_or(|reason| reason.kind != cancelled) {
-                    error.kind = FailureKind::Error;
+            PackEvent::PackEnded { error, traffic, .. } => {
+                if let Some(error) = error {
+                    self.fit_failure(error);
+                    let cancelled = FailureKind::Cancelled;
+                    if error.kind == cancelled
+                        && reason.is_none_or(|reason| reason.kind != cancelled)
+                    {
+                        error.kind = FailureKind::Error;
+                    }
+                }
+                if let Some(traffic) = traffic {
+                    traffic.messages = traffic.messages.min(limits::MESSAGES_SENT);
+                    traffic.bytes = traffic.bytes.min(limits::BYTES_SENT);
                 }
             }
             PackEvent::Ready { .. }
             | PackEvent::WorkerStarted { .. }
             | PackEvent::Log { .. }
-            | PackEvent::WorkerSucceeded { .. }
-            | PackEvent::PackEnded { error: None, .. } => {}
+            | PackEvent::WorkerSucceeded { .. } => {}
         }
         let at = time_of(&mut event);
         // The program's clock is this one.

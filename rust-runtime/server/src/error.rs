@@ -5,7 +5,7 @@ use std::fmt;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use burst_protocol::{InvalidRun, PackEvent};
+use burst_protocol::{InvalidRun, PackEvent, RUNTIME, Versions};
 
 use crate::memory_limit::MemoryLimitError;
 use crate::not_reusable::NotReusable;
@@ -18,6 +18,17 @@ pub enum Error {
     /// The caller does not know this runtime's token.
     #[error("this runtime takes orders from its invoker only")]
     NotAllowed,
+    /// The invoker is of a release that has no version in common with this one.
+    #[error(
+        "this runtime speaks {} of the protocol between invoker and runtime, the invoker {}: {}",
+        RUNTIME.named(),
+        invoker.named(),
+        if RUNTIME.are_older(*invoker) { "use a runtime of the invoker's release" } else { "upgrade the invoker" }
+    )]
+    OtherVersion {
+        /// What the invoker speaks.
+        invoker: Versions,
+    },
     /// The body is not what the call takes.
     #[error("{0}")]
     Malformed(String),
@@ -87,7 +98,9 @@ impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAllowed => StatusCode::UNAUTHORIZED,
-            Self::Malformed(_) | Self::InvalidRun(_) => StatusCode::BAD_REQUEST,
+            Self::OtherVersion { .. } | Self::Malformed(_) | Self::InvalidRun(_) => {
+                StatusCode::BAD_REQUEST
+            }
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
             Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::MemoryLimit(_) => {

@@ -9,8 +9,8 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
 use burst_protocol::{
-    CONTROL_FD, Command, Failure, FailureKind, PackEvent, ProgramEvent, RunPack, Said, Timestamp,
-    frame,
+    CONTROL_FD, Command, Failure, FailureKind, PROGRAM, PackEvent, ProgramEvent, RunPack, Said,
+    Timestamp, frame,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -40,7 +40,10 @@ pub(crate) fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
     let commands = BufReader::new(UnixStream::from(socket.as_fd().try_clone_to_owned()?));
     let control = Control(Mutex::new(UnixStream::from(socket)));
     let sdk = sdk.to_owned();
-    control.send(&[ProgramEvent::Hello { sdk }])?;
+    control.send(&[ProgramEvent::Hello {
+        sdk,
+        versions: Some(PROGRAM),
+    }])?;
     Ok((Commands(commands), control))
 }
 
@@ -87,15 +90,19 @@ impl Flare<'_> {
         struct Told<'a> {
             value: Option<&'a RawValue>,
             deadline: String,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            traceparent: Option<String>,
             #[serde(flatten)]
             told: BTreeMap<&'a str, &'a str>,
         }
         let told = self.pack.invocation.0.iter();
+        let trace = self.pack.trace.as_ref();
         let told = Told {
             value: self.pack.inputs.of(index),
             deadline: (self.pack.deadline.as_micros() / 1000).to_string(),
+            traceparent: trace.and_then(|trace| trace.traceparent(index)),
             told: told
-                .filter(|(name, _)| !["value", "deadline"].contains(&name.as_str()))
+                .filter(|(name, _)| !["value", "deadline", "traceparent"].contains(&name.as_str()))
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
         };
@@ -141,6 +148,7 @@ impl Flare<'_> {
             reusable,
             error,
             at: Timestamp::now(),
+            traffic: None,
         }])
     }
 

@@ -52,6 +52,7 @@ mod server;
 mod supervisor;
 mod suspension;
 mod tracker;
+mod versions;
 mod violation;
 
 use tokio::net::TcpListener;

@@ -33,6 +33,9 @@ pub(crate) const UNPACKED: u64 = 1024 * MIB as u64;
 /// Of the processes and threads that its user may have, those that a program leaves to the platform, which is of the
 /// same user where packs are processes; an eighth where that is less.
 pub(crate) const RESERVED_PROCESSES: u64 = 256;
+/// What a program may say that it has sent in a flare: more than any does, and little enough to be counted.
+pub(crate) const MESSAGES_SENT: u64 = 1 << 40;
+pub(crate) const BYTES_SENT: u64 = 1 << 50;
 /// Bytes of a crash's core: fewer than any has. With none at all the kernel would still run the machine's handler of
 /// cores, where there is one.
 pub(crate) const NO_CORE: u64 = 1;
@@ -49,7 +52,7 @@ pub(crate) const LOG_CHUNK: usize = 16 * 1024;
 /// The names of operations that failures speak of.
 pub(crate) const NAME: usize = 200;
 /// What only a machine can fail at, and is held against it: no program may name them.
-pub(crate) const OPERATIONS_OF_STARTS: [&str; 3] = ["fetch", "create", "init"];
+pub(crate) const OPERATIONS_OF_STARTS: [&str; 4] = ["fetch", "create", "init", "schedule"];
 /// The signals by which a program may say that it dies: those that its own handlers see.
 pub(crate) const DYING_SIGNALS: [i32; 5] = [
     libc::SIGABRT,

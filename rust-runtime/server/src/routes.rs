@@ -24,7 +24,7 @@ use crate::init::{self, ProgramName};
 use crate::pack::Order;
 use crate::package::Package;
 use crate::runtime::Runtime;
-use crate::{limits, run};
+use crate::{limits, run, versions};
 
 type Received = Result<Bytes, BytesRejection>;
 
@@ -52,6 +52,7 @@ pub(crate) fn routes(runtime: Runtime, access: Access) -> Router {
             limited(post(renew), limits::ORDER_BODY),
         )
         .with_state(runtime)
+        .layer(middleware::from_fn(versions::check))
         .layer(middleware::from_fn_with_state(access, access::check))
 }
 

@@ -51,6 +51,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         lease: None,
         memory: None,
         invocation: Invocation(told),
+        trace: None,
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
     let mut output = String::new();

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use burst_protocol::{FailureKind, LINE_COST, LogStream, PackEvent, ProgramEvent, Timestamp};
+use burst_protocol::{
+    FailureKind, LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions,
+};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -107,6 +109,20 @@ pub enum StartError {
     /// What it said cannot be.
     #[error(transparent)]
     Violation(#[from] ProtocolViolation),
+    /// It was built with an SDK that has no version in common with this runtime.
+    #[error(
+        "the program was built with version {sdk:.40} of the SDK, which speaks {} of the protocol with the runtime, \
+         and the runtime {}: {}",
+        program.named(),
+        PROGRAM.named(),
+        if PROGRAM.are_older(*program) { "upgrade the platform" } else { "build it with a newer SDK" }
+    )]
+    OtherVersion {
+        /// The SDK's.
+        sdk: String,
+        /// What the program speaks.
+        program: Versions,
+    },
     /// It said something else first.
     #[error("the program began with something else than hello")]
     NoHello,
@@ -217,7 +233,11 @@ impl Program {
 
     fn check_hello(frame: &[u8]) -> Result<(), StartError> {
         match serde_json::from_slice(frame) {
-            Ok(ProgramEvent::Hello { .. }) => Ok(()),
+            Ok(ProgramEvent::Hello { sdk, versions }) => {
+                let program = versions.unwrap_or(Versions::only(1));
+                let other = StartError::OtherVersion { sdk, program };
+                PROGRAM.common(program).map(|_| ()).ok_or(other)
+            }
             _ => Err(StartError::NoHello),
         }
     }

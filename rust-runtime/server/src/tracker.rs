@@ -1,6 +1,6 @@
 //! What is known about the workers of the pack that runs. Pure: events in, verdicts out.
 
-use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack};
+use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack, Traffic};
 
 use crate::violation::ProtocolViolation;
 
@@ -38,10 +38,16 @@ pub(crate) enum Verdict {
     /// It cannot be true, and the program is not to be trusted with the rest: why.
     Violation(ProtocolViolation),
     /// The program says that the pack has ended.
-    Ended {
-        reusable: bool,
-        error: Option<Failure>,
-    },
+    Ended(End),
+}
+
+/// What a program says at the end of its pack.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// Whether another flare may run on it.
+    pub(crate) reusable: bool,
+    pub(crate) error: Option<Failure>,
+    pub(crate) traffic: Option<Traffic>,
 }
 
 impl Tracker {
@@ -74,12 +80,16 @@ impl Tracker {
     pub(crate) fn see(&mut self, event: &PackEvent) -> Verdict {
         let worker = match event {
             PackEvent::PackEnded {
-                reusable, error, ..
+                reusable,
+                error,
+                traffic,
+                ..
             } => {
-                return Verdict::Ended {
+                return Verdict::Ended(End {
                     reusable: *reusable && self.left == 0 && self.first_failure.is_none(),
                     error: error.clone(),
-                };
+                    traffic: *traffic,
+                });
             }
             PackEvent::Ready { .. } => return once(&mut self.ready),
             PackEvent::Log { worker: None, .. } => return Verdict::Forward,
@@ -305,18 +315,20 @@ mod tests {
         all.see(&succeeded(1));
         assert_eq!(
             all.see(&event(ENDED)),
-            Verdict::Ended {
+            Verdict::Ended(End {
                 reusable: true,
-                error: None
-            }
+                error: None,
+                traffic: None
+            })
         );
         let mut none = tracker(&[1, 1]);
         assert_eq!(
             none.see(&event(ENDED)),
-            Verdict::Ended {
+            Verdict::Ended(End {
                 reusable: false,
-                error: None
-            }
+                error: None,
+                traffic: None
+            })
         );
         assert_eq!(none.forgotten().len(), 1);
     }

@@ -85,6 +85,8 @@ enum Act {
     Surroundings,
     /// Its environment variables.
     Variables,
+    /// Its place in its flare's trace.
+    Traceparent,
 }
 
 static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -205,6 +207,7 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
         Act::Variables => std::env::vars()
             .map(|(name, value)| (name, Value::String(value)))
             .collect(),
+        Act::Traceparent => json!(burst.traceparent()),
         Act::Surroundings => {
             let names: Vec<_> = std::env::vars().map(|(name, _)| name).collect();
             let descriptors: Vec<_> = fs::read_dir("/proc/self/fd")?

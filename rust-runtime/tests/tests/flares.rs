@@ -449,3 +449,24 @@ fn malformed_requests_say_what_is_wrong() {
     assert_eq!(end(&runtime.act(&[act("hello")]))["reusable"], true);
     assert_eq!(runtime.get("/ping"), (200, json!({"ok": true})));
 }
+
+#[test]
+fn each_worker_knows_its_place_in_the_flares_trace() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("traceparent"), act("traceparent")]);
+    let spans = ["00f067aa0ba902b7", "00f067aa0ba902b8"];
+    run.trace = json!({"id": "4b".repeat(16), "sampled": true, "workers": spans});
+    let events = runtime.events(&run);
+    for (worker, span) in spans.iter().enumerate() {
+        let ended = named(&events, "worker-succeeded");
+        let own = ended
+            .iter()
+            .find(|event| event["worker"] == worker)
+            .unwrap();
+        let place = format!("00-{}-{span}-01", "4b".repeat(16));
+        assert_eq!(own["output"], place);
+    }
+    // What an invoker without traces says, or one of an older release.
+    let events = runtime.act(&[act("traceparent")]);
+    assert_eq!(named(&events, "worker-succeeded")[0]["output"], Value::Null);
+}

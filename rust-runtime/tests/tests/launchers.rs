@@ -74,6 +74,24 @@ fn a_run_is_known_by_its_variables_and_no_other() {
 }
 
 #[test]
+fn each_worker_knows_its_place_in_the_flares_trace() {
+    each(|kind, runtime| {
+        let runtime = runtime();
+        let mut run = Run::new(&[act("variables"), act("variables")]);
+        let spans = ["00f067aa0ba902b7", "00f067aa0ba902b8"];
+        run.trace = json!({"id": "4b".repeat(16), "sampled": true, "workers": spans});
+        for (output, span) in outputs(&runtime.events(&run)).iter().zip(spans) {
+            let place = format!("00-{}-{span}-01", "4b".repeat(16));
+            assert_eq!(output["TRACEPARENT"], place.as_str(), "{kind}");
+            assert_eq!(output["__OW_TRACEPARENT"], place.as_str(), "{kind}");
+        }
+        for output in outputs(&runtime.act(&[act("variables"), act("variables")])) {
+            assert_eq!(output.get("TRACEPARENT"), None, "{kind}");
+        }
+    });
+}
+
+#[test]
 fn workers_run_at_the_same_time_and_stay() {
     each(|kind, runtime| {
         let runtime = runtime();
@@ -460,12 +478,16 @@ fn the_action_loop_is_told_a_line_and_answers_one() {
     for runs in 1..4 {
         let mut run = Run::new(&vec![json!({"x": "é\n"}); 3]);
         run.invocation = json!({"action_name": "/guest/loop", "api_key": "secret"});
+        let spans = ["1", "2", "3"].map(|worker| worker.repeat(16));
+        run.trace = json!({"id": "4b".repeat(16), "sampled": false, "workers": spans});
         let events = runtime.events(&run);
         for (worker, output) in outputs(&events).iter().enumerate() {
             assert_eq!(output["runs"], runs);
             assert_eq!(output["name"], "/guest/loop");
             assert_eq!(output["line"]["value"], json!({"x": "é\n"}));
             assert_eq!(output["line"]["api_key"], "secret");
+            let place = format!("00-{}-{}-00", "4b".repeat(16), spans[worker]);
+            assert_eq!(output["line"]["traceparent"], place);
             assert_eq!(logs(&events, json!(worker), "stdout"), ["out"]);
             assert_eq!(logs(&events, json!(worker), "stderr"), ["err"]);
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::account::Account;
+use crate::account::{self, Account};
 use crate::clock::Clock;
 use crate::node::{self, Node};
 
@@ -14,6 +14,8 @@ pub(super) struct Member {
     pub(super) account: Account,
     pub(super) clock: Option<Clock>,
     pub(super) arguments: Vec<String>,
+    /// Which distribution it is started of: the one under test where it is none.
+    pub(super) distribution: Option<PathBuf>,
     pub(super) home: PathBuf,
     pub(super) data: PathBuf,
     pub(super) log: PathBuf,
@@ -46,6 +48,7 @@ impl Member {
             home: scratch.to_owned(),
             clock: None,
             arguments,
+            distribution: None,
             data,
             node: None,
             sessions: Vec::new(),
@@ -55,7 +58,15 @@ impl Member {
 
     pub(super) fn spawn(&mut self, token: &str, lifetime: Duration) {
         assert!(self.node.is_none(), "{} runs already", self.name);
-        let command = node::burst(&self.prefix, &self.account, &self.home, &self.arguments);
+        let distribution = self.distribution.clone();
+        let distribution = distribution.unwrap_or_else(|| account::installation(&self.home));
+        let command = node::burst_of(
+            &distribution,
+            &self.prefix,
+            &self.account,
+            &self.home,
+            &self.arguments,
+        );
         let node = Node::spawn(command, &self.log, token, lifetime);
         self.sessions.push(node.pid());
         self.node = Some(node);

@@ -137,6 +137,7 @@ impl Cluster {
             scratch,
             setup,
         };
+        cluster.set_distribution(cluster.setup.distribution.clone());
         if cluster.setup.clocks {
             for member in cluster.controllers.iter_mut().chain(&mut cluster.invokers) {
                 let clock = Clock::new(&member.name, cluster.scratch.path());

@@ -1,6 +1,7 @@
 //! How a cluster is set up.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::driver::Driver;
@@ -21,6 +22,7 @@ pub struct Setup {
     pub(super) flags: Vec<String>,
     pub(super) lines: String,
     pub(super) invoker_flags: Vec<String>,
+    pub(super) distribution: Option<PathBuf>,
     pub(super) limit: Duration,
 }
 
@@ -42,6 +44,7 @@ impl Setup {
             flags: Vec::new(),
             lines: String::new(),
             invoker_flags: Vec::new(),
+            distribution: None,
             limit: Duration::from_secs(300),
         }
     }
@@ -118,6 +121,13 @@ impl Setup {
     pub fn set_invokers(mut self, key: &str, value: &str) -> Self {
         self.invoker_flags
             .extend(["--set".to_owned(), format!("{key}={value}")]);
+        self
+    }
+
+    /// All nodes are of this distribution, which may be another release's, until that is
+    /// [changed](super::Cluster::set_distribution).
+    pub fn distribution(mut self, distribution: Option<PathBuf>) -> Self {
+        self.distribution = distribution;
         self
     }
 

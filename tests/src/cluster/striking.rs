@@ -1,5 +1,7 @@
 //! What a test does to the nodes of a cluster.
 
+use std::path::PathBuf;
+
 use rustix::process::Signal;
 
 use super::Cluster;
@@ -8,6 +10,13 @@ use crate::{Postgres, Redis, S3Process};
 use crate::{node, wait};
 
 impl Cluster {
+    /// What is started from now on is of this distribution: of the one under test where it is none.
+    pub fn set_distribution(&mut self, distribution: Option<PathBuf>) {
+        for member in self.controllers.iter_mut().chain(&mut self.invokers) {
+            member.distribution.clone_from(&distribution);
+        }
+    }
+
     /// Kills an invoker as `kill -9` does.
     pub fn kill_invoker(&mut self, index: usize) {
         self.invokers[index].take().kill();

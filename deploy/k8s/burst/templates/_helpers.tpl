@@ -160,6 +160,7 @@ secret:
 burst.cluster.seeds = {{ include "burst.seeds" . }}
 {{- include "burst.proof" . }}
 burst.http.public-url = {{ include "burst.publicUrl" . | toJson }}
+{{- include "burst.traces" .Values.traces }}
 {{- if .Values.ingress.enabled }}
 # All clients come through the Ingress.
 burst.http.connections.per-client = ${burst.http.connections.limit}
@@ -206,12 +207,18 @@ burst.default-backend = {{ .Values.defaultBackend | toJson }}
 {{- end }}
 {{ end }}
 
+{{- /* Whether slots are what the cluster has: "yes" or nothing. */}}
+{{- define "burst.followsCluster" -}}
+{{- if eq (toString .Values.invoker.slots) "cluster" }}yes{{ end }}
+{{- end }}
+
 {{- define "burst.invoker.conf" -}}
 # Made by the chart. JSON is HOCON, too: values of others are written in it.
 burst.cluster.seeds = {{ include "burst.seeds" . }}
 {{- include "burst.proof" . }}
+{{- include "burst.traces" .Values.traces }}
 burst.invoker {
-  slots = {{ .Values.invoker.slots }}
+  slots = {{ ternary .Values.invoker.maxSlots .Values.invoker.slots (include "burst.followsCluster" . | eq "yes") }}
   prewarmed = {{ .Values.invoker.prewarmed }}
   packages.cache-size = {{ .Values.invoker.cacheSize | toJson }}
   {{- if .Values.invoker.metrics.enabled }}
@@ -219,6 +226,10 @@ burst.invoker {
   {{- end }}
   kubernetes {
     image = {{ include "burst.image" (list . .Values.runtime.image) | toJson }}
+    {{- if include "burst.followsCluster" . }}
+    follow-cluster = true
+    slot-memory = {{ .Values.invoker.slotMemory }}
+    {{- end }}
     cpus-per-worker = {{ .Values.invoker.cpusPerWorker }}
     scratch-size = {{ .Values.invoker.scratchSize }}
     start-timeout = {{ .Values.invoker.startTimeout | toJson }}
@@ -240,16 +251,25 @@ burst.invoker {
 {{- define "burst.logback" -}}
 <configuration>
   <appender name="STDOUT" class="ch.qos.logback.core.ConsoleAppender">
-    <encoder><pattern>%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level %logger{24} - %msg%n%ex</pattern></encoder>
+    <encoder class="burst.node.logs.LineEncoder">
+      <format>{{ (index . 0).Values.logFormat }}</format>
+      <pattern>%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level %logger{24} - %msg%replace( [%kvp{NONE}]){' \[\]$', ''}%n%ex</pattern>
+    </encoder>
   </appender>
   <logger name="com.github.dockerjava" level="WARN"/>
   <logger name="org.apache.pekko.io.TcpListener" level="OFF"/>
   <logger name="org.apache.pekko.remote.artery" level="ERROR"/>
   <logger name="org.apache.pekko.remote.RemoteActorRefProvider" level="ERROR"/>
   <logger name="org.apache.pekko.stream.Materializer" level="ERROR"/>
-  <root level="{{ . }}"><appender-ref ref="STDOUT"/></root>
+  <root level="{{ index . 1 }}"><appender-ref ref="STDOUT"/></root>
 </configuration>
 {{ end }}
+
+{{- define "burst.traces" -}}
+{{- if .endpoint }}
+burst.traces { endpoint = {{ .endpoint | toJson }}, ratio = {{ .ratio }} }
+{{- end }}
+{{- end }}
 
 {{- /* What an earlier install has made stays: (list . NAME KEY MADE). */}}
 {{- define "burst.kept" -}}

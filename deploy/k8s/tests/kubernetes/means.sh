@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # What scenarios are made of. Read by ../kubernetes.sh, which has set where things are.
+: "${here:?}" "${work:?}" "${target:?}" "${results:?}" "${processes=}"
 
 k() { kubectl --namespace burst "$@"; }
 

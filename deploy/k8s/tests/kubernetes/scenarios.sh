@@ -1,5 +1,6 @@
 # shellcheck shell=bash
 # Each scenario is a function of its own, fails by a sentence, and leaves a release that works. Read by ../kubernetes.sh.
+: "${here:?}" "${work:?}" "${target:?}" "${results:?}" "${cluster:?}" "${chart:?}" "${examples:?}"
 
 # The driver's own tests, which is an invoker outside the cluster: in a namespace of theirs, with an invoker's rights.
 scenario_driver() {
@@ -224,6 +225,88 @@ scenario_controller_killed() {
     all_slots 180 || complain "flares do not run again after the controller was killed"
     figure controller-killed-to-all-slots $(($(millis) - began)) ms
     shows "its definitions are there and all slots run after $(($(millis) - began)) ms"
+}
+
+# Slots of all invokers that are up, as the scheduler has them.
+slots_now() { burst invokers --output json | jq '[.. | objects | select(.state? == "up") | .slots] | add // 0'; }
+slots_are() { [ "$(slots_now)" = "$1" ]; }
+slots_below() { local now; now=$(slots_now) && [ "$now" -lt "$1" ]; }
+reason_of() { burst status "$1" --output json | jq -r '.queue.reason // ""'; }
+waits_for_room() { reason_of "$1" | grep "the cluster can give .* slots now, and the flare needs $2"; }
+
+# tenant REPLICAS CPU: pods of somebody else, each on another node.
+tenant() {
+    kubectl create namespace tenant >/dev/null 2>&1 || true
+    kubectl --namespace tenant apply --filename - >/dev/null <<END
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: tenant}
+spec:
+  replicas: $1
+  selector: {matchLabels: {app: tenant}}
+  template:
+    metadata: {labels: {app: tenant}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - {name: pause, image: "burst.test/pause:1", imagePullPolicy: Never, resources: {requests: {cpu: $2}}}
+      topologySpreadConstraints:
+        - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: tenant}}}
+END
+}
+release_with() {
+    local backends
+    mapfile -t backends < <(grep . "$target/state/backends")
+    helm upgrade burst "$chart" --namespace burst --values "$here/../cluster/values.yaml" "${backends[@]}" --wait \
+        --timeout 5m "$@" >"$work/said" 2>&1 || complain "helm does not upgrade the release"
+    until_so 120 platform_ready || complain "the release is not ready after the upgrade"
+}
+
+scenario_slots() {
+    local all one large first second began
+    release_with --set invoker.slots=cluster
+    # Each invoker has the room of one node beside what is on that.
+    until_so 60 burst flare hello --size 2 --param name=cluster --timeout 20s --result || complain "no flare runs"
+    sleep 3
+    all=$(slots_now)
+    [ "$all" -gt 8 ] || complain "two nodes have $all slots"
+    shows "two nodes of two processors have $all slots for packs of 0.15 each"
+
+    began=$(millis)
+    tenant 2 700m
+    until_so 60 slots_are $((all - 10)) || complain "slots do not shrink by what a tenant takes: $(slots_now) of $all"
+    figure tenant-to-fewer-slots $(($(millis) - began)) ms
+    shows "a tenant's pods that request 1.4 processors take $((all - $(slots_now))) of them, seen after $(($(millis) - began)) ms"
+    large=$(flare burden --size "$all" --param sleep=500 --timeout 60s)
+    until_so 20 waits_for_room "$large" "$all" || complain "it does not say why it waits: $(reason_of "$large")"
+    shows "a flare of $all waits: $(reason_of "$large")"
+    began=$(millis)
+    kubectl --namespace tenant delete deployment tenant >/dev/null
+    until_so 90 is "$large" succeeded || complain "it does not run when there is room: $(state_of "$large") $(error_of "$large")"
+    figure room-to-large-flare-done $(($(millis) - began)) ms
+    shows "it runs once the tenant has gone, done after $(($(millis) - began)) ms"
+
+    kubectl cordon node-2 >/dev/null
+    until_so 30 slots_below "$all" || complain "a node that is cordoned keeps its slots"
+    one=$(slots_now)
+    kubectl uncordon node-2 >/dev/null
+    until_so 30 slots_are "$all" || complain "a node that is uncordoned does not give its slots: $(slots_now) of $all"
+    shows "with a node cordoned there are $one, and $all when it is back"
+
+    # Two that each want all, while a tenant takes half at a moment nobody chose.
+    first=$(flare burden --size "$all" --granularity 2 --param sleep=1000 --timeout 90s)
+    second=$(flare burden --size "$all" --granularity 2 --param sleep=1000 --timeout 90s)
+    tenant 2 700m
+    sleep 15
+    kubectl --namespace tenant delete deployment tenant >/dev/null
+    for large in "$first" "$second"; do
+        until_so 180 ended "$large" || complain "a gang waits for ever: $large: $(reason_of "$large")"
+        is "$large" succeeded || complain "a gang fails: $(error_of "$large")"
+    done
+    shows "two gangs of $all and a tenant that takes half meanwhile: both run, after $(burst status "$first" --output json | jq .attempt) and $(burst status "$second" --output json | jq .attempt) placings"
+    kubectl delete namespace tenant --wait=false >/dev/null
+    release_with
+    all_slots 120 || complain "not all slots run with a number again"
 }
 
 # The controller is moved to the node that stays.

@@ -8,6 +8,7 @@ use bytes::BytesMut;
 
 use super::{Outcome, RunningFlare};
 use crate::not_reusable::NotReusable;
+use crate::tracker::End;
 
 impl RunningFlare {
     /// Reports what is still to be reported. What becomes of the program, and the last lines.
@@ -23,8 +24,12 @@ impl RunningFlare {
             self.read_frames();
         }
         self.outbox.close_logs();
-        let (failures, error, reusable) = match self.said.take() {
-            Some((reusable, error)) => {
+        let said = self.said.take();
+        let traffic = said.as_ref().and_then(|end| end.traffic);
+        let (failures, error, reusable) = match said {
+            Some(End {
+                reusable, error, ..
+            }) => {
                 let failures = self.tracker.forgotten();
                 let forgotten = failures.first().map(|(_, failure)| failure.clone());
                 let first = self.tracker.first_failure().cloned();
@@ -49,6 +54,7 @@ impl RunningFlare {
             reusable,
             error: error.clone(),
             at: Timestamp::now(),
+            traffic,
         });
         let last = self.outbox.take();
         if reusable {

@@ -28,7 +28,7 @@ use crate::cleanup;
 use crate::limits;
 use crate::not_reusable::NotReusable;
 use crate::supervisor::{Program, SupervisorEvent};
-use crate::tracker::{Dying, Tracker, Verdict};
+use crate::tracker::{Dying, End, Tracker, Verdict};
 use crate::violation::ProtocolViolation;
 use outbox::Outbox;
 use timers::{Due, FOREVER, Timers};
@@ -68,7 +68,11 @@ pub(crate) async fn run(
         pack: Box::new(pack),
     });
     flare.drive(orders, &client).await;
-    if let Some((reusable @ true, _)) = &mut flare.said {
+    if let Some(End {
+        reusable: reusable @ true,
+        ..
+    }) = &mut flare.said
+    {
         flare.program.keep_images_processes();
         *reusable = cleanup::clean_up(&flare.program, grouped).await;
     }
@@ -96,7 +100,7 @@ struct RunningFlare {
     control_open: bool,
     exited: Option<Exited>,
     /// The program's own word that the pack has ended.
-    said: Option<(bool, Option<Failure>)>,
+    said: Option<End>,
 }
 
 struct Exited {
@@ -215,7 +219,7 @@ impl RunningFlare {
         match self.tracker.see(&event) {
             Verdict::Drop => {}
             Verdict::Violation(violation) => return Err(violation),
-            Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
+            Verdict::Ended(end) => self.said = Some(end),
             Verdict::Forward => self.pass(event),
         }
         Ok(())

@@ -18,7 +18,7 @@ const acts = {
     return { runs: ++runs, x };
   },
   quiet: () => ({}),
-  variables: () => Object.fromEntries(Object.entries(process.env).filter(([name]) => name.startsWith('__OW_'))),
+  variables: () => Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(__OW_.*|TRACEPARENT)$/.test(name))),
   async meet({ place, workers }) {
     console.log('here');
     fs.writeFileSync(path.join(place, String(require('worker_threads').threadId)), '');

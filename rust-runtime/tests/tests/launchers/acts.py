@@ -27,7 +27,7 @@ def act_quiet(args):
 
 
 def act_variables(args):
-    return {name: value for name, value in os.environ.items() if name.startswith("__OW_")}
+    return {name: value for name, value in os.environ.items() if name.startswith("__OW_") or name == "TRACEPARENT"}
 
 
 def act_meet(args):

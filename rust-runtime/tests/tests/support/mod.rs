@@ -383,6 +383,7 @@ pub struct Run {
     pub memory: Option<u64>,
     pub backend: Value,
     pub invocation: Value,
+    pub trace: Value,
 }
 
 impl Run {
@@ -403,6 +404,7 @@ impl Run {
             memory: None,
             backend: json!({"kind": "direct", "uri": null, "chunkSize": 1 << 20}),
             invocation: json!({}),
+            trace: Value::Null,
         }
     }
 
@@ -413,7 +415,7 @@ impl Run {
             "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
             "backend": self.backend,
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
-            "group": self.group, "memory": self.memory, "invocation": self.invocation,
+            "group": self.group, "memory": self.memory, "invocation": self.invocation, "trace": self.trace,
             "lease": self.lease.map(|time| time.as_millis() as u64),
         })
     }

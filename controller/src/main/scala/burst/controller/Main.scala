@@ -1,8 +1,8 @@
 package burst.controller
 
-import burst.controller.cluster.{Membership, SplitBrainLock}
-import burst.controller.cluster.ActorScheduling
+import burst.controller.cluster.{ActorScheduling, Membership, SplitBrainLock, VersionCheck}
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.{TracedService, Traces}
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -16,7 +16,7 @@ object Main:
 
   private def start(settings: Settings, data: DataDirectory): Future[Node] =
     val bootstrap = BootstrapCredentials.of(settings.config, data)
-    val config = SplitBrainLock.configured(bootstrap.config)
+    val config = VersionCheck.configured(SplitBrainLock.configured(bootstrap.config))
     given system: ActorSystem[Nothing] =
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, config)
     given ExecutionContext = system.executionContext
@@ -24,10 +24,13 @@ object Main:
     for membership <- Future(Membership.begin(config))
     yield new Node:
       private val leaving = AtomicBoolean()
+      private val metrics = MetricsRegistry.ofProcess()
+      private val traces = Traces.from(config, metrics)
+      private val spans = traces.of(TracedService.Controller, Traces.newInstance())
       private val started =
         membership.joined.flatMap: _ =>
-          val metrics = MetricsRegistry.ofProcess()
-          Wiring.start(bootstrap.config, ActorScheduling.start(bootstrap.config, metrics), metrics)
+          val scheduling = ActorScheduling.start(bootstrap.config, metrics, spans)
+          Wiring.start(bootstrap.config, scheduling, metrics, spans = spans)
 
       val ready: Future[String] =
         for
@@ -45,7 +48,10 @@ object Main:
         val hasBegun =
           membership.joined.isCompleted && (started.isCompleted || !membership.removed.isCompleted)
         if !hasBegun then Future.unit
-        else started.transformWith(_.fold(_ => Future.unit, _.shutdown()))
+        else
+          started
+            .transformWith(_.fold(_ => Future.unit, _.shutdown()))
+            .andThen(_ => traces.close())(using blocking)
 
       override def lost: Future[String] = membership.removed.flatMap: _ =>
         if leaving.get then Future.never

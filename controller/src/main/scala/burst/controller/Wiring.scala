@@ -7,6 +7,7 @@ import burst.controller.deploy.Definitions
 import burst.controller.http.*
 import burst.controller.cluster.Scheduling
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.SpanSink
 import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
@@ -22,14 +23,15 @@ object Wiring:
     Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace, metrics)
 
   /** Opens the stores, has the scheduler's side built upon them, and listens. `config` is a whole one, with
-    * the libraries' references; `metrics` is what the scheduler's side was given, too. When anything fails
-    * all that was begun is undone.
+    * the libraries' references; `metrics` and `spans` are what the scheduler's side was given, too. When
+    * anything fails all that was begun is undone.
     */
   def start(
       config: Config,
       scheduling: Storage => Scheduling,
       metrics: MetricsRegistry = MetricsRegistry(),
-      openStorage: (Config, MetricsRegistry) => Storage = storage
+      openStorage: (Config, MetricsRegistry) => Storage = storage,
+      spans: SpanSink = SpanSink.Off
   )(using system: ActorSystem[?]): Future[Controller] =
     given ExecutionContext = system.executionContext
     val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher))
@@ -37,7 +39,8 @@ object Wiring:
     for
       settings <- Future(Settings.from(config))
       storage <- blocking(openStorage(config, metrics))
-      controller <- orUndo(begin(settings, scheduling, storage, metrics, blocking))(blocking(storage.close()))
+      controller <-
+        orUndo(begin(settings, scheduling, storage, metrics, spans, blocking))(blocking(storage.close()))
     yield controller
 
   private def orUndo[A](step: Future[A])(undo: => Future[Unit])(using ExecutionContext): Future[A] =
@@ -78,6 +81,7 @@ object Wiring:
       scheduling: Storage => Scheduling,
       storage: Storage,
       metrics: MetricsRegistry,
+      spans: SpanSink,
       blocking: Blocking
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
     val definitions = Definitions(storage.definitions, storage.packages)
@@ -105,7 +109,8 @@ object Wiring:
         transfers,
         records,
         settings.builtIn,
-        metrics
+        metrics,
+        spans
       )
       binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
       port = binding.localAddress.getPort

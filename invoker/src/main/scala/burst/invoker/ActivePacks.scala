@@ -3,6 +3,8 @@ package burst.invoker
 import burst.invoker.driver.ContainerExit
 import burst.invoker.metrics.PackWatch
 import burst.invoker.pack.{PackActor, PackKey, PackReporter, PackServices, Supply}
+import burst.invoker.pool.PackShape
+import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.ActorRef
@@ -25,6 +27,10 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def contains(key: PackKey): Boolean = active.contains(key)
   def isEmpty: Boolean = active.isEmpty
   def workers: Int = active.values.map(_.assignment.size).sum
+
+  /** On a node of a cluster. */
+  def shapesOn(node: String): Iterable[PackShape] =
+    active.values.map(_.assignment).filter(_.node.contains(node)).map(PackShape.of)
   def memoryMiB: Long = active.values.map(_.memoryMiB).sum
 
   def launch(assignment: PackAssignment, supply: Supply, replyTo: ActorRef[PackReport]): Unit =
@@ -79,7 +85,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   /** The actor of a pack that has finished is not active any more: this one broke off. */
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
-    context.log.error("pack {} of flare {} broke off", key.pack, key.flareId.value)
+    context.log.atError().of(key.flareId, pack.assignment.origin).log("pack {} broke off", key.pack)
     val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
     pack.watch.ended(Some(failure))
     refuse(pack.assignment, pack.replyTo, failure)

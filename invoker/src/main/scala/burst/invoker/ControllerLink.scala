@@ -182,7 +182,8 @@ private final class ControllerLink(
     }
 
   private def hello(status: InvokerStatus, tries: Long): Unit =
-    endpoints.foreach(_ ! Hello(Protocol.Version, status.id, tries, context.self, settings.home))
+    val Versions(oldest, newest) = Protocol.Nodes
+    endpoints.foreach(_ ! Hello(oldest, Some(newest), status.id, tries, context.self, settings.home))
 
   /** With the packs that were kept of the session before. */
   private def join(
@@ -194,7 +195,8 @@ private final class ControllerLink(
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)
     val held = journals.held
-    context.log.info(s"joined the scheduler of epoch $epoch, with ${held.length} packs")
+    val version = session.welcome.version.getOrElse(Protocol.Nodes.oldest)
+    context.log.info(s"joined the scheduler of epoch $epoch by version $version, with ${held.length} packs")
     session.put(Holds(held, isUnbroken(session)))
     keptSince = keptSince.orElse(Some(System.nanoTime()))
     journals.partial.foreach(endPartial(invoker, _))

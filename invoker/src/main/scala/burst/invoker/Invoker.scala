@@ -4,6 +4,7 @@ import burst.invoker.driver.ContainerBase
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits}
+import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
@@ -11,8 +12,9 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 
-/** What is fixed about an invoker. `memoryLimit` in MiB. `prewarmed` containers are kept ready, the first for
-  * workers of `prewarmedMemory` MiB. `clean` deletes what a flare left on its backend.
+/** What is fixed about an invoker. `slots` are those it has where they follow no cluster; `memoryLimit` in
+  * MiB. `prewarmed` containers are kept ready, the first for workers of `prewarmedMemory` MiB. `clean`
+  * deletes what a flare left on its backend.
   */
 final case class InvokerSettings(
     slots: Int,
@@ -57,6 +59,9 @@ object Invoker:
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Cleaned(replyTo: ActorRef[InvokerReport], cleaned: FlareCleaned) extends Internal
   private case object Beat extends Internal
+
+  /** The cluster has other room than before. */
+  private case object RoomChanged extends Internal
 
   private val BeatsToBeKnown = 2
 
@@ -106,6 +111,7 @@ private final class Invoker(
   private var busy = load.sample()
 
   def begin(): Behavior[Command] =
+    services.driver.onRoom(() => context.self ! RoomChanged)
     controller ! RegisterInvoker(status, context.self)
     prewarmed.startLacking()
     measure()
@@ -124,7 +130,7 @@ private final class Invoker(
     case InvokerRequest(command, replyTo) => obey(command, replyTo)
     case Cleaned(replyTo, cleaned) =>
       cleanings -= 1
-      cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
+      cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
       replyTo ! cleaned
     case PackActor.Finished(key, kept, unused, answered) =>
       packs.finished(key, answered)
@@ -143,6 +149,7 @@ private final class Invoker(
         warm.expire()
         prewarmed.beat()
         measure()
+    case RoomChanged => if !closing then controller ! Heartbeat(status)
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
@@ -177,7 +184,10 @@ private final class Invoker(
     def refuse(kind: FailureKind, message: String): Unit =
       packs.refuse(assignment, replyTo, Failure(kind, message))
     if packs.contains(PackKey(assignment)) then
-      context.log.warn("pack {} of flare {} was asked for twice", assignment.pack, assignment.flareId.value)
+      context.log.atWarn().of(
+        assignment.flareId,
+        assignment.origin
+      ).log("pack {} was asked for twice", assignment.pack)
     else if closing then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
     else
       val shape = PackShape.of(assignment)
@@ -198,11 +208,27 @@ private final class Invoker(
       shape: PackShape,
       idle: PackPool[LoadedPack]
   ): Option[Vector[IdlePack[LoadedPack]]] =
-    val memory =
-      settings.memoryLimit.fold(0L)(packs.memoryMiB + idle.memoryMiB + shape.totalMemoryMiB - _)
-    val workers =
-      if services.driver.reserves then packs.workers + idle.workers + shape.workers - settings.slots else 0
-    idle.holding(memory, workers)
+    val onNode = for room <- services.driver.room; node <- shape.node yield victimsOn(node, room, shape, idle)
+    onNode.orElse:
+      val memory =
+        settings.memoryLimit.fold(0L)(packs.memoryMiB + idle.memoryMiB + shape.totalMemoryMiB - _)
+      val workers =
+        if services.driver.reserves then packs.workers + idle.workers + shape.workers - settings.slots else 0
+      idle.holding(memory, workers)
+
+  /** Those in a pack's way on its node. Whether it has room there without any is for the cluster to say. */
+  private def victimsOn(
+      node: String,
+      room: ClusterRoom,
+      shape: PackShape,
+      all: PackPool[LoadedPack]
+  ): Vector[IdlePack[LoadedPack]] =
+    val idle = all.on(node)
+    val shapes = idle.idle.map(_.shape) ++ packs.shapesOn(node) :+ shape
+    val known = room.nodes.find(_.node == node)
+    val memory = shapes.map(_.totalMemoryMiB + room.packMemory).sum - known.fold(0L)(_.memory)
+    val workers = shapes.map(_.workers).sum - known.fold(0)(_.slots)
+    idle.holding(memory.min(idle.memoryMiB), workers).getOrElse(Vector.empty)
 
   private def keep(pack: LoadedPack): Unit =
     warm.keep(pack)
@@ -224,16 +250,21 @@ private final class Invoker(
 
   /** What others than the packs themselves know, as often as the controller is told. */
   private def measure(): Unit =
-    services.metrics.measured(settings.slots, warm.size, prewarmed.ready, busy)
+    services.metrics.measured(slots(services.driver.room), warm.size, prewarmed.ready, busy)
 
-  private def status = InvokerStatus(
-    services.invoker,
-    settings.slots,
-    busy,
-    services.driver.name,
-    warm.size,
-    settings.runtime,
-    prewarmed.ready,
-    warm.offers,
-    leaving = Option.when(leaving)(true)
-  )
+  private def slots(room: Option[ClusterRoom]) = room.fold(settings.slots)(_.nodes.map(_.slots).sum)
+
+  private def status =
+    val room = services.driver.room
+    InvokerStatus(
+      services.invoker,
+      slots(room),
+      busy,
+      services.driver.name,
+      warm.size,
+      settings.runtime,
+      prewarmed.ready,
+      warm.offers,
+      leaving = Option.when(leaving)(true),
+      room = room
+    )

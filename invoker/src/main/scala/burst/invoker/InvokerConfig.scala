@@ -38,7 +38,8 @@ final case class InvokerConfig(
     journalMemory: Long,
     connectTimeout: FiniteDuration,
     packages: PackageCacheSettings,
-    metrics: Option[MetricsAddress]
+    metrics: Option[MetricsAddress],
+    tracedPhases: Int
 ):
   /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node.
     */
@@ -89,7 +90,8 @@ object InvokerConfig:
       journalMemory = config.getMemorySize("runtime.journal-memory").toBytes,
       connectTimeout = duration(config, "runtime.connect-timeout"),
       packages = packages(config.getConfig("packages"), directory),
-      metrics = optional(config, "metrics.host").map(MetricsAddress(_, config.getInt("metrics.port")))
+      metrics = optional(config, "metrics.host").map(MetricsAddress(_, config.getInt("metrics.port"))),
+      tracedPhases = root.getInt("burst.traces.phases")
     )
 
   /** That of the machine, and something that no other invoker has: the same whenever it starts. */

@@ -3,6 +3,7 @@ package burst.invoker
 import burst.invoker.ControllerLink.Event
 import burst.invoker.metrics.MetricsServer
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.Traces
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.UnregisterInvoker
 import burst.protocol.link.SessionEndpoint
@@ -43,6 +44,7 @@ object Main:
     for
       prepared <- Future(Wiring.prepare(config))(using blocking)
       metrics = MetricsRegistry.ofProcess()
+      traces = Traces.from(settings.config, metrics)
       _ <- Future.traverse(config.metrics.toSeq)(MetricsServer.bind(_, metrics))
       endpoints = cluster.seedAddresses.map(SessionEndpoint.at)
       link = system.systemActorOf(
@@ -52,7 +54,7 @@ object Main:
         ),
         "burst-controller-link"
       )
-      running = prepared.start(link, metrics)
+      running = prepared.start(link, metrics, traces)
     yield new Node:
       val ready = joined.future.map(_ => s"${running.packs}\nburst invoker ${config.id.value} is ready")
       override def lost: Future[String] = turnedAway.future
@@ -65,7 +67,8 @@ object Main:
             // What was said is on its way when the system has terminated. A line to a controller that has died may
             // keep it from that, and nothing depends on such a line.
             system.terminate()
-            atMost(LastWords, system.whenTerminated)
+            val told = Future(traces.close())(using blocking)
+            atMost(LastWords, system.whenTerminated.zip(told))
 
   /** Completes with `done`, and when so much time has passed. */
   private[invoker] def atMost(time: FiniteDuration, done: Future[Any]): Future[Unit] =

@@ -78,7 +78,7 @@ private object PackJournals:
       case PackEvent.Log(_, _, text, _) => Least + text.length
       case PackEvent.Phase(_, name, _) => Least + name.length
       case PackEvent.WorkerFailed(_, error, _) => Least + error.message.length
-      case PackEvent.PackEnded(_, error, _) => Least + error.fold(0)(_.message.length)
+      case PackEvent.PackEnded(_, error, _, _) => Least + error.fold(0)(_.message.length)
       case _ => Least
     }.sum
 

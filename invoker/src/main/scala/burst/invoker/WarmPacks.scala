@@ -27,7 +27,9 @@ private final class WarmPacks(
   def isEmpty: Boolean = pool.idle.isEmpty && leaving == 0
   def size: Int = pool.idle.size
   def offers: Set[WarmPack] =
-    pool.idle.iterator.map(idle => WarmPack(idle.shape.definition, idle.shape.memoryMiB)).toSet
+    pool.idle.iterator.map(idle =>
+      WarmPack(idle.shape.definition, idle.shape.memoryMiB, idle.shape.node)
+    ).toSet
 
   /** What of these a pack of this shape begins with, once the `victims` of the others are on their way out;
     * nothing, and nothing happens, where there are none that would do.

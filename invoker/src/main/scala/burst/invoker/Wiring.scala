@@ -8,10 +8,11 @@ import burst.invoker.driver.sandbox.SandboxKind
 import burst.node.{FairSemaphore, PrivateFile, RuntimeBinary, Sandboxing, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.metrics.{InvokerMetrics, PackageMetrics}
-import burst.invoker.pack.PackServices
+import burst.invoker.pack.{PackServices, PackSpanSinks}
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.RuntimeClient
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.{TracedService, Traces}
 import burst.protocol.{RegistryCommand, RuntimeInfo}
 import java.time.Instant
 import java.time.temporal.ChronoUnit
@@ -38,7 +39,8 @@ final class PreparedInvoker private[invoker] (
   /** Lets it work for a controller, to which it registers. */
   def start(
       controller: ActorRef[RegistryCommand[Invoker.Command]],
-      metrics: MetricsRegistry = MetricsRegistry()
+      metrics: MetricsRegistry = MetricsRegistry(),
+      traces: Traces = Traces.Off
   )(using system: ActorSystem[?]): RunningInvoker =
     val packages = system.systemActorOf(
       PackageCache(config.packages, driver.packageForm, controller, PackageMetrics(metrics)),
@@ -54,7 +56,12 @@ final class PreparedInvoker private[invoker] (
       () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
       FairSemaphore(config.outputMemory),
       config.advertise,
-      InvokerMetrics(metrics)
+      InvokerMetrics(metrics),
+      PackSpanSinks(
+        traces.of(TracedService.Invoker, config.id.value),
+        traces.of(TracedService.Runtime, config.id.value),
+        config.tracedPhases
+      )
     )
     val binary = RuntimeBinary(config.runtimeBinary)
     val cleaning = ExecutionContext.fromExecutor(threads)
@@ -63,7 +70,8 @@ final class PreparedInvoker private[invoker] (
       config.memoryLimit,
       config.pool,
       config.heartbeatInterval,
-      config.prewarmed,
+      // they would hold room that others are promised
+      if driver.room.isDefined then 0 else config.prewarmed,
       config.prewarmedMemory,
       runtime,
       (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)

@@ -41,7 +41,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     ): Welcome =
       val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
       commands ! ProducerController.Start(demand.ref)
-      val welcome = Welcome(epoch, hello.tries, contact, session.ref, commands)
+      val welcome = Welcome(epoch, Some(Protocol.Nodes.newest), hello.tries, contact, session.ref, commands)
       hello.from ! welcome
       welcome
 
@@ -73,7 +73,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("where another one has its id it is turned away, while it connects"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
-    assertEquals((hello.version, hello.id, hello.home), (Protocol.Version, status.id, "own"))
+    assertEquals((hello.versions, hello.id, hello.home), (Protocol.Nodes, status.id, "own"))
     hello.from ! Refused("there is another one")
     fixture.events.expectMessage(ControllerLink.Event.TurnedAway("there is another one"))
     fixture.welcome(hello)

@@ -1,5 +1,6 @@
 package burst.invoker
 
+import burst.invoker.driver.PackResources
 import burst.invoker.pack.PackSetup
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PoolLimits
@@ -80,6 +81,40 @@ class InvokerSuite extends munit.FunSuite:
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
     assertEquals(beats.size, 1)
+
+  private def cluster(nodes: (String, Int)*): ClusterRoom =
+    ClusterRoom(nodes.map((node, slots) => NodeRoom(node, slots, 1000)).toVector, packMemory = 64, most = 10)
+
+  fixture.test("slots follow the cluster, which the controller hears of at once"): fixture =>
+    fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
+    for room <- List(cluster("x" -> 3, "y" -> 2), cluster("y" -> 1), cluster()) do
+      fixture.setup.driver.becomes(room)
+      val status = fixture.controller.expectMessageType[Heartbeat].status
+      assertEquals((status.slots, status.room), (room.nodes.map(_.slots).sum, Some(room)))
+
+  fixture.test(
+    "a pack is for its node; a warm one serves flares there, and goes where another needs its slots"
+  ): fixture =>
+    val driver = fixture.setup.driver
+    driver.becomes(cluster("x" -> 4, "y" -> 4))
+    def on(node: String, assignment: PackAssignment = fixture.another) =
+      fixture.prepare(assignment.copy(node = Some(node)))
+    on("x", fixture.setup.assignment)
+    fixture.setup.givePackage()
+    fixture.end(fixture.setup.runtime.pack())
+    on("x")
+    fixture.end(fixture.setup.runtime.pack())
+    assertEquals(driver.started.toArray.toVector.map(_.asInstanceOf[PackResources].node), Vector(Some("x")))
+    val warm = driver.lastContainer.id
+    on("y")
+    fixture.setup.givePackage()
+    fixture.end(fixture.setup.runtime.pack())
+    assertEquals(driver.started.size, 2)
+    assertEquals(driver.stops, Vector.empty, "each has its own node")
+    // of another definition, for all of x
+    val other = fixture.another.copy(definition = fixture.setup.assignment.definition.copy(version = "0.0.2"))
+    on("x", other)
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(driver.stops, Vector(warm)))
 
   fixture.test("the next flare of the same definition gets the warm pack"): fixture =>
     fixture.warmUp()

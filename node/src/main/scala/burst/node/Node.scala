@@ -33,6 +33,7 @@ object Node:
       val data = DataDirectory.open(settings.data)
       // Before the first logger, and on one thread: several that begin at once would complain of each other.
       System.setProperty("burst-logs", data.logs.toString)
+      System.setProperty("burst-log-format", settings.logFormat)
       val log = LoggerFactory.getLogger(classOf[Node])
       ClusterSettings.from(settings.config).prepare(role)
       val starting = start(settings, data)

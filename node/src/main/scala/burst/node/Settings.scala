@@ -22,6 +22,11 @@ enum Role:
 final case class Settings(config: Config):
   def data: Path = Path.of(config.getString("burst.data")).toAbsolutePath
   def drainTimeout: FiniteDuration = config.getDuration("burst.drain-timeout").toMillis.millis
+
+  /** Throws `SetupException` where there is no such format. */
+  def logFormat: String = config.getString("burst.log-format") match
+    case known @ ("text" | "json") => known
+    case other => throw SetupException(s"burst.log-format is '$other': give \"text\" or \"json\".")
   def stopTimeout: FiniteDuration = config.getDuration("burst.stop-timeout").toMillis.millis
 
 object Settings:

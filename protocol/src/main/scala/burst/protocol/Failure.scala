@@ -52,4 +52,9 @@ object StartOperation:
   /** Starting the user's program in it. */
   val Init = "init"
 
-  val All: Set[String] = Set(Fetch, Create, Init)
+  /** Finding it room in a cluster, which had less than was thought. Nobody's fault, and no start: the flare
+    * waits again.
+    */
+  val Schedule = "schedule"
+
+  val All: Set[String] = Set(Fetch, Create, Init, Schedule)

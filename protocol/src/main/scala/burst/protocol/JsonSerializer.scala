@@ -36,7 +36,7 @@ abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
     case Some(kind) => kind.read(bytes)
     case None =>
       throw NotSerializableException(
-        s"a message of the kind '$manifest', unknown to version ${Protocol.Version} of the protocol"
+        s"a message of the kind '$manifest', unknown to ${Protocol.Nodes} of the protocol between nodes"
       )
 
   private def kindOf(message: AnyRef): Kind[?] =

@@ -21,7 +21,8 @@ object GroupRole:
   * reach the internet, where the driver can keep others from it. `environment` is the program's: a member of
   * a group has its group's. `elsewhere` is how many of the flare's packs other invokers have. `invocation` is
   * what a function of OpenWhisk's is told of this run, by the names that its runtimes have for that
-  * (`activation_id`, `action_name`, …).
+  * (`activation_id`, `action_name`, …). `origin` is the flare's, `node` where of the invoker's cluster the
+  * pack's slots are.
   */
 final case class PackAssignment(
     flareId: FlareId,
@@ -39,7 +40,9 @@ final case class PackAssignment(
     egress: Boolean = false,
     environment: Environment = Environment.Empty,
     elsewhere: Int = 0,
-    invocation: Environment = Environment.Empty
+    invocation: Environment = Environment.Empty,
+    origin: Option[Origin] = None,
+    node: Option[String] = None
 ) derives Codec.AsObject:
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)

@@ -1,5 +1,6 @@
 package burst.protocol
 
+import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 
 enum LogStream:
@@ -8,6 +9,9 @@ enum LogStream:
 object LogStream:
   given Configuration = Configuration.default.withKebabCaseConstructorNames
   given ConfiguredEnumCodec[LogStream] = ConfiguredEnumCodec.derived
+
+/** What a pack has sent to the others of its flare, as its program counts it. */
+final case class Traffic(messages: Long, bytes: Long) derives Codec.AsObject
 
 /** What a pack reports while it runs, in the order it happened. `at` is in microseconds since the epoch.
   * `PackEnded` is always the last event of a pack, also when its process died. The `text` of a log is lines
@@ -25,7 +29,7 @@ enum PackEvent:
   /** `output` is the last piece of the worker's output, or all of it. */
   case WorkerSucceeded(worker: Int, output: String, at: Long)
   case WorkerFailed(worker: Int, error: Failure, at: Long)
-  case PackEnded(reusable: Boolean, error: Option[Failure], at: Long)
+  case PackEnded(reusable: Boolean, error: Option[Failure], at: Long, traffic: Option[Traffic] = None)
 
 object PackEvent:
   given Configuration = Configuration.default.withDiscriminator("event").withKebabCaseConstructorNames

@@ -1,7 +1,17 @@
 package burst.protocol
 
-/** The messages between nodes: between controllers, and between them and invokers. */
+/** The versions of what is said between nodes, and to runtimes. Nodes of releases next to each other work
+  * together while a cluster is upgraded: both ends say which versions they speak, and use the newest that is
+  * common.
+  *
+  *   - A field that who does not know it may pass over is optional, and needs no version.
+  *   - For all else that the release before could not read, `newest` is raised, and it is said only in
+  *     sessions of that version.
+  *   - `oldest` is raised when a version is given up, no sooner than with the release after the next.
+  */
 object Protocol:
-  /** To be raised by whatever a node of the release before could not read or would take for something else.
-    */
-  val Version: Int = 2
+  /** Between controllers, and between them and invokers. */
+  val Nodes: Versions = Versions(oldest = 2, newest = 2)
+
+  /** Between invokers and runtimes. */
+  val Runtimes: Versions = Versions(oldest = 1, newest = 1)

@@ -76,10 +76,14 @@ object Secret:
 
   given Codec[Secret] = Codec.from(Decoder[String].map(Secret(_)), Encoder[String].contramap(_.hex))
 
+/** The spans of a pack's workers, by which what they do themselves joins their flare's trace. */
+final case class WorkerSpans(id: String, sampled: Boolean, workers: Vector[String]) derives Codec.AsObject
+
 /** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
   * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
   * the same `group`. `memory` is how many MiB the program may have, where no container holds it to that.
-  * `invocation` is what a function of OpenWhisk's is told of this run.
+  * `invocation` is what a function of OpenWhisk's is told of this run. `trace` has a span for each worker of
+  * this pack, in the order of their ids.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -94,7 +98,8 @@ final case class RunPack(
     autostart: Boolean,
     lease: Option[Long],
     memory: Option[Long],
-    invocation: Environment
+    invocation: Environment,
+    trace: Option[WorkerSpans] = None
 ):
   /** As the runtime reads it; the inputs' bytes are shared with whoever else has them. */
   def body: ByteString =
@@ -110,6 +115,7 @@ final case class RunPack(
       "autostart" -> autostart.asJson,
       "lease" -> lease.asJson,
       "memory" -> memory.asJson,
-      "invocation" -> invocation.asJson
+      "invocation" -> invocation.asJson,
+      "trace" -> trace.asJson
     )
     ByteString(rest.noSpaces.dropRight(1)) ++ ByteString(""","inputs":""") ++ inputs.text ++ ByteString("}")

@@ -69,6 +69,11 @@ class WireFormatSuite extends munit.FunSuite:
       Environment(Map(
         "activation_id" -> "fedcba9876543210fedcba9876543210",
         "action_name" -> "/guest/hello"
+      )),
+      Some(WorkerSpans(
+        "4bf92f3577b34da6a3ce929d0e0e4736",
+        sampled = true,
+        Vector("00f067aa0ba902b7", "00f067aa0ba902b8")
       ))
     )
     assertEquals(parse(shared.body.utf8String), Right(golden("run-pack-shared")))

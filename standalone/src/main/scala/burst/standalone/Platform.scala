@@ -7,6 +7,7 @@ import burst.controller.cluster.Scheduling
 import burst.controller.{BootstrapCredentials, Controller, Wiring as ControllerWiring}
 import burst.invoker.{InvokerConfig, PreparedInvoker, RunningInvoker, Wiring as InvokerWiring}
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.{TracedService, Traces}
 import burst.node.{DataDirectory, Node, Settings}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
@@ -21,6 +22,7 @@ final class Platform private (
     val url: String,
     controller: Controller,
     invoker: RunningInvoker,
+    traces: Traces,
     system: ActorSystem[Nothing]
 ) extends Node:
   def ready: Future[String] = Future.successful(s"${invoker.packs}\nburst is ready on $url")
@@ -35,6 +37,7 @@ final class Platform private (
       .shutdown()
       .recover(problem => system.log.error("the controller did not stop in order", problem))
       .flatMap(_ => invoker.stop(bound))
+      .andThen(_ => traces.close())
 
   def terminate(): Future[Unit] = Platform.terminate(system)
 
@@ -54,18 +57,21 @@ object Platform:
     // Both take their time, and neither needs the other yet.
     val preparing = Future(InvokerWiring.prepare(invokerConfig))(using blocking)
     val metrics = MetricsRegistry.ofProcess()
+    val traces = Traces.from(config, metrics)
+    val spans = traces.of(TracedService.Controller, Traces.newInstance())
     val service = Promise[FlareService]()
     val scheduling: Storage => Scheduling = storage =>
-      val parts = ActorScheduling.start(config, metrics)(storage)
+      val parts = ActorScheduling.start(config, metrics, spans)(storage)
       service.success(parts.service)
       parts
-    val controlling = ControllerWiring.start(config, scheduling, metrics)
+    val controlling = ControllerWiring.start(config, scheduling, metrics, spans = spans)
     val started =
       for
         controller <- controlling
-        platform <- join(bootstrap, controller, preparing, service.future, metrics, blocking).recoverWith:
-          problem =>
-            controller.shutdown().transformWith(_ => Future.failed(problem))
+        platform <-
+          join(bootstrap, controller, preparing, service.future, metrics, traces, blocking).recoverWith:
+            problem =>
+              controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
       // Whatever the invoker's side was doing is over before the failure is told.
@@ -77,17 +83,18 @@ object Platform:
       preparing: Future[PreparedInvoker],
       service: Future[FlareService],
       metrics: MetricsRegistry,
+      traces: Traces,
       blocking: ExecutionContext
   )(using system: ActorSystem[Nothing], ec: ExecutionContext): Future[Platform] =
     for
       prepared <- preparing
       credentials <- Future(credentialsOf(controller, bootstrap))(using blocking)
       flares <- service
-      invoker = prepared.start(controller.invokers, metrics)
+      invoker = prepared.start(controller.invokers, metrics, traces)
       _ <- registered(flares)
       url = DataDirectory.url(controller.scheme, controller.address)
       _ <- Future(bootstrap.write(url, credentials))(using blocking)
-    yield Platform(url, controller, invoker, system)
+    yield Platform(url, controller, invoker, traces, system)
 
   private def registered(flares: FlareService)(using
       system: ActorSystem[Nothing],

@@ -6,7 +6,7 @@ import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{Blocking, Identity}
-import burst.protocol.{FlareId, Inputs, JsonText}
+import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
@@ -25,7 +25,7 @@ private[action] final case class Call(
     caller: Identity,
     action: Action,
     payload: JsonText,
-    transaction: String,
+    origin: Origin,
     cause: Option[FlareId] = None,
     component: Boolean = false,
     counted: Boolean = false,
@@ -108,11 +108,11 @@ private[action] final class ActionRuns(
         Inputs.Shared(pieces.over(parameters, call.payload).text),
         terms,
         fields(call)
-      ).copy(submission = call.submission))
+      ).copy(submission = call.submission, origin = Some(call.origin)))
 
   private def fields(call: Call): ActivationFields =
     FlareInvocation
-      .fields(call.caller, call.action, call.transaction)
+      .fields(call.caller, call.action, call.origin.transaction)
       .copy(cause = call.cause, component = call.component)
 
   /** What was read of the action may be no more by the time that the flare is stored: it is read again. */

@@ -39,14 +39,14 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
 
   private def invocation(call: Call): Invocation =
     val payload = jawn.parseByteBuffer(call.payload.bytes.asByteBuffer).getOrElse(Json.obj())
-    Invocation(call.caller, call.action, payload, call.transaction, call.cause)
+    Invocation(call.caller, call.action, payload, call.origin, call.cause)
 
 private object BuiltInRuns:
   private val log = LoggerFactory.getLogger(classOf[BuiltInRuns])
 
   /** As it reads while it runs. */
   private def begun(id: FlareId, call: Call): ActivationHead =
-    val fields = FlareInvocation.fields(call.caller, call.action, call.transaction)
+    val fields = FlareInvocation.fields(call.caller, call.action, call.origin.transaction)
     ActivationHead(
       id,
       call.caller.namespace,

@@ -64,7 +64,7 @@ private[action] object Composition:
 
   /** The record of a whole, as it reads while it goes on: nobody sees that unless its controller ends. */
   def begun(id: FlareId, call: Call, start: Long): ActivationHead =
-    val fields = FlareInvocation.fields(call.caller, call.action, call.transaction)
+    val fields = FlareInvocation.fields(call.caller, call.action, call.origin.transaction)
     ActivationHead(
       id,
       call.caller.namespace,

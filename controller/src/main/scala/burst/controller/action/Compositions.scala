@@ -122,7 +122,7 @@ private[action] final class Compositions(
     Future.successful(Left(RunResult.error(ActivationStatus.ApplicationError, text)))
 
   private def part(call: Call, id: FlareId, action: Action, payload: JsonText): Call =
-    Call(call.caller, action, payload, call.transaction, Some(id), component = true)
+    Call(call.caller, action, payload, call.origin, Some(id), component = true)
 
   /** A part of something, to its end. */
   private def run(call: Call, spent: Spent): Future[Either[RunResult, ActivationRecord]] =

@@ -6,7 +6,7 @@ import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{AlreadySubmitted, Blocking, Identity}
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Origin}
 import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
@@ -43,8 +43,8 @@ final class FlareInvocations(
       invocation: Invocation,
       limit: Option[FiniteDuration]
   ): Future[Either[InvocationRefusal, Invoked]] =
-    import invocation.{action, caller, cause, payload, transaction}
-    begin(caller, action, JsonText.of(payload), transaction, cause).flatMap:
+    import invocation.{action, caller, cause, origin, payload}
+    begin(caller, action, JsonText.of(payload), origin, cause).flatMap:
       case Left(refusal) => Future.successful(Left(refusal))
       case Right(begun) =>
         limit.fold(Future.successful(None))(begun.ended(_)).map: ended =>
@@ -59,11 +59,11 @@ final class FlareInvocations(
       caller: Identity,
       action: Action,
       payload: JsonText,
-      transaction: String,
+      origin: Origin,
       cause: Option[FlareId] = None,
       submission: Option[Submission] = None
   ): Future[Either[InvocationRefusal, Begun]] =
-    val call = Call(caller, action, payload, transaction, cause, submission = submission)
+    val call = Call(caller, action, payload, origin, cause, submission = submission)
     val begun = runs.problem(call) match
       case Some(refusal) => Future.successful(Left(refusal))
       case None if Composition.isComposition(action) => compositions.begin(call)

@@ -3,7 +3,7 @@ package burst.controller.action
 import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.store.Identity
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Origin}
 import io.circe.{Json, JsonObject}
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
@@ -16,14 +16,14 @@ import scala.concurrent.duration.FiniteDuration
   *   an object over the action's parameters, or an array in their place
   * @param cause
   *   the invocation that this one is a part of
-  * @param transaction
-  *   the request's id
+  * @param origin
+  *   the request
   */
 final case class Invocation(
     caller: Identity,
     action: Action,
     payload: Json,
-    transaction: String,
+    origin: Origin,
     cause: Option[FlareId] = None
 ):
   /** What the action is given: the payload over its parameters, or in their place. */

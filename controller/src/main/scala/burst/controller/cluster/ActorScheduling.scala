@@ -7,6 +7,7 @@ import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
 import burst.node.FairSemaphore
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.SpanSink
 import burst.protocol.{InvokerRequest, RegistryCommand}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
@@ -36,7 +37,11 @@ final case class Scheduling(
 object ActorScheduling:
 
   /** Starts it upon the stores; flares the last controller left are taken up. Does not block. */
-  def start(config: Config, metrics: MetricsRegistry = MetricsRegistry())(storage: Storage)(using
+  def start(
+      config: Config,
+      metrics: MetricsRegistry = MetricsRegistry(),
+      spans: SpanSink = SpanSink.Off
+  )(storage: Storage)(using
       system: ActorSystem[?]
   ): Scheduling =
     val blocking: ExecutionContext =
@@ -62,7 +67,8 @@ object ActorScheduling:
         storage.secrets,
         InvocationEnvironment(storage.secrets.activationKeys, publicUrl()),
         FlareMetrics(metrics, MetricsSettings.from(config)),
-        adoption = Option.when(SchedulerHome.isClustered)(SessionSettings.from(config).silence)
+        adoption = Option.when(SchedulerHome.isClustered)(SessionSettings.from(config).silence),
+        spans = spans
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

@@ -34,18 +34,20 @@ private[cluster] object InvokerSession:
 
   def apply(
       hello: Hello,
+      version: Int,
       epoch: Long,
       settings: SessionSettings,
       registry: ActorRef[RegistryCommand[InvokerRequest]]
   ): Behavior[Command] = Behaviors.setup { context =>
     context.setLoggerName("burst.controller.cluster.InvokerSession")
     Behaviors.withTimers(timers =>
-      new InvokerSession(hello, epoch, settings, registry, context, timers).begin()
+      new InvokerSession(hello, version, epoch, settings, registry, context, timers).begin()
     )
   }
 
 private final class InvokerSession(
     hello: Hello,
+    version: Int,
     epoch: Long,
     settings: SessionSettings,
     registry: ActorRef[RegistryCommand[InvokerRequest]],
@@ -121,7 +123,7 @@ private final class InvokerSession(
       Behaviors.same
 
   private def welcome(): Unit =
-    hello.from ! Welcome(epoch, hello.tries, settings.contact, context.self, commands)
+    hello.from ! Welcome(epoch, Some(version), hello.tries, settings.contact, context.self, commands)
 
   private def heard(): Unit = timers.startSingleTimer(Silent, settings.silence)
 

@@ -6,6 +6,7 @@ import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorSystem, Behavior, DispatcherSelector}
 import org.apache.pekko.Done
+import org.apache.pekko.actor.CoordinatedShutdown.IncompatibleConfigurationDetectedReason
 import org.apache.pekko.actor.{Address, AddressFromURIString, CoordinatedShutdown}
 import org.apache.pekko.cluster.ClusterEvent.MemberEvent
 import org.apache.pekko.cluster.MemberStatus
@@ -40,8 +41,6 @@ object MembershipSettings:
     )
 
 object Membership:
-  private val LockName = "burst-members"
-
   /** Joins the seeds of the configuration, or founds the cluster. A controller with a database of its own is
     * alone, and does so at once. Throws `SetupException`.
     */
@@ -49,7 +48,7 @@ object Membership:
     val seeds = ClusterSettings.from(config).seedAddresses.map(AddressFromURIString(_))
     val settings = MembershipSettings.from(config)
     StoreSettings.from(config).postgres match
-      case Some(database) => begin(seeds, AdvisoryLock(database, LockName), settings)
+      case Some(database) => begin(seeds, AdvisoryLock(database, AdvisoryLock.Members), settings)
       case None =>
         if seeds.exists(_ != self) then
           throw SetupException(
@@ -109,6 +108,12 @@ private final class Joining(
       else Wake
     cluster.subscriptions ! Subscribe(events, classOf[MemberEvent])
     cluster.subscriptions ! Subscribe(context.messageAdapter[SelfRemoved](_ => Removed), classOf[SelfRemoved])
+    // Pekko ends the system of who is refused.
+    val shutdown = CoordinatedShutdown(context.system)
+    shutdown.addTask(CoordinatedShutdown.PhaseBeforeServiceUnbind, "burst-refused"): () =>
+      if shutdown.shutdownReason().contains(IncompatibleConfigurationDetectedReason) then
+        joined.tryFailure(SetupException(VersionCheck.Refusal))
+      Future.successful(Done)
     // Not when it has left: with that the system begins to end, and what is still to be done may not be.
     CoordinatedShutdown(context.system)
       .addTask(CoordinatedShutdown.PhaseBeforeActorSystemTerminate, "burst-membership"): () =>

@@ -13,18 +13,21 @@ import burst.controller.scheduler.{
   WaitsFor
 }
 import burst.protocol.JsonSerializer.Kind
-import burst.protocol.{Inputs, JsonSerializer, Protocol}
+import burst.protocol.{Inputs, JsonSerializer}
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.{Codec, Decoder, Encoder, Json}
 import org.apache.pekko.actor.ExtendedActorSystem
 import scala.reflect.ClassTag
 
-/** What a controller asks of the scheduler on another one, and the answers. Each says the version it is of: a
-  * controller refuses what one of another release says.
+/** What a controller asks of the scheduler on another one, and the answers. Each says the version of the
+  * protocol since which it has been as it is: one that is changed so that the release before could not read
+  * it gets another number, and is read by both as long as both are spoken. Controllers that have no version
+  * in common do not become members of one cluster ([[VersionCheck]]).
   *
   * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
-  * its summary, and of one that has ended the answer is that it goes on no more. What invokers have warm is
-  * for the scheduler: of many of them it would be more than a message may have.
+  * its summary, and of one that has ended the answer is that it goes on no more. What invokers have warm, and
+  * on which nodes they have room, is for the scheduler: of many of them it would be more than a message may
+  * have.
   */
 final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSerializer(7302, system):
   import SchedulerSerializer.{given, *}
@@ -44,7 +47,10 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   private given Codec[Suspicion] = ConfiguredCodec.derived
   private given Codec[InvokerView] =
     val whole = ConfiguredCodec.derived[InvokerView]
-    Codec.from(whole, whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty))))
+    Codec.from(
+      whole,
+      whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty, room = None)))
+    )
 
   protected val kinds: Vector[Kind[?]] = Vector(
     kind[Submit]("submit", ConfiguredCodec.derived),
@@ -73,8 +79,8 @@ object SchedulerSerializer:
     Encoder.encodeString.contramap(cause => String.valueOf(cause.getMessage))
   )
 
-  private def kind[A <: AnyRef: ClassTag](name: String, codec: Codec[A]): Kind[A] =
-    Kind(s"$name/${Protocol.Version}", codec)
+  private def kind[A <: AnyRef: ClassTag](name: String, codec: Codec[A], since: Int = 2): Kind[A] =
+    Kind(s"$name/$since", codec)
 
   /** Of what there is no more to say than that it is there. */
   private def always[A](value: A): Codec[A] =

@@ -1,7 +1,7 @@
 package burst.controller.cluster
 
 import burst.protocol.link.{Hello, Refused}
-import burst.protocol.{InvokerId, InvokerRequest, Protocol, RegistryCommand}
+import burst.protocol.{InvokerId, InvokerRequest, Protocol, RegistryCommand, Versions}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -24,7 +24,12 @@ private[cluster] object SessionSettings:
       config.getDuration("kill-timeout").toMillis.millis
     )
 
-/** Accepts invokers in other processes: begins a session for each that says Hello, one per id. */
+/** Accepts invokers in other processes: begins a session for each that says Hello, one per id, by the newest
+  * version that it speaks too.
+  *
+  * @param spoken
+  *   the versions of the protocol between nodes that this controller speaks
+  */
 private[cluster] object SessionAcceptor:
   private[cluster] final case class Ended(id: InvokerId, session: ActorRef[InvokerSession.Command])
   private[cluster] type Command = Hello | Ended
@@ -32,15 +37,18 @@ private[cluster] object SessionAcceptor:
   def apply(
       epoch: Long,
       settings: SessionSettings,
-      registry: ActorRef[RegistryCommand[InvokerRequest]]
+      registry: ActorRef[RegistryCommand[InvokerRequest]],
+      spoken: Versions = Protocol.Nodes
   ): Behavior[Hello] = Behaviors
-    .setup[Command](context => new SessionAcceptor(epoch, settings, registry, context).serving(Map.empty))
+    .setup[Command]: context =>
+      new SessionAcceptor(epoch, settings, registry, spoken, context).serving(Map.empty)
     .narrow
 
 private final class SessionAcceptor(
     epoch: Long,
     settings: SessionSettings,
     registry: ActorRef[RegistryCommand[InvokerRequest]],
+    spoken: Versions,
     context: ActorContext[SessionAcceptor.Command]
 ):
   import SessionAcceptor.{Command, Ended}
@@ -48,44 +56,49 @@ private final class SessionAcceptor(
   final case class Entry(hello: Hello, session: ActorRef[InvokerSession.Command])
 
   def serving(entries: Map[InvokerId, Entry]): Behavior[Command] = Behaviors.receiveMessage {
-    case hello: Hello if hello.version != Protocol.Version =>
-      context.log.warn(s"refused the invoker ${hello.id.value}: it speaks version ${hello.version}")
-      hello.from ! Refused(otherVersion(hello))
-      Behaviors.same
     case hello: Hello =>
-      entries.get(hello.id) match
-        case Some(Entry(known, session)) if known.from == hello.from =>
-          if known.tries < hello.tries then replace(entries, session, "it had lost contact", hello)
-          else
-            if known.tries == hello.tries then session ! InvokerSession.WelcomeAgain
-            Behaviors.same
-        case Some(Entry(known, session)) if hello.follows(known) =>
-          replace(entries, session, "it restarted", hello)
-        case Some(Entry(_, session)) =>
-          // It says Hello again until the session ends, one way or the other.
-          session ! InvokerSession.Rival(hello.from)
+      spoken.common(hello.versions) match
+        case Some(version) => accept(entries, hello, version)
+        case None =>
+          context.log.warn(s"refused the invoker ${hello.id.value}: it speaks ${hello.versions}")
+          hello.from ! Refused(otherVersion(hello))
           Behaviors.same
-        case None => open(entries, hello)
     case Ended(id, session) =>
       if entries.get(id).exists(_.session == session) then serving(entries.removed(id)) else Behaviors.same
   }
 
+  private def accept(entries: Map[InvokerId, Entry], hello: Hello, version: Int): Behavior[Command] =
+    entries.get(hello.id) match
+      case Some(Entry(known, session)) if known.from == hello.from =>
+        if known.tries < hello.tries then replace(entries, session, "it had lost contact", hello, version)
+        else
+          if known.tries == hello.tries then session ! InvokerSession.WelcomeAgain
+          Behaviors.same
+      case Some(Entry(known, session)) if hello.follows(known) =>
+        replace(entries, session, "it restarted", hello, version)
+      case Some(Entry(_, session)) =>
+        // It says Hello again until the session ends, one way or the other.
+        session ! InvokerSession.Rival(hello.from)
+        Behaviors.same
+      case None => open(entries, hello, version)
+
   private def otherVersion(hello: Hello): String =
-    val upgrade = if hello.version < Protocol.Version then "this invoker" else "the controllers"
-    s"this invoker (${hello.id.value}) speaks version ${hello.version} of the protocol between nodes, the controllers " +
-      s"version ${Protocol.Version}: upgrade $upgrade, so that all nodes are of one release."
+    val upgrade = if hello.versions.newest < spoken.oldest then "this invoker" else "the controllers"
+    s"this invoker (${hello.id.value}) speaks ${hello.versions} of the protocol between nodes, the controllers " +
+      s"$spoken: upgrade $upgrade."
 
   private def replace(
       entries: Map[InvokerId, Entry],
       session: ActorRef[InvokerSession.Command],
       reason: String,
-      hello: Hello
+      hello: Hello,
+      version: Int
   ): Behavior[Command] =
     session ! InvokerSession.End(reason)
-    open(entries, hello)
+    open(entries, hello, version)
 
-  private def open(entries: Map[InvokerId, Entry], hello: Hello): Behavior[Command] =
+  private def open(entries: Map[InvokerId, Entry], hello: Hello, version: Int): Behavior[Command] =
     val id = hello.id
-    val session = context.spawnAnonymous(InvokerSession(hello, epoch, settings, registry))
+    val session = context.spawnAnonymous(InvokerSession(hello, version, epoch, settings, registry))
     context.watchWith(session, Ended(id, session))
     serving(entries.updated(id, Entry(hello, session)))

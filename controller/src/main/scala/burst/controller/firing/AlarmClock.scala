@@ -3,6 +3,8 @@ package burst.controller.firing
 import burst.controller.alarm.*
 import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
+import burst.node.traces.{EndedSpan, SpanSink, Traces}
+import burst.protocol.Origin
 import io.circe.JsonObject
 import java.time.Instant
 import java.time.temporal.ChronoUnit
@@ -38,7 +40,8 @@ final class AlarmClock(
     blocking: Blocking,
     interval: FiniteDuration,
     now: () => Instant = () => Instant.now(),
-    scheduler: () => Future[Any] = () => Future.unit
+    scheduler: () => Future[Any] = () => Future.unit,
+    spans: SpanSink = SpanSink.Off
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
@@ -74,17 +77,21 @@ final class AlarmClock(
 
   private def fire(caller: Identity, alarm: Alarm): Unit =
     underWay.incrementAndGet()
+    val began = Traces.now()
+    val own = origin()
     blocking(triggers.find(alarm.namespace, alarm.trigger))
       .flatMap:
         case None => Future.unit // It was deleted just now.
         case Some(trigger) =>
           firing
-            .fire(caller, trigger, alarm.payload, JsonObject.empty, transaction())
+            .fire(caller, trigger, alarm.payload, JsonObject.empty, own)
             .flatMap(_ => blocking(cleanUp(alarm)))
       .recover:
         case NonFatal(cause) =>
           log.error("the trigger {}/{} could not be fired", alarm.namespace, alarm.trigger, cause)
-      .onComplete(_ => underWay.decrementAndGet())
+      .onComplete: _ =>
+        underWay.decrementAndGet()
+        own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Traces.now())))
 
   private def cleanUp(alarm: Alarm): Unit = alarm.schedule.times match
     case Times.Once(_, AfterOnce.DeleteTrigger) =>
@@ -94,7 +101,8 @@ final class AlarmClock(
       gone.flatMap(_.rules).foreach(_.foreach(rule => rules.delete(alarm.namespace, rule.name)))
     case _ => ()
 
-  private def transaction(): String = UUID.randomUUID.toString.replace("-", "")
+  /** No request began it, so that what it begins is a trace of its own. */
+  private def origin(): Origin = Origin(UUID.randomUUID.toString.replace("-", ""), spans.begin(None))
 
   /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
   def start(): () => Future[Unit] =

@@ -3,7 +3,8 @@ package burst.controller.firing
 import burst.controller.action.*
 import burst.controller.store.{Blocking, Identity}
 import burst.controller.trigger.{AttachedRule, RuleStatus, Trigger}
-import burst.protocol.FlareId
+import burst.node.logs.LogIds.of
+import burst.protocol.{FlareId, Origin}
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.stream.scaladsl.{Sink, Source}
@@ -37,7 +38,7 @@ final class Firing(
       trigger: Trigger,
       payload: JsonObject,
       headers: JsonObject,
-      transaction: String
+      origin: Origin
   ): Future[Option[FlareId]] =
     val rules = trigger.rules.getOrElse(Vector.empty)
     if !rules.exists(_.status == RuleStatus.Active) then Future.successful(None)
@@ -48,7 +49,7 @@ final class Firing(
       val arguments = Json.fromFields(own ++ Iterable("__ow_headers" -> Json.fromJsonObject(headers)))
       for
         outcomes <- Source(rules)
-          .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, transaction))
+          .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, origin))
           .runWith(Sink.seq)
         id = FlareId.random()
         _ <- invocations.record(activation(id, caller, trigger, payload, start, outcomes.toVector))
@@ -59,11 +60,11 @@ final class Firing(
       namespace: String,
       rule: AttachedRule,
       arguments: Json,
-      transaction: String
+      origin: Origin
   ): Future[Json] =
     val name = ActionName.parse(rule.action.qualified, caller.namespace)
     val ran = (rule.status, name) match
-      case (RuleStatus.Active, Some(name)) => invoke(caller, name, arguments, transaction)
+      case (RuleStatus.Active, Some(name)) => invoke(caller, name, arguments, origin)
       case _ =>
         val sentence =
           s"Rule '$namespace/${rule.name}' is inactive, action '${shown(rule)}' was not activated."
@@ -71,7 +72,11 @@ final class Firing(
     ran
       .recover:
         case NonFatal(cause) =>
-          log.error("request {}: a rule's action could not be begun", transaction, cause)
+          log
+            .atError()
+            .of(origin)
+            .setCause(cause)
+            .log("a rule's action could not be begun")
           Left(ActivationStatus.InternalError -> "The platform failed to begin the action.")
       .map(outcome(namespace, rule, _))
 
@@ -79,13 +84,13 @@ final class Firing(
       caller: Identity,
       name: ActionName,
       arguments: Json,
-      transaction: String
+      origin: Origin
   ): Future[Outcome] =
     blocking(actions.find(caller, name)).flatMap:
       case Left(problem) => Future.successful(Left(ActivationStatus.ApplicationError -> sentence(problem)))
       case Right(action) =>
         invocations
-          .invoke(Invocation(caller, action, arguments, transaction), None)
+          .invoke(Invocation(caller, action, arguments, origin), None)
           .map:
             case Left(refusal) =>
               val (isPlatforms, sentence) = explained(refusal)

@@ -3,7 +3,7 @@ package burst.controller.flare
 import org.apache.pekko.util.ByteString
 import burst.protocol.JsonText
 import burst.controller.definition.{FlareTerms, SealedEnvironment}
-import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
+import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, Origin, PackStart}
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
@@ -34,7 +34,8 @@ object WorkerState:
   * under theirs, its time-out is theirs unless they name one.
   *
   * The flare of an invocation has what its record needs in `activation`; its definition's namespace is then
-  * the caller's, whosever the action is. `submission` is there where a client may ask for it again.
+  * the caller's, whosever the action is. `submission` is there where a client may ask for it again. `origin`
+  * is the request that began it.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -45,7 +46,8 @@ final case class FlareRequest(
     egress: Boolean = false,
     environment: SealedEnvironment = SealedEnvironment.Empty,
     activation: Option[ActivationFields] = None,
-    submission: Option[Submission] = None
+    submission: Option[Submission] = None,
+    origin: Option[Origin] = None
 ):
   export terms.*
 
@@ -61,7 +63,13 @@ final case class FlareRequest(
   def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
 
 /** A pack as it was placed. */
-final case class PackRecord(pack: Int, invoker: InvokerId, workers: Vector[Int], start: Option[PackStart])
+final case class PackRecord(
+    pack: Int,
+    invoker: InvokerId,
+    workers: Vector[Int],
+    start: Option[PackStart],
+    node: Option[String] = None
+)
 
 /** A worker as a user sees it. Times in microseconds since the epoch. */
 final case class WorkerRecord(

@@ -43,7 +43,7 @@ final class FireRoutes(
             case None => Future.successful(Left(noSuch(name)))
             case Some(trigger) =>
               firing
-                .fire(caller, trigger, payload, headers(request), RequestId.of(request))
+                .fire(caller, trigger, payload, headers(request), RequestTraces.origin(request))
                 .map(id => Right(id.fold(HttpResponse(StatusCodes.NoContent))(fired)))
 
 object FireRoutes:

@@ -75,7 +75,8 @@ final class FlareCall(
                   _ <- count()
                   split <- split(bytes)
                   wanted <- read(split)
-                yield wanted.map(own => Wanted.New(own.copy(submission = submission)))
+                  origin = Some(RequestTraces.origin(request))
+                yield wanted.map(own => Wanted.New(own.copy(submission = submission, origin = origin)))
         // Until the flare is stored: from then on large inputs are on the disk.
         val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
         // What is refused was no flare; how often one may be refused is bounded with all other requests.

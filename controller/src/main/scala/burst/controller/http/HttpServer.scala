@@ -7,6 +7,7 @@ import burst.controller.json.JsonPieces
 import burst.controller.limits.{MinuteCounts, PlatformLimits}
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.SpanSink
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
@@ -32,12 +33,14 @@ object HttpServer:
       transfers: Transfers,
       records: Records,
       builtIn: BuiltInSettings,
-      registry: MetricsRegistry
+      registry: MetricsRegistry,
+      spans: SpanSink
   )(using system: ActorSystem[?]): Served =
     given ExecutionContext = system.executionContext
     given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
-    val metrics = Metrics(registry, RouteTemplates.described)
+    val described = RouteTemplates.described
+    val metrics = Metrics(registry, described)
     val actionLimits = ActionLimits(limits)
     val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
@@ -101,7 +104,8 @@ object HttpServer:
       fires,
       blocking,
       builtIn.alarmInterval,
-      scheduler = () => service.invokers()
+      scheduler = () => service.invokers(),
+      spans = spans
     )
     val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
     val authentication = Authentication(
@@ -199,6 +203,7 @@ object HttpServer:
       authentication,
       requestLimits,
       metrics,
+      RequestTraces(RouteTemplates(described.keys), spans),
       settings
     )
     Served(routes.route, alarms)

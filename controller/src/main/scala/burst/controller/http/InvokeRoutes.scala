@@ -6,6 +6,7 @@ import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.JsonPieces
 import burst.controller.scheduler.Refusal
 import burst.controller.store.Identity
+import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, JsonText}
 import org.apache.pekko.http.scaladsl.model.headers.RawHeader
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest, HttpResponse, StatusCodes}
@@ -64,7 +65,7 @@ final class InvokeRoutes(
   private def waited(begun: Begun, limit: FiniteDuration): Future[Option[ActivationRecord]] =
     begun.ended(limit).recover:
       case NonFatal(cause) =>
-        log.warn("activation {} could not be waited for: {}", begun.id.value, cause.getMessage)
+        log.atWarn().of(begun.id).log("an activation could not be waited for: {}", cause.getMessage)
         None
 
   private def begin(
@@ -88,7 +89,7 @@ final class InvokeRoutes(
         case Wanted.Begun(id) => Future.successful(Right(invocations.begun(caller, id)))
         case Wanted.New(action, payload, submission) =>
           invocations
-            .begin(caller, action, payload, RequestId.of(request), submission = submission)
+            .begin(caller, action, payload, RequestTraces.origin(request), submission = submission)
             .map(_.left.map(refusal))
       tried.flatMap:
         case Left(ApiError.Refused(Refusal.AlreadySubmitted)) if tries > 1 => begin(taken, tries - 1)

@@ -1,6 +1,7 @@
 package burst.controller.http
 
 import burst.controller.store.{Identity, StoreException}
+import burst.node.logs.LogIds.of
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.*
@@ -27,6 +28,7 @@ final class Routes(
     authentication: Authentication,
     requestLimits: RequestLimits,
     metrics: Metrics,
+    traces: RequestTraces,
     settings: HttpSettings
 )(using Materializer):
   import Routes.*
@@ -35,16 +37,17 @@ final class Routes(
     RequestId.directive(settings.bodyTimes):
       WebHosts.below(settings.web.domain):
         counted:
-          answeredInTime:
-            handleExceptions(unexpected):
-              handleRejections(rejected):
-                concat(
-                  web.route,
-                  headAsGet(concat(
-                    meta.route,
-                    pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
-                  ))
-                )
+          traces.directive:
+            answeredInTime:
+              handleExceptions(unexpected):
+                handleRejections(rejected):
+                  concat(
+                    web.route,
+                    headAsGet(concat(
+                      meta.route,
+                      pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                    ))
+                  )
 
   // What is not there is not looked for among what users may see.
   private def administered: Route =
@@ -112,13 +115,15 @@ object Routes:
     case NonFatal(cause) =>
       context =>
         val id = RequestId.of(context.request)
-        log.error("request {} failed unexpectedly", id, cause)
+        val line = log.atError().of(RequestTraces.origin(context.request)).setCause(cause)
+        line.log("a request failed unexpectedly")
         context.complete(ApiError.response(ApiError.Internal, id))
 
   /** What passes, and may happen to many requests at once. */
   private def unavailable(cause: Exception, error: ApiError): Route = context =>
     val id = RequestId.of(context.request)
-    log.warn("request {} failed: {}", id, cause.getMessage)
+    val line = log.atWarn().of(RequestTraces.origin(context.request))
+    line.log("a request failed: {}", cause.getMessage)
     context.complete(ApiError.response(error, id))
 
   private[http] val rejected: RejectionHandler = RejectionHandler

@@ -106,12 +106,14 @@ object Views:
     Json.obj(
       "position" -> estimate.position.asJson,
       "start" -> estimate.start.toOption.asJson,
-      "waitsFor" -> estimate.start.left.toOption.map(_.toString.toLowerCase).asJson
+      "waitsFor" -> estimate.start.left.toOption.map(_.toString.toLowerCase).asJson,
+      "reason" -> estimate.reason.asJson
     )
 
   private def pack(pack: PackRecord): Json = Json.obj(
     "pack" -> pack.pack.asJson,
     "invoker" -> pack.invoker.asJson,
+    "node" -> pack.node.asJson,
     "workers" -> pack.workers.asJson,
     "start" -> pack.start.asJson
   )

@@ -105,7 +105,7 @@ final class WebCall(
     )
     intake.ofAnyType(found.owner.namespace, request)(arguments(request.entity, asked, found.rules)): fields =>
       val invocation =
-        Invocation(found.owner, found.action, Json.fromJsonObject(fields), RequestId.of(request))
+        Invocation(found.owner, found.action, Json.fromJsonObject(fields), RequestTraces.origin(request))
       invocations
         .invoke(invocation, Some(waiting))
         .map:

@@ -196,7 +196,7 @@ final case class AttemptProgress(
             failures = so.failures :+ blamed
           )
         }
-      case PackEvent.PackEnded(_, error, _) =>
+      case PackEvent.PackEnded(_, error, _, _) =>
         val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
         val failure =
           if finished then None
@@ -309,7 +309,7 @@ object AttemptProgress:
     AttemptProgress(
       plan,
       plan.packs.map(_ => PackStage.Preparing),
-      plan.packs.map(pack => PackRecord(pack.pack, pack.invoker, pack.workers.toVector, None)),
+      plan.packs.map(pack => PackRecord(pack.pack, pack.invoker, pack.workers.toVector, None, pack.node)),
       plan.packs.map(_ => None),
       workers,
       Map.empty,

@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, Output}
 import burst.controller.store.{FlareStore, LogChunk, StoreException}
+import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, Inputs}
 import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
@@ -92,7 +93,7 @@ private[scheduler] final class BatchStoring(
     */
   private def settle(flare: Flare): Unit =
     try spool.settle(flare)
-    catch case NonFatal(problem) => log.warn(s"files of flare ${id.value} stay for now", problem)
+    catch case NonFatal(problem) => log.atWarn().of(id).setCause(problem).log("a flare's files stay for now")
 
 private[scheduler] object BatchStoring:
   private val log = LoggerFactory.getLogger(classOf[BatchStoring])

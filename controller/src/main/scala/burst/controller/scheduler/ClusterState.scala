@@ -1,13 +1,19 @@
 package burst.controller.scheduler
 
-import burst.protocol.{InvokerId, WarmPack}
+import burst.protocol.{ClusterRoom, InvokerId, NodeRoom, WarmPack}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them, `walltime` says for how long.
+  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB.
   */
-final case class Holding(tenant: String, plan: Plan, held: Vector[Int], walltime: Walltime):
+final case class Holding(
+    tenant: String,
+    plan: Plan,
+    held: Vector[Int],
+    walltime: Walltime,
+    memory: Int = 0
+):
   def total: Int = held.sum
 
   /** Slots held of each machine. */
@@ -19,11 +25,20 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], walltime
     }
     slots.toMap
 
+  /** What is held of each place: a pack keeps all its memory until it has ended. */
+  lazy val taken: Map[Place, Taken] =
+    plan.packs.iterator
+      .filter(pack => held(pack.pack) > 0)
+      .map(pack => pack.place -> Taken(held(pack.pack), pack.size.toLong * memory, 1))
+      .toVector
+      .groupMapReduce(_._1)(_._2)(_ + _)
+
 /** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may
   * exceed `slots` only after the machine came back with fewer slots than it had; it then offers nothing until
   * enough was given back. An `overloaded` one is up, but offers nothing either; nor does one that is
   * `drained`, which is not counted on at all. `warm` is what its idle packs are for; one that is on `trial`
-  * is avoided as soon as somebody has slots of it.
+  * is avoided as soon as somebody has slots of it. Where the machine is an invoker with several nodes of a
+  * cluster, `room` says what those have, and `lent` what is held of each.
   */
 final case class Capacity(
     slots: Int,
@@ -32,11 +47,43 @@ final case class Capacity(
     overloaded: Boolean = false,
     warm: Set[WarmPack] = Set.empty,
     trust: Trust = Trust.Trusted,
-    drained: Boolean = false
+    drained: Boolean = false,
+    room: Option[ClusterRoom] = None,
+    lent: Map[String, Taken] = Map.empty
 ):
   /** Whether flares may count on its slots, now or once others have ended. */
   def offers: Boolean = up && !drained
-  def free: Int = if offers && !overloaded then (slots - used).max(0) else 0
+  def free: Int = room match
+    case _ if !offers || overloaded => 0
+    case None => (slots - used).max(0)
+    case Some(room) => room.nodes.iterator.map(node => freeOn(node, Taken.Nothing)).sum
+
+  /** Slots that are free on a node once so much has come back. */
+  def freeOn(node: NodeRoom, back: Taken): Int =
+    if offers && !overloaded then (node.slots - held(node.node).slots + back.slots).max(0).min(node.slots)
+    else 0
+
+  /** MiB that are free on a node once so much has come back. */
+  def memoryOn(node: NodeRoom, back: Taken, packMemory: Int): Long =
+    (node.memory - held(node.node).all(packMemory) + back.all(packMemory)).max(0L).min(node.memory)
+
+  def held(node: String): Taken = lent.getOrElse(node, Taken.Nothing)
+
+  /** Whether so much can be had at a place of it. */
+  def has(node: Option[String], wanted: Taken): Boolean = (room, node) match
+    case (None, _) => free >= wanted.slots
+    case (Some(room), Some(node)) =>
+      room.nodes.find(_.node == node).exists: known =>
+        freeOn(known, Taken.Nothing) >= wanted.slots &&
+          memoryOn(known, Taken.Nothing, room.packMemory) >= wanted.all(room.packMemory)
+    case (Some(_), None) => false
+
+  /** So much more is held at a place of it, or less. */
+  def lend(node: Option[String], change: Taken): Capacity =
+    val known = node.fold(lent): node =>
+      val now = held(node) + change
+      if now == Taken.Nothing then lent - node else lent.updated(node, now)
+    copy(used = used + change.slots, lent = known)
 
 /** The slots of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
   * here and nowhere else.
@@ -65,18 +112,38 @@ final case class ClusterState private (
   def slots: Int = machines.valuesIterator.filter(_.offers).map(_.slots).sum
 
   /** The same once these slots were given back. */
-  def viewAfter(released: Iterator[Map[InvokerId, Int]]): ClusterView =
-    val back = mutable.Map.empty[InvokerId, Int].withDefaultValue(0)
-    released.foreach(_.foreach((id, slots) => back(id) += slots))
+  def viewAfter(released: Iterator[Map[Place, Taken]]): ClusterView =
+    val back = mutable.Map.empty[Place, Taken].withDefaultValue(Taken.Nothing)
+    released.foreach(_.foreach((place, taken) => back(place) += taken))
     ClusterView(
-      machines.iterator.collect {
-        case (id, capacity) if capacity.offers => seen(id, capacity, back(id))
-      }.toVector
+      machines.iterator.filter(_._2.offers).flatMap((id, capacity) => seen(id, capacity, back)).toVector
     )
 
-  private def seen(id: InvokerId, capacity: Capacity, back: Int): Machine =
-    val later = capacity.copy(used = capacity.used - back)
-    Machine(id, later.slots, later.free, later.warm, avoided = later.trust == Trust.Avoided)
+  private def seen(id: InvokerId, capacity: Capacity, back: Place => Taken): Vector[Machine] =
+    val avoided = capacity.trust == Trust.Avoided
+    capacity.room match
+      case None =>
+        val later = capacity.copy(used = capacity.used - back(Place(id)).slots)
+        Vector(Machine(id, later.slots, later.free, later.warm, avoided = avoided))
+      case Some(room) =>
+        room.nodes.map: node =>
+          val returned = back(Place(id, Some(node.node)))
+          val memory = capacity.memoryOn(node, returned, room.packMemory)
+          Machine(
+            id,
+            node.slots,
+            capacity.freeOn(node, returned),
+            capacity.warm,
+            avoided = avoided,
+            node = Some(node.node),
+            memory = Some(MachineMemory(node.memory, memory, room.packMemory))
+          )
+
+  /** How many slots there may come to be, where some of the machines follow a cluster. */
+  def most: Option[Long] =
+    val offering = machines.valuesIterator.filter(_.offers).toVector
+    Option.when(offering.exists(_.room.isDefined)):
+      offering.iterator.map(c => c.room.fold(c.slots.toLong)(_.most.toLong)).sum
 
   /** Slots of a holding that will be free for others when it is given back: not those on machines that take
     * none.
@@ -98,9 +165,9 @@ final case class ClusterState private (
     }.toVector
 
   /** A machine that is new, is back, or has changed its size. */
-  def up(invoker: InvokerId, slots: Int): ClusterState =
+  def up(invoker: InvokerId, slots: Int, room: Option[ClusterRoom] = None): ClusterState =
     val known = machines.getOrElse(invoker, Capacity(0, 0, up = true))
-    copy(machines = machines.updated(invoker, known.copy(slots = slots.max(0), up = true)))
+    copy(machines = machines.updated(invoker, known.copy(slots = slots.max(0), up = true, room = room)))
 
   /** What a machine that is up last said of itself; mostly what it said before. */
   def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack]): ClusterState =
@@ -132,27 +199,41 @@ final case class ClusterState private (
   /** Takes every slot of the plan, or nothing when a machine has too few or `attempt` holds something
     * already.
     */
-  def reserve(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): Option[ClusterState] =
-    val fits = plan.demand.forall((id, wanted) => machines.get(id).exists(_.free >= wanted))
+  def reserve(
+      attempt: AttemptId,
+      tenant: String,
+      plan: Plan,
+      walltime: Walltime,
+      memory: Int = 0
+  ): Option[ClusterState] =
+    val holding = Holding(tenant, plan, plan.packSizes, walltime, memory)
+    val fits = holding.taken.forall((at, wanted) => machines.get(at.invoker).exists(_.has(at.node, wanted)))
     Option.when(fits && !holdings.contains(attempt)):
       ClusterState(
-        machines = plan.demand.foldLeft(machines) { case (rest, (id, wanted)) =>
-          val known = rest(id)
+        machines = holding.taken.foldLeft(machines) { case (rest, (at, wanted)) =>
+          val known = rest(at.invoker)
           val trust = if known.trust == Trust.OnTrial then Trust.Avoided else known.trust
-          rest.updated(id, known.copy(used = known.used + wanted, trust = trust))
+          rest.updated(at.invoker, known.lend(at.node, wanted).copy(trust = trust))
         },
-        holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime)),
+        holdings = holdings.updated(attempt, holding),
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
       )
 
   /** Takes note of what a flare holds that another scheduler gave it, wherever its machines are. */
-  def adopt(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
+  def adopt(
+      attempt: AttemptId,
+      tenant: String,
+      plan: Plan,
+      walltime: Walltime,
+      memory: Int = 0
+  ): ClusterState =
+    val holding = Holding(tenant, plan, plan.packSizes, walltime, memory)
     ClusterState(
-      machines = plan.demand.foldLeft(machines) { case (rest, (id, held)) =>
-        val known = rest.getOrElse(id, Capacity(0, 0, up = false))
-        rest.updated(id, known.copy(used = known.used + held))
+      machines = holding.taken.foldLeft(machines) { case (rest, (at, held)) =>
+        val known = rest.getOrElse(at.invoker, Capacity(0, 0, up = false))
+        rest.updated(at.invoker, known.lend(at.node, held))
       },
-      holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime)),
+      holdings = holdings.updated(attempt, holding),
       usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
     )
 
@@ -166,11 +247,12 @@ final case class ClusterState private (
         held.updated(pack, held(pack).min(slots.max(0)))
       }
       val rest = holding.copy(held = held)
-      val freed = holding.byMachine.transform((id, slots) => slots - rest.byMachine.getOrElse(id, 0))
-      val tenantLeft = used(holding.tenant) - freed.values.sum
+      val freed = holding.taken.transform((at, taken) => taken - rest.taken.getOrElse(at, Taken.Nothing))
+      val tenantLeft = used(holding.tenant) - freed.valuesIterator.map(_.slots).sum
       ClusterState(
-        machines = freed.foldLeft(machines) { case (all, (id, slots)) =>
-          if slots == 0 then all else all.updated(id, all(id).copy(used = all(id).used - slots))
+        machines = freed.foldLeft(machines) { case (all, (at, taken)) =>
+          if taken == Taken.Nothing then all
+          else all.updated(at.invoker, all(at.invoker).lend(at.node, Taken.Nothing - taken))
         },
         holdings = if held.forall(_ == 0) then holdings.removed(attempt) else holdings.updated(attempt, rest),
         usedBy = if tenantLeft == 0 then usedBy.removed(holding.tenant)

@@ -5,6 +5,7 @@ import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
+import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -132,10 +133,15 @@ private final class FlareActor(
       environment.transfers.of(request.definition.namespace),
       written => context.self ! StoreAnswered(written)
     )
-    FlareStoring(id, writer, settings, timers, context.log)
+    FlareStoring(id, request.origin, writer, settings, timers, context.log)
   private val subscribers = FlareSubscribers()
 
-  private val times = FlareTimes(accepted, environment.metrics.of(request.definition), now)
+  private val times = FlareTimes(
+    accepted,
+    environment.metrics.of(request.definition),
+    FlareSpans(id, request, environment.spans),
+    now
+  )
 
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
@@ -157,7 +163,7 @@ private final class FlareActor(
       try on(command)
       catch
         case NonFatal(defect) =>
-          context.log.error(s"flare ${id.value}: a defect of the controller", defect)
+          context.log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
       storing.flushIfAwaited()
       if !isStarting then inputs.giveBack()
@@ -268,13 +274,13 @@ private final class FlareActor(
     case FlareEffect.SetTimer(timer) =>
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
-    case FlareEffect.Requeue(attempt, avoid) =>
-      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
+    case FlareEffect.Requeue(attempt, avoid, why) =>
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why)
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
-    case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id)
+    case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
-    case FlareEffect.Note(message) => context.log.warn(message)
+    case FlareEffect.Note(message) => context.log.atWarn().of(id, request.origin).log(message)
     case FlareEffect.Announce(flare) => announce(flare)
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
 
@@ -299,7 +305,8 @@ private final class FlareActor(
         happen(FlareEvent.InputsRead(life.flare.attempt, now()))
         inputs.forgetLarge()
       case missing =>
-        missing.failed.foreach(context.log.error(s"the inputs of flare ${id.value} cannot be read", _))
+        missing.failed.foreach: cause =>
+          context.log.atError().of(id, request.origin).setCause(cause).log("a flare's inputs cannot be read")
         happen(FlareEvent.Broken("the flare's inputs cannot be read", now()))
 
   private def isPlacing(attempt: Int): Boolean =
@@ -363,7 +370,7 @@ private final class FlareActor(
     case _ => settings.durationOf(timer, request)
 
   private def announce(flare: Flare): Unit =
-    context.log.debug("flare {} has ended: {}", id.value, flare.state)
+    context.log.atDebug().of(id, request.origin).log("a flare has ended: {}", flare.state)
     timers.cancel(WriteProgress)
     // Of one that another controller has, or that was never stored, nothing is known here.
     if !storing.isGivenUp then times.ended(flare)

@@ -6,6 +6,7 @@ import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.secrets.{DefinitionName, Secrets, UnopenedSecret}
 import burst.node.FairSemaphore
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.SpanSink
 import burst.controller.store.{DrainedInvokers, FlareStore, Transfers}
 import burst.protocol.Environment
 import scala.concurrent.ExecutionContext
@@ -14,8 +15,8 @@ import scala.concurrent.duration.FiniteDuration
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
   * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
   * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
-  * `invocations` is what functions are told; `metrics` is what operators are. Where invokers are other
-  * processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
+  * `invocations` is what functions are told; `metrics` and `spans` is what operators are. Where invokers are
+  * other processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -31,7 +32,8 @@ final case class FlareEnvironment(
     secrets: Secrets,
     invocations: InvocationEnvironment,
     metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
-    adoption: Option[FiniteDuration] = None
+    adoption: Option[FiniteDuration] = None,
+    spans: SpanSink = SpanSink.Off
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =

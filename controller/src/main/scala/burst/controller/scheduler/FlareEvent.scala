@@ -25,6 +25,11 @@ enum FlareTimer:
   /** From the packs being told to end until they are given up on. */
   case Abort
 
+  /** From then on, where the flare is to be tried again: until machines that may be lost are known to be, as
+    * two attempts never overlap.
+    */
+  case Loss
+
   /** For the clean-up of the backend. */
   case Clean
 
@@ -93,8 +98,10 @@ enum FlareEffect:
   case SetTimer(timer: FlareTimer)
   case StopTimer(timer: FlareTimer)
 
-  /** Into the queue again, for the next attempt; best not on the machine to `avoid`. */
-  case Requeue(attempt: Int, avoid: Option[InvokerId] = None)
+  /** Into the queue again, for the next attempt; best not on the machine to `avoid`. `why` says what the
+    * cluster had no room for, where that is what ended the last one.
+    */
+  case Requeue(attempt: Int, avoid: Option[InvokerId] = None, why: Option[String] = None)
 
   /** What became of packs' starts. */
   case Starts(outcomes: Vector[StartOutcome])

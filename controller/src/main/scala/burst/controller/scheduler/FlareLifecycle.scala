@@ -4,7 +4,7 @@ import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
 import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, StartOperation}
 
 import FlareEffect.*
-import FlareLifecycle.{Stage, Step}
+import FlareLifecycle.{FinishTimers, Stage, Step}
 
 /** A flare's life as a pure state machine: state and event in, state and effects out. [[FlareActor]] carries
   * the effects out and turns what comes back into events.
@@ -44,7 +44,9 @@ import FlareLifecycle.{Stage, Step}
   *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at; before that,
   *     those of workers that have ended, as the pack's invoker says so.
   *   - Results that arrive until the last pack has ended count, also after the cause.
-  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap.
+  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap. So
+  *     where there is to be one, packs are waited for as long as their machine may be lost and not be known
+  *     to be.
   *   - Reports of another attempt change nothing.
   *   - A group runs once its packs are ready, until a cause ends it: one of its packs has ended, it was
   *     closed (cancelled), or no flare came for too long (its `Deadline`). Its workers never report.
@@ -57,7 +59,8 @@ final case class FlareLifecycle private (
     suspicion: Option[Failure],
     deadline: Option[Long],
     cancelled: Boolean,
-    terms: FlareLifecycle.Terms
+    terms: FlareLifecycle.Terms,
+    awaitsLoss: Boolean = false
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -241,6 +244,7 @@ final case class FlareLifecycle private (
   private def onCancel(at: Long, by: CancelledBy): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
       stop(FlareEnding.cancelled(by, flare.request.isGroup), at)
+    case Stage.Stopping if awaitsLoss => copy(cancelled = true).giveUp(at)
     case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
     case Stage.Closing | Stage.Ended => Step(this)
 
@@ -258,18 +262,23 @@ final case class FlareLifecycle private (
       )
     case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
       suspicion.fold(Step(this))(f => stop(causeOf(f, at, provisional = true), at))
-    case (FlareTimer.Abort, Stage.Stopping) =>
-      // a cancelled or timed out worker says so, wherever its pack is
-      val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
-      else progress
-      val silent = progress.fold("")(_.openPacks.mkString(", "))
-      val note = s"flare ${flare.id.value}: packs $silent did not end within ${terms.abortLimit}; " +
-        "their slots stay reserved until they report or their invoker is lost"
-      Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
+    case (FlareTimer.Abort, Stage.Stopping) if wantsRetry =>
+      Step(copy(awaitsLoss = true), SetTimer(FlareTimer.Loss))
+    case (FlareTimer.Abort | FlareTimer.Loss, Stage.Stopping) => giveUp(at)
     case (FlareTimer.Clean, Stage.Cleaning) =>
       val message = s"the backend was not cleaned within ${terms.cleanLimit}"
       onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
     case _ => Step(this)
+
+  /** Packs do not end. */
+  private def giveUp(at: Long): Step =
+    // a cancelled or timed out worker says so, wherever its pack is
+    val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
+    else progress
+    val silent = progress.fold("")(_.openPacks.mkString(", "))
+    val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
+      "their slots stay reserved until they report or their invoker is lost"
+    Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
 
   private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
     progress.fold(Step(this))(p => stop(why(p), at))
@@ -290,15 +299,25 @@ final case class FlareLifecycle private (
           .add(Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace).map(StopTimer(_)))
           .add(Vector(SetTimer(FlareTimer.Abort)))
 
-  private def willRetry: Boolean =
-    !cancelled && allEnded && cause.exists: c =>
-      neverAskedFor(c) || FlareEnding.retriable(c) &&
+  private def willRetry: Boolean = allEnded && wantsRetry
+
+  private def wantsRetry: Boolean =
+    !cancelled && cause.exists: c =>
+      neverAskedFor(c) || hadNoRoom(c) || FlareEnding.retriable(c) &&
         (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
 
   /** The scheduler changed while packs were being asked for: no worker has begun, as some of them were not.
     */
   private def neverAskedFor(why: Cause): Boolean =
     why.failure.kind == FailureKind.ControllerRestarted && flare.attempt < FlareLifecycle.MostStarts
+
+  /** The cluster had less room than its invoker thought: all of its pods are given back, so that of two
+    * flares which each have some of what they need one goes first. That is no attempt, as no worker of it has
+    * begun.
+    */
+  private def hadNoRoom(why: Cause): Boolean =
+    flare.started.isEmpty && flare.request.memberOf.isEmpty && flare.attempt < FlareLifecycle.MostPlacings &&
+      why.failure.kind == FailureKind.StartFailed && why.failure.operation.contains(StartOperation.Schedule)
 
   /** Its machines went before any was asked for a pack: that is no attempt. */
   private def neverAsked(why: Cause): Boolean =
@@ -318,7 +337,7 @@ final case class FlareLifecycle private (
   /** Every pack has ended, or is given up on. */
   private def finish(at: Long): Step =
     val known = copy(cause = cause.orElse(suspicion.map(causeOf(_, at))))
-    val timers = Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort)
+    val timers = FinishTimers
     val stopped = Step(known).add(timers.map(StopTimer(_)))
     if terms.cleans && known.allEnded then
       stopped.andThen(_.copy(stage = Stage.Cleaning).cleaning)
@@ -327,7 +346,7 @@ final case class FlareLifecycle private (
   private def cleaning: Step = Step(this, SetTimer(FlareTimer.Clean), Clean)
 
   private def onCleaned(error: Option[Failure], at: Long): Step =
-    val note = error.map(e => Note(s"flare ${flare.id.value} left something on its backend: ${e.message}"))
+    val note = error.map(e => Note(s"a flare left something on its backend: ${e.message}"))
     Step(this)
       .add(note.toVector :+ StopTimer(FlareTimer.Clean))
       .andThen(now => if now.willRetry && error.isEmpty then now.retry else now.close(at))
@@ -335,7 +354,7 @@ final case class FlareLifecycle private (
   private def retry: Step =
     val next = flare.attempt + 1
     val note = Note(
-      s"flare ${flare.id.value} runs again, attempt $next: ${cause.fold("")(c =>
+      s"a flare runs again, attempt $next: ${cause.fold("")(c =>
           FlareEnding.describe(c.failure)
         )}"
     )
@@ -347,7 +366,7 @@ final case class FlareLifecycle private (
       .add(Option.when(asked)(ClearAttempt).toVector)
       .add(Vector(
         Store(again.record, confirm = false),
-        Requeue(next, unstarted),
+        Requeue(next, unstarted, cause.filter(hadNoRoom).map(_.failure.message)),
         SetTimer(FlareTimer.Queue)
       ))
 
@@ -388,8 +407,14 @@ final case class FlareLifecycle private (
     ))
 
 object FlareLifecycle:
+  private val FinishTimers =
+    Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort, FlareTimer.Loss)
+
   /** How often an invocation is tried to be started. */
   val MostStarts = 3
+
+  /** How often a flare is placed for which a cluster then has no room. */
+  val MostPlacings = 10
 
   enum Stage:
     case Waiting, Placing, Starting, Running, Stopping, Cleaning, Closing, Ended
@@ -431,7 +456,8 @@ object FlareLifecycle:
     val starting = flare.state != FlareState.Running
     val known = flare.copy(state = if starting then FlareState.Starting else FlareState.Running, error = None)
     // Whether those that are to be started were told so is not known; they are told once more, which does no harm.
-    val startsAgain = starting || flare.packs.length > 1
+    // A group is open when its packs have said so once more.
+    val startsAgain = starting || flare.packs.length > 1 || flare.request.isGroup
     val life = queued(known, terms).copy(
       stage = if startsAgain then Stage.Starting else Stage.Running,
       progress = Some(AttemptProgress.resume(known, terms.outputLimit)),

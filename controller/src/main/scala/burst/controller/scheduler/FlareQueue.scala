@@ -6,14 +6,16 @@ import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** A flare that waits for its slots. `since` is when it began to wait, in microseconds by a clock that only
-  * goes on; `avoid` is where its last attempt did not start.
+  * goes on; `avoid` is where its last attempt did not start, `why` what became of that, where it has given
+  * its slots back because a cluster had no room for its packs.
   */
 final case class Waiting(
     id: FlareId,
     attempt: Int,
     request: FlareRequest,
     since: Long,
-    avoid: Option[InvokerId] = None
+    avoid: Option[InvokerId] = None,
+    why: Option[String] = None
 ):
   def tenant: String = request.definition.namespace
   def size: Int = request.size

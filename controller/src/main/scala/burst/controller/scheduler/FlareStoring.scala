@@ -2,7 +2,8 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
-import burst.protocol.FlareId
+import burst.node.logs.LogIds.of
+import burst.protocol.{FlareId, Origin}
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
 import org.slf4j.Logger
 
@@ -12,6 +13,7 @@ import org.slf4j.Logger
   */
 private[scheduler] final class FlareStoring(
     id: FlareId,
+    origin: Option[Origin],
     writer: FlareWriter,
     settings: SchedulerSettings,
     timers: TimerScheduler[FlareActor.Command],
@@ -66,7 +68,7 @@ private[scheduler] final class FlareStoring(
 
   private def fail(operation: String, cause: Throwable, taken: Boolean): Outcome =
     if !writer.isGivenUp && !isRefusal(cause) then
-      log.error(s"flare ${id.value}: the store failed during $operation", cause)
+      log.atError().of(id, origin).setCause(cause).log("the store failed during {}", operation)
     // a flare that was never stored stays so: its submitter is told that there is none
     if taken || !writer.isInserted then writer.giveUp()
     backoff.reset()

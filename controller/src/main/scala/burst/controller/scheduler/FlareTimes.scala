@@ -4,11 +4,16 @@ import burst.controller.flare.{Flare, PackRecord}
 import burst.controller.metrics.FlareFigures
 import burst.protocol.PackStart
 
-/** Tells the metrics where a flare's time goes, from its life as it is after each step. A try after the first
-  * waits from when it was queued again. How a group ends says nothing: it is closed, or nobody came. Belongs
-  * to the flare's actor.
+/** Tells the metrics, and the flare's trace, where a flare's time goes, from its life as it is after each
+  * step. A try after the first waits from when it was queued again. How a group ends says nothing: it is
+  * closed, or nobody came. Belongs to the flare's actor.
   */
-private[scheduler] final class FlareTimes(accepted: Flare, figures: FlareFigures, now: () => Long):
+private[scheduler] final class FlareTimes(
+    accepted: Flare,
+    figures: FlareFigures,
+    spans: FlareSpans,
+    now: () => Long
+):
   private val isGroup = accepted.request.isGroup
   private var attempt = accepted.attempt
   private var queued = accepted.created
@@ -22,16 +27,25 @@ private[scheduler] final class FlareTimes(accepted: Flare, figures: FlareFigures
     if flare.attempt != attempt then again(flare.attempt)
     if placed.isEmpty && flare.placed.isDefined then
       placed = flare.placed
-      placed.foreach(at => figures.waited(at - queued))
+      placed.foreach: at =>
+        figures.waited(at - queued)
+        spans.waited(attempt, queued, at)
     // Its time runs from when packs are asked for.
     if asked.isEmpty && life.deadline.isDefined then
       asked = Some(now())
-      for begun <- placed; at <- asked do figures.placed(at - begun)
+      for begun <- placed; at <- asked do
+        figures.placed(at - begun)
+        spans.placed(attempt, begun, at)
     if started.isEmpty && flare.started.isDefined then
       started = flare.started
       for begun <- asked; at <- started do figures.started(FlareTimes.slowest(life.record.packs), at - begun)
 
-  def ended(flare: Flare): Unit = if !isGroup then
+  def ended(flare: Flare): Unit =
+    if placed.isEmpty then flare.ended.foreach(spans.waited(attempt, queued, _))
+    spans.ended(flare)
+    if !isGroup then counted(flare)
+
+  private def counted(flare: Flare): Unit =
     val ran = for begun <- flare.started; end <- flare.ended yield end - begun
     figures.ended(flare.state, flare.error, ran)
 

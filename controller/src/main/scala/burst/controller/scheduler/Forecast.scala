@@ -1,18 +1,25 @@
 package burst.controller.scheduler
 
+import burst.controller.definition.Packing
+import burst.controller.flare.FlareRequest
 import burst.protocol.FlareId
 import scala.collection.mutable
 
 /** Where a queued flare stands: `position` 1 is next; `start` is when it will have its slots, if nothing
-  * comes before it, or what it waits for whose end nobody knows.
+  * comes before it, or what it waits for whose end nobody knows. `reason` says what there is and what it
+  * needs, as a sentence without its full stop.
   */
-final case class QueueEstimate(position: Int, start: Either[WaitsFor, Long])
+final case class QueueEstimate(
+    position: Int,
+    start: Either[WaitsFor, Long],
+    reason: Option[String] = None
+)
 
 enum WaitsFor:
   /** Other flares on its group. */
   case Turn
 
-  /** The machines that are up have fewer slots than it wants. */
+  /** The machines that are up have fewer slots than it wants, or none is large enough for its packs. */
   case Invokers
 
   /** They have enough, but groups hold them, or machines are too busy to take anything. */
@@ -29,13 +36,24 @@ enum WaitsFor:
   * Example: 8 slots, all lent until 12:00:05; waiting are A for 6 slots, expected to take 10 s, and B for 4.
   * A starts at 12:00:05, B at 12:00:15, as A leaves only 2.
   */
-final class Forecast(cluster: ClusterState, queue: FlareQueue, now: Long, walltimes: WalltimePredictor):
+final class Forecast(
+    cluster: ClusterState,
+    queue: FlareQueue,
+    now: Long,
+    walltimes: WalltimePredictor,
+    couldHold: FlareRequest => Boolean = _ => true
+):
+  import Forecast.Needs
+
+  private val held = mutable.Map.empty[Needs, Boolean]
   private val found = mutable.HashMap.empty[FlareId, QueueEstimate]
   private val ends = mutable.PriorityQueue.empty[(Long, Int)](using
     Ordering.by[(Long, Int), Long](_._1).reverse
   )
-  private val slots = cluster.view.totalSlots
-  private var free = cluster.view.freeSlots
+  private val view = cluster.view
+  private val slots = view.totalSlots
+  private val idle = view.freeSlots
+  private var free = idle
   private var moment = now
   private var position = 0
 
@@ -55,15 +73,14 @@ final class Forecast(cluster: ClusterState, queue: FlareQueue, now: Long, wallti
     found.get(id)
 
   private def lend(flare: Waiting): Unit =
-    // one that is larger than what is up holds up nobody
-    val possible = flare.size <= slots
-    if possible then
+    val fits = possible(flare.request)
+    if fits then
       while free < flare.size && ends.nonEmpty do
         val (end, slots) = ends.dequeue()
         moment = moment.max(end)
         free += slots
     val starts =
-      if !possible then Left(WaitsFor.Invokers)
+      if !fits then Left(WaitsFor.Invokers)
       else if free < flare.size then Left(WaitsFor.Slots)
       else Right(moment)
     starts.foreach { start =>
@@ -71,7 +88,28 @@ final class Forecast(cluster: ClusterState, queue: FlareQueue, now: Long, wallti
       if !flare.request.isGroup then ends += ((start + walltimes.expected(flare.request), flare.size))
     }
     position += 1
-    found.update(flare.id, QueueEstimate(position, starts))
+    val reason = flare.why.fold("")(why => s"$why; ") + why(flare.request, fits)
+    found.update(flare.id, QueueEstimate(position, starts, Some(reason)))
+
+  /** One that is larger than what is up holds up nobody. */
+  private def possible(request: FlareRequest) = request.size <= slots &&
+    (!view.hasNodes || held.getOrElseUpdate(Needs(request), couldHold(request)))
+
+  private def why(request: FlareRequest, fits: Boolean): String =
+    val needs = s"the flare needs ${request.size}"
+    if slots < request.size then s"the cluster can give $slots slots now, and $needs"
+    else if !fits then
+      s"the cluster can give $slots slots now, but not on machines large enough: $needs of " +
+        s"${request.memory} MiB${request.granularity.fold("")(g => s", in packs of $g")}"
+    else s"$idle of the cluster's $slots slots are free, and $needs"
+
+object Forecast:
+  /** What decides whether machines could hold a flare. */
+  private final case class Needs(size: Int, granularity: Option[Int], memory: Int, packing: Packing)
+
+  private object Needs:
+    def apply(request: FlareRequest): Needs =
+      Needs(request.size, request.granularity, request.memory, request.packing)
 
 /** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue.
   * A new one is made once the last is older than `lifetime`, and than many times what it took to make: the

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
+import burst.node.logs.LogIds.of
 import burst.protocol.{
   BackendConfig,
   DefinitionRef,
@@ -105,7 +106,8 @@ object GangScheduler:
       id: FlareId,
       attempt: Int,
       request: FlareRequest,
-      avoid: Option[InvokerId]
+      avoid: Option[InvokerId],
+      why: Option[String]
   ) extends Command
 
   /** What became of packs' starts. */
@@ -119,7 +121,7 @@ object GangScheduler:
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
   /** The packs of a group wait for flares. */
-  private[scheduler] final case class GroupOpened(id: FlareId) extends Command
+  private[scheduler] final case class GroupOpened(id: FlareId, attempt: Int) extends Command
 
   /** Have an invoker, best one of the `preferred`, clean a flare's backend. */
   private[scheduler] final case class CleanUp(
@@ -192,6 +194,7 @@ private final class GangScheduler(
       flares.begin(flare, FlareActor.Origin.Recovered)
     }
     recovered.adopted.foreach(adopt)
+    recovered.turns.foreach(joinAgain)
     for limit <- environment.adoption if awaited.nonEmpty do
       timers.startSingleTimer(AdoptionDue, AdoptionDue, limit)
     recovered.revoked.foreach(endAllOf)
@@ -200,11 +203,22 @@ private final class GangScheduler(
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
+  /** The slots of a group's flare are the group's. */
   private def adopt(flare: Flare): Unit =
-    state.adopt(AttemptId(flare.id, flare.attempt), flare.request.withoutInputs, Plan.of(flare))
+    if flare.request.memberOf.isEmpty then
+      state.adopt(AttemptId(flare.id, flare.attempt), flare.request.withoutInputs, Plan.of(flare))
     adopted = adopted.updated(flare.id, flare.attempt)
     awaited ++= flare.packs.map(_.invoker)
     flares.begin(flare, FlareActor.Origin.Adopted)
+    for
+      group <- flare.request.memberOf
+      attempt <- adopted.get(group)
+    do groups.adopt(AttemptId(group, attempt), flare.id)
+
+  /** It waits for its turn, as it did; and for its group to be open, which adopted ones soon say. */
+  private def joinAgain(flare: Flare): Unit =
+    flares.begin(flare, FlareActor.Origin.Recovered)
+    flare.request.memberOf.flatMap(groups.join(_, flare.id)).foreach(flares.tell(flare.id, _))
 
   def serving: Behavior[Command] = Behaviors.receiveMessage {
     case Stop(replyTo) =>
@@ -251,8 +265,9 @@ private final class GangScheduler(
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
-    case Requeue(id, attempt, request, avoid) =>
-      state.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
+    case Requeue(id, attempt, request, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
+    case Requeue(id, attempt, request, avoid, why) =>
+      state.enqueue(Waiting(id, attempt, request, elapsed(), avoid, why))
       state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
       state.heard(AttemptId(id, attempt), definition, outcomes)
@@ -261,7 +276,7 @@ private final class GangScheduler(
       dequeue(id)
       groups.leave(id)
       state.roundSoon()
-    case GroupOpened(id) => groups.opened(id)
+    case GroupOpened(id, attempt) => groups.opened(id, attempt)
     case clean: CleanUp => invokers.clean(clean)
     case Ended(id) =>
       flares.retire(id)
@@ -345,7 +360,8 @@ private final class GangScheduler(
     val (own, strange) = holds.packs.partition(pack => adopted.get(pack.flareId).contains(pack.attempt))
     val packs = own.groupMap(_.flareId)(_.pack)
     val placed = state.holdersOn(id).filter(at => adopted.get(at.flare).contains(at.attempt)).map(_.flare)
-    (placed ++ packs.keySet).foreach: flare =>
+    val onGroups = placed.flatMap(groups.current).filter(adopted.contains)
+    (placed ++ onGroups ++ packs.keySet).foreach: flare =>
       val held = packs.getOrElse(flare, Vector.empty).toSet
       flares.tell(flare, FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken))
     val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
@@ -373,7 +389,7 @@ private final class GangScheduler(
     * nobody is left who could say when.
     */
   private def onGone(id: FlareId): Unit =
-    context.log.error(s"the actor of flare ${id.value} died; its packs are ended")
+    context.log.atError().of(id).log("the actor of a flare died; its packs are ended")
     dequeue(id)
     flares.remove(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.protocol.FlareId
 
 /** Whose turn it is in each group: one flare at a time runs on a group's packs, the others wait in the order
-  * they came. Before the group `isOpen` all wait. An immutable value.
+  * they came. Before the group is open all wait. An immutable value.
   *
   * Example: A and B join a group that is opening; it opens: A's turn. C joins. A ends: B's turn. C is
   * cancelled. B ends: the group is idle.
@@ -14,7 +14,9 @@ final case class GroupQueues private[scheduler] (
 ):
   import GroupQueues.GroupQueue
 
-  def opened(group: FlareId): GroupQueues = changed(group)(_.copy(isOpen = true))
+  /** Its packs are there, of this attempt. */
+  def opened(group: FlareId, attempt: Int): GroupQueues =
+    changed(group)(_.copy(attempt = Some(attempt)))
 
   /** A flare stands in line from now on. */
   def join(group: FlareId, flare: FlareId): GroupQueues =
@@ -36,6 +38,9 @@ final case class GroupQueues private[scheduler] (
   def current(group: FlareId): Option[FlareId] =
     groups.get(group).filter(_.isOpen).flatMap(_.flares.headOption)
 
+  /** The attempt of a group that is open. */
+  def attempt(group: FlareId): Option[Int] = groups.get(group).flatMap(_.attempt)
+
   def flaresOf(group: FlareId): Vector[FlareId] = groups.get(group).fold(Vector.empty)(_.flares)
 
   def groupOf(flare: FlareId): Option[FlareId] = members.get(flare)
@@ -48,10 +53,12 @@ final case class GroupQueues private[scheduler] (
 
   private def changed(group: FlareId)(change: GroupQueue => GroupQueue): GroupQueues =
     copy(groups =
-      groups.updated(group, change(groups.getOrElse(group, GroupQueue(isOpen = false, Vector.empty))))
+      groups.updated(group, change(groups.getOrElse(group, GroupQueue(attempt = None, Vector.empty))))
     )
 
 object GroupQueues:
-  final case class GroupQueue(isOpen: Boolean, flares: Vector[FlareId])
+  /** `attempt` is the group's, once it is open. */
+  final case class GroupQueue(attempt: Option[Int], flares: Vector[FlareId]):
+    def isOpen: Boolean = attempt.isDefined
 
   val empty: GroupQueues = GroupQueues(Map.empty, Map.empty)

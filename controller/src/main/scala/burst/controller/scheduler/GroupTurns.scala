@@ -20,7 +20,7 @@ private[scheduler] final class GroupTurns(
     queues.position(flare).map(QueueEstimate(_, Left(WaitsFor.Turn)))
 
   /** Under what the group of this flare holds its slots. */
-  def holderOf(flare: FlareId): Option[AttemptId] = queues.groupOf(flare).map(attemptOf)
+  def holderOf(flare: FlareId): Option[AttemptId] = queues.groupOf(flare).flatMap(attemptOf)
 
   /** Where the flare is placed, if it is its turn already. */
   def join(group: FlareId, flare: FlareId): Option[FlareActor.Placed] =
@@ -30,10 +30,23 @@ private[scheduler] final class GroupTurns(
       flares.tell(group, FlareActor.Occupied(true))
       placed(group)
 
-  /** The packs of a group wait for flares. */
-  def opened(group: FlareId): Unit =
-    queues = queues.opened(group)
-    startNext(group)
+  /** The packs of a group wait for flares, or one that was adopted has them. */
+  def opened(group: FlareId, attempt: Int): Unit =
+    if queues.attempt(group).contains(attempt) then
+      flares.tell(group, FlareActor.Occupied(current(group).isDefined))
+    else
+      queues = queues.opened(group, attempt)
+      startNext(group)
+
+  /** A flare runs on a group, as another scheduler had it. Those that wait join after it. */
+  def adopt(group: AttemptId, flare: FlareId): Unit =
+    queues = queues.opened(group.flare, group.attempt).join(group.flare, flare)
+    flares.tell(group.flare, FlareActor.Occupied(true))
+
+  /** A flare whose packs were not asked for is at another attempt, and it is still its turn. */
+  def again(flare: FlareId, attempt: Int): Unit =
+    for group <- queues.groupOf(flare) if current(group).contains(flare) do
+      flares.tell(flare, placed(group, attempt).getOrElse(FlareActor.GroupEnded))
 
   /** A flare has ended, or waits no more. */
   def leave(flare: FlareId): Unit = queues.groupOf(flare).foreach: group =>
@@ -52,8 +65,9 @@ private[scheduler] final class GroupTurns(
     next.foreach(flares.tell(_, placed(group).getOrElse(FlareActor.GroupEnded)))
 
   /** The places of a group, for a flare of it. */
-  private def placed(group: FlareId): Option[FlareActor.Placed] =
-    holding(attemptOf(group)).map: held =>
-      FlareActor.Placed(attempt = 1, held.plan, invokers.refs(held.plan.demand.keySet))
+  private def placed(group: FlareId, attempt: Int = 1): Option[FlareActor.Placed] =
+    attemptOf(group)
+      .flatMap(holding)
+      .map(held => FlareActor.Placed(attempt, held.plan, invokers.refs(held.plan.demand.keySet)))
 
-  private def attemptOf(group: FlareId) = AttemptId(group, attempt = 1)
+  private def attemptOf(group: FlareId): Option[AttemptId] = queues.attempt(group).map(AttemptId(group, _))

@@ -7,5 +7,5 @@ object Heterogeneous extends PlacementPolicy:
   def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan] =
     UnitAllocation
       .allocate(cluster.machines, size, 1)
-      .map(shares => Plan.of(shares.map(s => (s.invoker, s.workers)), shares.iterator.map(_.workers).max))
+      .map(shares => Plan.ofShares(shares, shares.iterator.map(_.workers).max))
       .toRight(UnitAllocation.refusal(cluster, size, 1))

@@ -55,6 +55,6 @@ final class Homogeneous(default: DefaultGranularity) extends PlacementPolicy:
     for
       share <- shares
       _ <- 0 until share.workers / g
-    do builder.add(share.invoker, g)
-    for share <- shares if share.workers % g > 0 do builder.add(share.invoker, share.workers % g)
+    do builder.add(share.invoker, g, share.node)
+    for share <- shares if share.workers % g > 0 do builder.add(share.invoker, share.workers % g, share.node)
     builder.plan(g)

@@ -12,5 +12,5 @@ final class Mixed(default: DefaultGranularity) extends PlacementPolicy:
         val g = wanted.min(size)
         UnitAllocation
           .allocate(cluster.machines, size, g)
-          .map(shares => Plan.of(shares.map(s => (s.invoker, s.workers)), g))
+          .map(Plan.ofShares(_, g))
           .toRight(UnitAllocation.refusal(cluster, size, g))

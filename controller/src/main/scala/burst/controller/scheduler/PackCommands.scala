@@ -32,6 +32,7 @@ private[scheduler] final class PackCommands(
   ): Unit =
     // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
     val secret = Secret.random()
+    val origin = request.origin.map(known => known.copy(trace = known.ofFlare(id)))
     plan.packs.foreach: pack =>
       val assignment = PackAssignment(
         id,
@@ -53,7 +54,9 @@ private[scheduler] final class PackCommands(
         request.egress,
         variables,
         elsewhere = plan.packs.count(_.invoker != pack.invoker),
-        invocation = invocation
+        invocation = invocation,
+        origin = origin,
+        node = pack.node
       )
       tell(pack, PreparePack(assignment))
 

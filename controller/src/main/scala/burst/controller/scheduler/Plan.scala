@@ -4,9 +4,21 @@ import burst.controller.flare.Flare
 import burst.protocol.{InvokerId, WarmPack}
 import scala.collection.mutable
 
-/** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker. */
-final case class PackPlacement(pack: Int, invoker: InvokerId, firstWorker: Int, size: Int):
+/** Where packs lie whole: a machine, or where an invoker has several of a cluster, one of its nodes. */
+final case class Place(invoker: InvokerId, node: Option[String] = None)
+
+/** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker; where that
+  * has several nodes, on one of them.
+  */
+final case class PackPlacement(
+    pack: Int,
+    invoker: InvokerId,
+    firstWorker: Int,
+    size: Int,
+    node: Option[String] = None
+):
   def workers: Range = firstWorker until firstWorker + size
+  def place: Place = Place(invoker, node)
 
 /** Where every worker of a flare goes. Packs stand by their id and cover the worker ids without a gap.
   * `granularity` is the one in force: the unit the policy placed by, or the largest pack where it placed as
@@ -22,6 +34,9 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
     packs.foreach(pack => slots.update(pack.invoker, slots.getOrElse(pack.invoker, 0) + pack.size))
     slots.toMap
 
+  /** And of each place. */
+  lazy val places: Map[Place, Int] = packs.groupMapReduce(_.place)(_.size)(_ + _)
+
   /** Pairs of workers that do not share a pack: what every message between them costs is a trip outside. */
   def remotePairs: Long =
     val n = size.toLong
@@ -34,10 +49,17 @@ object Plan:
     packs.iterator.foreach(builder.add(_, _))
     builder.plan(granularity)
 
+  /** One pack of each share. */
+  def ofShares(shares: Vector[Share], granularity: Int): Plan =
+    val builder = Builder()
+    shares.foreach(share => builder.add(share.invoker, share.workers, share.node))
+    builder.plan(granularity)
+
   /** That of a flare that has been placed. */
   def of(flare: Flare): Plan =
     val packs = flare.packs.map(pack =>
-      PackPlacement(pack.pack, pack.invoker, pack.workers.headOption.getOrElse(0), pack.workers.length)
+      val first = pack.workers.headOption.getOrElse(0)
+      PackPlacement(pack.pack, pack.invoker, first, pack.workers.length, pack.node)
     )
     Plan(packs, flare.granularity.getOrElse(packs.map(_.size).maxOption.getOrElse(0)))
 
@@ -47,8 +69,8 @@ object Plan:
     private var count = 0
     private var workers = 0
 
-    def add(invoker: InvokerId, size: Int): Unit =
-      packs += PackPlacement(count, invoker, workers, size)
+    def add(invoker: InvokerId, size: Int, node: Option[String] = None): Unit =
+      packs += PackPlacement(count, invoker, workers, size, node)
       count += 1
       workers += size
 
@@ -64,8 +86,15 @@ enum NoPlacement:
   /** It fits the cluster, but not what is free of it now. */
   case NotNow(free: Int)
 
-/** A machine as policies see it. `free` never exceeds `slots`. `packs` are its warm ones, `warm` says that
-  * one of them is for the flare at hand; an `avoided` one is for those who fit nowhere else.
+/** The memory that a machine is known to have for packs, in MiB; each pack takes `pack` beside its workers'.
+  */
+final case class MachineMemory(total: Long, free: Long, pack: Int):
+  /** Workers of so many MiB that it holds, even if each were a pack of its own. */
+  def workers(of: Long, memory: Int): Int = (of / (memory + pack).max(1)).max(0L).min(Int.MaxValue).toInt
+
+/** A machine as policies see it, or one `node` of an invoker that has several. `free` never exceeds `slots`.
+  * `packs` are its warm ones, `warm` says that one of them is for the flare at hand; an `avoided` one is for
+  * those who fit nowhere else.
   */
 final case class Machine(
     id: InvokerId,
@@ -73,20 +102,36 @@ final case class Machine(
     free: Int,
     packs: Set[WarmPack] = Set.empty,
     warm: Boolean = false,
-    avoided: Boolean = false
-)
+    avoided: Boolean = false,
+    node: Option[String] = None,
+    memory: Option[MachineMemory] = None
+):
+  def place: Place = Place(id, node)
+
+  /** As it is for workers of so many MiB. */
+  def holding(perWorker: Int): Machine = memory.fold(this): m =>
+    copy(slots = slots.min(m.workers(m.total, perWorker)), free = free.min(m.workers(m.free, perWorker)))
+
+  /** With nothing running on it. */
+  def emptied: Machine = copy(free = slots, memory = memory.map(m => m.copy(free = m.total)))
 
 /** The machines that may be used now. Made by [[ClusterState.view]]; those that are down are not in it. */
 final case class ClusterView(machines: Vector[Machine]):
   lazy val totalSlots: Int = machines.iterator.map(_.slots).sum
   lazy val freeSlots: Int = machines.iterator.map(_.free).sum
+  def hasNodes: Boolean = machines.exists(_.node.isDefined)
   lazy val largestMachine: Int = machines.iterator.map(_.slots).maxOption.getOrElse(0)
 
   /** The same machines as one flare sees them. */
   def warmFor(wanted: WarmPack): ClusterView =
-    if machines.exists(_.packs(wanted)) then
-      ClusterView(machines.map(m => if m.packs(wanted) then m.copy(warm = true) else m))
+    def serves(machine: Machine) = machine.packs.nonEmpty && machine.packs(wanted.copy(node = machine.node))
+    if machines.exists(serves) then
+      ClusterView(machines.map(m => if serves(m) then m.copy(warm = true) else m))
     else this
+
+  /** The same machines as they are for workers of so many MiB. */
+  def holding(perWorker: Int): ClusterView =
+    if machines.exists(_.memory.isDefined) then ClusterView(machines.map(_.holding(perWorker))) else this
 
   /** Without the machines that are avoided. */
   lazy val trusted: ClusterView =
@@ -95,4 +140,4 @@ final case class ClusterView(machines: Vector[Machine]):
   def without(invoker: InvokerId): ClusterView = ClusterView(machines.filterNot(_.id == invoker))
 
   /** The same machines with nothing running on them: what "never" is decided upon. */
-  lazy val emptied: ClusterView = ClusterView(machines.map(m => m.copy(free = m.slots)))
+  lazy val emptied: ClusterView = ClusterView(machines.map(_.emptied))

@@ -30,8 +30,8 @@ final case class Suspicion(reason: String, until: Long)
   *     the machine's, and counts at once.
   *   - ''the program did not come up'': it may be either's. It counts once the same version has come up on
   *     another machine, or when the programs of two namespaces did not come up here and none did between.
-  *   - ''anything else'' (no memory left for so large a pack, a package the controller does not have):
-  *     nobody's here.
+  *   - ''anything else'' (no room in a cluster, no memory left for so large a pack, a package the controller
+  *     does not have): nobody's here.
   *
   * Avoiding is a preference ([[SchedulingRound.place]]): who fits nowhere else is placed there all the same.
   *

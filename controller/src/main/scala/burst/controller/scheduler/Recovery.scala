@@ -6,10 +6,11 @@ import burst.controller.store.{DrainedInvokers, FlareStore}
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
-  * their namespaces; `adopted` may still run, and have the results that are stored; `left` may still have
-  * something on their backends; `orphans` are packs that may still be running: nobody waits for them, and
-  * their slots are not in the new books. What `revoked` namespaces have is to be ended. Machines that are
-  * `drained` are given nothing.
+  * their namespaces; `adopted` may still run, and have the results that are stored, groups before what runs
+  * on them; `turns` wait for their group, in the order they came; `left` may still have something on their
+  * backends; `orphans` are packs that may still be running: nobody waits for them, and their slots are not in
+  * the new books. What `revoked` namespaces have is to be ended. Machines that are `drained` are given
+  * nothing.
   */
 final case class Recovered(
     queued: Vector[Flare],
@@ -18,14 +19,15 @@ final case class Recovered(
     orphans: Map[InvokerId, Vector[(FlareId, Int)]],
     revoked: Set[String],
     adopted: Vector[Flare] = Vector.empty,
+    turns: Vector[Flare] = Vector.empty,
     drained: Set[InvokerId] = Set.empty
 )
 
 /** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
-  * is stored whole. One that had its slots goes on where packs outlive a scheduler (`adopts`); else it is
-  * reported failed, as the packs it had report to nobody any more. So are groups, whose turns are not stored,
-  * and what waited for one. Results that had been stored stay, every other worker gets the reason for having
-  * none. Blocks.
+  * is stored whole. One that had its slots goes on where packs outlive a scheduler (`adopts`), a group with
+  * what runs on it and what waits for it; else it is reported failed, as the packs it had report to nobody
+  * any more, and so is what waited for a group. Results that had been stored stay, every other worker gets
+  * the reason for having none. Blocks.
   */
 object Recovery:
   def run(
@@ -36,10 +38,17 @@ object Recovery:
       adopts: Boolean,
       now: Long
   ): Recovered =
-    val (queued, placed) = store
-      .takeUnfinished()
+    val unfinished = store.takeUnfinished()
+    val (queued, others) = unfinished
       .partition(flare => flare.state == FlareState.Queued && flare.request.memberOf.isEmpty)
-    val (adopted, begun) = placed.partition(flare => adopts && isAdoptable(flare))
+    val (own, ofGroups) = others.partition(_.request.memberOf.isEmpty)
+    val adoptable = own.filter(flare => adopts && isAdoptable(flare))
+    val groups =
+      (if adopts then queued ++ adoptable else Vector.empty).filter(_.request.isGroup).map(_.id).toSet
+    val members = ofGroups.filter(_.request.memberOf.exists(groups)).sortBy(_.created)
+    val (turns, running) = members.partition(_.state == FlareState.Queued)
+    val adopted = adoptable ++ running.filter(isAdoptable)
+    val begun = others.filterNot((adopted ++ turns).map(_.id).toSet.compose(_.id))
     begun.foreach(reportFailed(store, _, now))
     Recovered(
       queued.map(flare => FlareLifecycle.reset(flare, flare.attempt)),
@@ -52,13 +61,14 @@ object Recovery:
         .groupMap(_._1)(_._2),
       limits.revoked(),
       adopted.map(flare => flare.copy(workers = known(flare, results(store, flare), now))),
+      turns.map(flare => FlareLifecycle.reset(flare, flare.attempt)),
       drained.all()
     )
 
   private val Page = 64
 
   private def isAdoptable(flare: Flare): Boolean =
-    flare.packs.nonEmpty && flare.workers.length == flare.request.size && flare.request.group.isEmpty
+    flare.packs.nonEmpty && flare.workers.length == flare.request.size
 
   /** What is known of how workers ended: a page at a time, and without the outputs themselves. */
   private def results(store: FlareStore, flare: Flare): Map[Int, WorkerResult] =

@@ -1,23 +1,21 @@
 package burst.controller.scheduler
 
-import burst.protocol.InvokerId
-
 /** What is kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of
   * the running flares are known, and `spare` is what each machine will then have left over. Others may start
   * before it as long as that stays true.
   */
-final case class Reservation(at: Long, spare: Map[InvokerId, Int]):
+final case class Reservation(at: Long, spare: Map[Place, Int]):
 
   /** The part of the cluster that is open to flares which will still be there at `at`. */
   def leftOver(view: ClusterView): ClusterView =
-    ClusterView(view.machines.map(m => m.copy(free = m.free.min(spare.getOrElse(m.id, m.free)))))
+    ClusterView(view.machines.map(m => m.copy(free = m.free.min(spare.getOrElse(m.place, m.free)))))
 
   /** A flare was started beside it. */
   def beside(plan: Plan, end: Long): Reservation =
     if end <= at then this
     else
-      copy(spare = plan.demand.foldLeft(spare) { case (rest, (id, taken)) =>
-        rest.updatedWith(id)(_.map(_ - taken))
+      copy(spare = plan.places.foldLeft(spare) { case (rest, (place, taken)) =>
+        rest.updatedWith(place)(_.map(_ - taken))
       })
 
 object Reservation:
@@ -43,7 +41,7 @@ object Reservation:
     val slots = holdings.iterator.scanLeft(cluster.view.freeSlots)((free, at) => free + cluster.usable(at._2))
     val enough = slots.drop(1).indexWhere(_ >= size)
     def at(index: Int): (ClusterView, Option[Plan]) =
-      val view = cluster.viewAfter(holdings.iterator.take(moments(index) + 1).map(_._2.byMachine))
+      val view = cluster.viewAfter(holdings.iterator.take(moments(index) + 1).map(_._2.taken))
       (view, place(view).toOption)
     val first = if enough < 0 then moments.length else moments.indexWhere(_ >= enough)
     var (low, high) = (first, moments.length - 1)
@@ -53,7 +51,7 @@ object Reservation:
       val middle = if low == first then low else (low + high) >>> 1
       at(middle) match
         case (view, Some(plan)) =>
-          val spare = view.machines.map(m => m.id -> (m.free - plan.demand.getOrElse(m.id, 0))).toMap
+          val spare = view.machines.map(m => m.place -> (m.free - plan.places.getOrElse(m.place, 0))).toMap
           best = Some(Reservation(holdings(moments(middle))._1, spare))
           high = middle - 1
         case _ => low = middle + 1

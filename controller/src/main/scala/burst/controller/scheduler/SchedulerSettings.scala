@@ -23,6 +23,7 @@ final case class SchedulerSettings(
     startDeadline: FiniteDuration,
     peerGrace: FiniteDuration,
     abortDeadline: FiniteDuration,
+    lossDeadline: FiniteDuration,
     cleanupDeadline: FiniteDuration,
     progressInterval: FiniteDuration,
     logBuffer: Long,
@@ -44,6 +45,7 @@ final case class SchedulerSettings(
     case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout).millis
     case FlareTimer.PeerGrace => peerGrace
     case FlareTimer.Abort => abortDeadline
+    case FlareTimer.Loss => lossDeadline
     case FlareTimer.Clean => cleanupDeadline
 
   /** What a flare's state machine must know of these. */
@@ -78,6 +80,7 @@ object SchedulerSettings:
       startDeadline = duration("start-deadline"),
       peerGrace = duration("peer-grace"),
       abortDeadline = duration("abort-deadline"),
+      lossDeadline = duration("loss-deadline"),
       cleanupDeadline = duration("cleanup-deadline"),
       progressInterval = duration("progress-interval"),
       logBuffer = config.getBytes("log-buffer"),

@@ -29,7 +29,7 @@ private[scheduler] final class SchedulerState(
   private val forecasts = Forecasts(
     settings.forecastLifetime.toMicros,
     elapsed,
-    at => Forecast(cluster, queue, at, walltimes)
+    at => Forecast(cluster, queue, at, walltimes, rounds.couldHold(cluster.view, _))
   )
   private var slotLimits = Map.empty[String, Int]
 
@@ -48,7 +48,7 @@ private[scheduler] final class SchedulerState(
   def allow(tenant: String, slots: Int): Unit = slotLimits = slotLimits.updated(tenant, slots)
 
   def refusal(request: FlareRequest, slotLimit: Int): Option[Refusal] =
-    AdmissionControl.refusal(rounds, cluster.view, request, slotLimit)
+    AdmissionControl.refusal(rounds, cluster.view, cluster.most, request, slotLimit)
 
   def overflow(request: FlareRequest): Option[Refusal] =
     AdmissionControl.overflow(queue, request, settings)
@@ -98,7 +98,7 @@ private[scheduler] final class SchedulerState(
   /** A flare holds what another scheduler gave it. */
   def adopt(attempt: AttemptId, request: FlareRequest, plan: Plan): Unit =
     val walltime = walltimes.walltime(request, elapsed())
-    cluster = cluster.adopt(attempt, request.definition.namespace, plan, walltime)
+    cluster = cluster.adopt(attempt, request.definition.namespace, plan, walltime, request.memory)
 
   /** Who holds slots of a machine. */
   def holdersOn(id: InvokerId): Set[AttemptId] = cluster.packsOn(id).map(_._1).toSet
@@ -124,17 +124,18 @@ private[scheduler] final class SchedulerState(
   /** A machine is there: a new process, whatever was held against the last one. */
   def up(status: InvokerStatus): Unit =
     trust(quarantine.forget(status.id))
-    cluster = cluster.up(status.id, status.slots)
+    cluster = cluster.up(status.id, status.slots, status.room)
     note(status)
     roundSoon()
 
   /** What a machine that is up says of itself. */
   def report(status: InvokerStatus): Unit =
     machine(status.id).foreach { known =>
-      if known.slots != status.slots then cluster = cluster.up(status.id, status.slots)
+      val sized = known.slots != status.slots || known.room != status.room
+      if sized then cluster = cluster.up(status.id, status.slots, status.room)
       note(status)
       val relieved = known.overloaded && !overloaded(status)
-      if relieved || known.slots != status.slots || known.drained != isDrained(status) then roundSoon()
+      if relieved || sized || known.drained != isDrained(status) then roundSoon()
     }
 
   private def overloaded(status: InvokerStatus): Boolean = status.cpuLoad > settings.maxCpuLoad

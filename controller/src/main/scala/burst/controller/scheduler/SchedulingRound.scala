@@ -30,7 +30,7 @@ final case class Placement(flare: Waiting, plan: Plan)
   *     everybody of other namespaces, and nobody of its own;
   *   - ''larger than what is up'' (or not overloaded): everybody. Were it to hold the others up, a lost
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
-  *     while it waited.
+  *     while it waited, or that waits for a cluster to grow.
   *
   * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's
   * not more than its share of that, so that none has to wait for a look behind hundreds of another's.
@@ -91,18 +91,29 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
     else
       val elsewhere = next.avoid.flatMap(invoker => place(view.without(invoker), next.request).toOption)
       elsewhere.fold(place(view, next.request))(Right(_)).left.map(Some(_)).flatMap { plan =>
-        cluster.reserve(next.attemptId, next.tenant, plan, walltime).map((_, plan)).toRight(None)
+        cluster.reserve(
+          next.attemptId,
+          next.tenant,
+          plan,
+          walltime,
+          next.request.memory
+        ).map((_, plan)).toRight(None)
       }
 
   /** What the policy says of a request on the machines that are up, `free` as they are. Those that are
     * avoided are taken where the others would not hold it even if they were empty.
     */
   def place(cluster: ClusterView, request: FlareRequest): Either[NoPlacement, Plan] =
-    val seen = cluster.warmFor(WarmPack(request.definition, request.memory))
+    val seen = cluster.warmFor(WarmPack(request.definition, request.memory)).holding(request.memory)
     def on(view: ClusterView) = policies(request.packing).place(view, request.size, request.granularity)
     on(seen.trusted) match
       case Left(_: NoPlacement.Never) if seen.trusted ne seen => on(seen)
       case outcome => outcome
+
+  /** Whether the machines that are up would hold a request if nothing ran on them. */
+  def couldHold(cluster: ClusterView, request: FlareRequest): Boolean = place(cluster.emptied, request) match
+    case Left(_: NoPlacement.Never) => false
+    case _ => true
 
   private def reserve(cluster: ClusterState, flare: Waiting, now: Long): Option[Reserved] =
     val end: Walltime => Long =

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.protocol.InvokerId
 
 /** The workers one machine takes of a flare, and the slots it has left then. */
-final case class Share(invoker: InvokerId, workers: Int, left: Int)
+final case class Share(invoker: InvokerId, workers: Int, left: Int, node: Option[String] = None)
 
 /** Which machines take the units of a flare. The one algorithm under all placement policies.
   *
@@ -59,12 +59,12 @@ object UnitAllocation:
     while left > 0 && next < order.length do
       if order(next).free >= left then
         val tightest = order(bestFit(order, next, left))
-        shares += Share(tightest.id, left, tightest.free - left)
+        shares += Share(tightest.id, left, tightest.free - left, tightest.node)
         left = 0
       else
         val taken = take(order(next).free, left, g)
         if taken > 0 then
-          shares += Share(order(next).id, taken, order(next).free - taken)
+          shares += Share(order(next).id, taken, order(next).free - taken, order(next).node)
           left -= taken
         next += 1
     Option.when(left == 0)(shares.result())
@@ -86,7 +86,8 @@ object UnitAllocation:
   private def before(a: Machine, b: Machine): Boolean =
     if a.free != b.free then a.free > b.free
     else if a.warm != b.warm then a.warm
-    else Ordering[InvokerId].lt(a.id, b.id)
+    else if a.id != b.id then Ordering[InvokerId].lt(a.id, b.id)
+    else Ordering[Option[String]].lt(a.node, b.node)
 
   /** Whole units out of `free` slots, and the short unit where the leftover holds it. Called only while
     * `free < left`.

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.FlareTerms
 import burst.controller.flare.*
-import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs}
+import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, Origin}
 import io.circe.syntax.*
 import io.circe.Codec
 
@@ -16,7 +16,8 @@ private[store] object FlareColumns:
       size: Int,
       group: Option[GroupRole],
       egress: Option[Boolean] = None,
-      activation: Option[ActivationFields] = None
+      activation: Option[ActivationFields] = None,
+      origin: Option[Origin] = None
   ) derives Codec.AsObject
 
   final case class Progress(
@@ -36,7 +37,7 @@ private[store] object FlareColumns:
 
   def request(flare: Flare): String =
     val r = flare.request
-    val rest = Request(r.definition, r.size, r.group, Some(r.egress), r.activation)
+    val rest = Request(r.definition, r.size, r.group, Some(r.egress), r.activation, r.origin)
     rest.asJson.deepMerge(r.terms.asJson).noSpaces
 
   /** Apart, as it is forgotten at the flare's end; nothing where there is none. */
@@ -82,7 +83,8 @@ private[store] object FlareColumns:
         Stored.json[FlareTerms](request),
         r.group,
         r.egress.getOrElse(false),
-        activation = r.activation
+        activation = r.activation,
+        origin = r.origin
       ),
       state,
       p.attempt,

@@ -1,12 +1,12 @@
 package burst.controller.store
 
 import burst.controller.metrics.DatabaseMetrics
+import burst.node.SetupException
 import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.net.URI
 import java.sql.{Connection, DriverManager}
-import java.util.Properties
-import org.flywaydb.core.Flyway
+import java.util.{Properties, UUID}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.Using
 import scala.util.control.NonFatal
@@ -44,14 +44,21 @@ object PostgresDatabase:
     */
   private val IdleTransaction = 5.seconds
 
-  /** Throws [[StoreUnavailable]] when the server cannot be reached or does not let us in. */
+  /** What the server knows those sessions of this process by that hold locks. */
+  private[store] val OwnSessions: String = s"burst-${UUID.randomUUID()}"
+
+  /** Throws [[StoreUnavailable]] when the server cannot be reached or does not let us in, `SetupException`
+    * when what is there is not for this release.
+    */
   def open(
       settings: PostgresSettings,
       metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
   ): Database =
     try
       // While one of its connections works another holds a lock, and stands still for as long.
-      Using.resource(pool("burst-store-migration", settings, 3, ""))(migrate)
+      // Controllers that start together migrate one after the other: Flyway takes a lock for it.
+      Using.resource(pool("burst-store-migration", settings, 3, "")): source =>
+        Migrations(source, "db/migration/postgresql").migrate(others = AdvisoryLock.members(settings))
       val bounded = s"-c idle_in_transaction_session_timeout=${IdleTransaction.toMillis}"
       val main = pool("burst-store", settings, settings.connections, bounded)
       // The server flushes every commit, unless its operator wants otherwise.
@@ -64,7 +71,9 @@ object PostgresDatabase:
         oneWriter = false,
         metrics
       )
-    catch case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
+    catch
+      case setup: SetupException => throw setup
+      case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
 
   /** A connection that the server soon takes for dead when nothing comes from its other end. Throws
     * `SQLException`.
@@ -74,19 +83,11 @@ object PostgresDatabase:
     properties.setProperty("user", settings.user)
     properties.setProperty("password", settings.password)
     driverProperties(settings).foreach(properties.setProperty(_, _))
+    properties.setProperty("ApplicationName", OwnSessions)
     // Asked after when idle; what was sent to a machine that vanished is given up after the same time.
     val seconds = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
     properties.merge("options", s"$seconds -c tcp_user_timeout=20000", (own, more) => s"$own $more")
     DriverManager.getConnection(s"jdbc:${settings.url}", properties)
-
-  // Controllers that start together migrate one after the other: Flyway takes a lock for it.
-  private def migrate(source: HikariDataSource): Unit =
-    val _ = Flyway
-      .configure()
-      .dataSource(source)
-      .locations("classpath:db/migration/postgresql")
-      .load()
-      .migrate()
 
   private def pool(name: String, settings: PostgresSettings, size: Int, options: String): HikariDataSource =
     val config = HikariConfig()

@@ -109,5 +109,25 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
       row.next() && row.getBoolean(1)
 
 object AdvisoryLock:
+  /** The lock of which every member of the cluster of controllers has a share. */
+  val Members = "burst-members"
+
+  /** How many other processes have a share of [[Members]]. */
+  private[store] def members(settings: PostgresSettings): Int =
+    Using.resource(PostgresDatabase.session(settings)): connection =>
+      Using.resource(connection.prepareStatement(OtherHolders)): statement =>
+        statement.setString(1, PostgresDatabase.OwnSessions)
+        statement.setString(2, Members)
+        val row = statement.executeQuery()
+        if row.next() then row.getInt(1) else 0
+
+  // The server shows a lock's number in two halves.
+  private val OtherHolders = """
+    SELECT count(DISTINCT activity.application_name)
+    FROM pg_locks locks JOIN pg_stat_activity activity USING (pid)
+    WHERE locks.locktype = 'advisory' AND locks.objsubid = 1 AND locks.granted
+      AND activity.datname = current_database() AND activity.application_name <> ?
+      AND (locks.classid::bigint << 32) | locks.objid::bigint = hashtextextended(?, 0)"""
+
   /** How long the server may take to say that it is there. */
   private val CheckSeconds = 2

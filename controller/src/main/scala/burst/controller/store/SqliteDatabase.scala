@@ -5,7 +5,6 @@ import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.nio.file.{Files, Path}
 import java.sql.Connection
-import org.flywaydb.core.Flyway
 import org.sqlite.{SQLiteConfig, SQLiteConnection, SQLiteDataSource}
 import scala.concurrent.duration.FiniteDuration
 import scala.util.Using
@@ -35,12 +34,7 @@ object SqliteDatabase:
     val source = SQLiteDataSource(settings(busyTimeout))
     source.setUrl(s"jdbc:sqlite:${directory.resolve("burst.db")}")
     val writer = pool("burst-store-writer", source, 1, busyTimeout)
-    Flyway
-      .configure()
-      .dataSource(writer)
-      .locations("classpath:db/migration/sqlite")
-      .load()
-      .migrate()
+    Migrations(writer, "db/migration/sqlite").migrate(others = 0)
     // One writer at a time has all rows to itself.
     val none = SQLSyntax.empty
     // The only writer's, which keeps what it was told last.

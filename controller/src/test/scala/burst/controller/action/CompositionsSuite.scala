@@ -7,7 +7,7 @@ import burst.controller.http.FakeFlareService.ended
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.store.{Blocking, EmbeddedStorage, Identity, Samples, Storage}
-import burst.protocol.{FlareId, Inputs, JsonText}
+import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
@@ -83,7 +83,7 @@ class CompositionsSuite extends EmbeddedStorage:
       add(name, fields, "sequence", JsonObject("_actions" -> components.asJson))
 
     def invoke(name: String, payload: Json = Json.obj()): Activation =
-      val call = Invocation(caller, known(s"/guest/$name"), payload, "transaction")
+      val call = Invocation(caller, known(s"/guest/$name"), payload, Origin("transaction"))
       Await.result(invocations.invoke(call, Some(20.seconds)), 30.seconds) match
         case Right(Invoked.Ended(activation)) => activation
         case other => fail(s"did not end: $other")
@@ -226,7 +226,7 @@ class CompositionsSuite extends EmbeddedStorage:
     s.sequence("left", "one")
     // Its component never ends.
     s.service.hanging = true
-    val call = Invocation(caller, s.known("/guest/left"), Json.obj(), "transaction")
+    val call = Invocation(caller, s.known("/guest/left"), Json.obj(), Origin("transaction"))
     val id = Await.result(s.invocations.invoke(call, None), 30.seconds) match
       case Right(Invoked.Running(id)) => id
       case other => fail(s"$other")

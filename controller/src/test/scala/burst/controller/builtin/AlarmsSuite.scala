@@ -1,5 +1,6 @@
 package burst.controller.builtin
 
+import burst.protocol.Origin
 import burst.controller.action.{ActionName, Invocation}
 import burst.controller.alarm.Alarm
 import burst.controller.firing.FakeActions
@@ -26,7 +27,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
       val action = FakeActions.action(ActionName("whisk.system", Some("alarms"), feed))
       val json = lastOf(payload)
       Await.result(
-        all(feed).run(Invocation(Identity("guest", Samples.limits), action, json, "t")),
+        all(feed).run(Invocation(Identity("guest", Samples.limits), action, json, Origin("t"))),
         30.seconds
       )
 

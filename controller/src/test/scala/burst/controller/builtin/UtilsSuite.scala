@@ -1,5 +1,6 @@
 package burst.controller.builtin
 
+import burst.protocol.Origin
 import burst.controller.action.{ActionName, Invocation}
 import burst.controller.firing.FakeActions
 import burst.controller.store.{Identity, Samples}
@@ -15,7 +16,7 @@ class UtilsSuite extends munit.FunSuite:
 
   private def run(name: String, payload: String): Json =
     val action = FakeActions.action(ActionName("whisk.system", Some("utils"), name))
-    val call = Invocation(Identity("guest", Samples.limits), action, json(payload), "t")
+    val call = Invocation(Identity("guest", Samples.limits), action, json(payload), Origin("t"))
     Await.result(utils(name).run(call), 10.seconds)
 
   private def gives(name: String, payload: String, result: String)(using munit.Location): Unit =

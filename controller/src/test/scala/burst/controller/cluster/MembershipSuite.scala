@@ -2,6 +2,8 @@ package burst.controller.cluster
 
 import burst.controller.store.{AdvisoryLock, LockMode, PostgresServer, SharedLock, UncontendedLock}
 import burst.node.SetupException
+import burst.protocol.Protocol
+import com.typesafe.config.{Config, ConfigFactory}
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit.SECONDS
 import org.apache.pekko.actor.Address
@@ -18,9 +20,9 @@ class MembershipSuite extends munit.FunSuite:
   private given ExecutionContext = ExecutionContext.global
 
   /** Controllers that know each other and share a database. */
-  private final class Nodes(count: Int) extends AutoCloseable:
+  private final class Nodes(count: Int, more: Int => Config => Config = _ => identity) extends AutoCloseable:
     private val database = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
-    val systems: Vector[ActorSystem[Nothing]] = Vector.fill(count)(ClusterNode())
+    val systems: Vector[ActorSystem[Nothing]] = Vector.tabulate(count)(index => ClusterNode(more(index)))
     val seeds: Vector[Address] = systems.map(Cluster(_).selfMember.address)
 
     def lock(): AdvisoryLock = AdvisoryLock(database, "burst-members")
@@ -35,6 +37,12 @@ class MembershipSuite extends munit.FunSuite:
     override def close(): Unit =
       systems.foreach(_.terminate())
       systems.foreach(system => Await.ready(system.whenTerminated, Soon))
+
+  /** Of which the second speaks those versions. */
+  private def speaking(versions: String)(index: Int)(config: Config): Config =
+    val own = VersionCheck.configured(config)
+    if index == 0 then own
+    else ConfigFactory.parseString(s"burst.cluster.versions = \"$versions\"").withFallback(own)
 
   private def nodes(count: Int) = FunFixture[Nodes](_ => Nodes(count), _.close())
 
@@ -101,6 +109,20 @@ class MembershipSuite extends munit.FunSuite:
     val next = nodes.lock()
     eventually("it is free")(next.tryExclusive())
     next.close()
+
+  FunFixture[Nodes](_ => Nodes(2, speaking("900-901")), _.close()).test(
+    "one with which the members have no version in common is not let in, and says what to do"
+  ): nodes =>
+    Await.result(nodes.begin(0).joined, Soon)
+    val failure = Await.result(nodes.begin(1).joined.failed, Soon)
+    assertEquals(failure.getMessage, VersionCheck.Refusal)
+    assertEquals(members(nodes.systems(0)), Set(nodes.seeds(0)))
+
+  FunFixture[Nodes](_ => Nodes(2, speaking(s"1-${Protocol.Nodes.oldest}")), _.close()).test(
+    "one of another release with which a version is common is let in"
+  ): nodes =>
+    Await.result(Future.sequence(Vector(0, 1).map(nodes.begin(_).joined)), Soon): Unit
+    eventually("both are members")(members(nodes.systems(0)) == nodes.seeds.toSet)
 
   test("one that has a database of its own is alone, and founds at once"):
     val nodes = Nodes(1)

@@ -18,14 +18,14 @@ class SessionAcceptorSuite extends munit.FunSuite:
 
   private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
 
-  private class Fixture(contact: FiniteDuration = 1.hour):
+  private class Fixture(contact: FiniteDuration = 1.hour, spoken: Versions = Protocol.Nodes):
     val registry: TestProbe[RegistryCommand[InvokerRequest]] = kit.createTestProbe()
     val invoker: TestProbe[ToLink] = kit.createTestProbe()
     val acceptor: ActorRef[Hello] =
-      kit.spawn(SessionAcceptor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
+      kit.spawn(SessionAcceptor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref, spoken))
 
     def hello(tries: Long, from: TestProbe[ToLink] = invoker, home: String = "own"): Unit =
-      acceptor ! Hello(Protocol.Version, status.id, tries, from.ref, home)
+      acceptor ! Hello(Protocol.Nodes.oldest, Some(Protocol.Nodes.newest), status.id, tries, from.ref, home)
 
     private val demand = kit.createTestProbe[ProducerController.RequestNext[ToController]]()
     private val reports = kit.spawn(ProducerController[ToController]("reports", None))
@@ -121,21 +121,25 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
     assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))
 
-  test("an invoker of another release is refused, and told what to upgrade"):
-    val fixture = Fixture()
-    def refusal(version: Int): String =
-      fixture.acceptor ! Hello(version, status.id, 1, fixture.invoker.ref, "own")
+  test("an invoker with which no version is common is refused, and told what to upgrade"):
+    val fixture = Fixture(spoken = Versions(3, 5))
+    def refusal(oldest: Int, newest: Option[Int]): String =
+      fixture.acceptor ! Hello(oldest, newest, status.id, 1, fixture.invoker.ref, "own")
       fixture.invoker.expectMessageType[Refused].reason
-    val (older, newer) = (Protocol.Version - 1, Protocol.Version + 1)
-    val fromOlder = refusal(older)
-    assert(
-      fromOlder.contains(s"version $older") && fromOlder.contains(s"version ${Protocol.Version}"),
-      fromOlder
+    assertEquals(
+      refusal(2, None),
+      s"this invoker (${status.id.value}) speaks version 2 of the protocol between nodes, the controllers " +
+        "versions 3 to 5: upgrade this invoker."
     )
-    assert(fromOlder.contains("upgrade this invoker"), fromOlder)
-    assert(refusal(newer).contains("upgrade the controllers"))
+    assert(refusal(1, Some(2)).contains("upgrade this invoker"))
+    assert(refusal(6, Some(7)).contains("upgrade the controllers"))
     fixture.registry.expectNoMessage(50.millis)
-    fixture.join()
+
+  test("a session is of the newest version that both speak"):
+    for (oldest, newest, common) <- Vector((2, Some(4), 4), (4, Some(7), 5), (3, None, 3)) do
+      val fixture = Fixture(spoken = Versions(3, 5))
+      fixture.acceptor ! Hello(oldest, newest, status.id, 1, fixture.invoker.ref, "own")
+      assertEquals(fixture.invoker.expectMessageType[Welcome].version, Some(common))
 
   test("commands reach the invoker, and reports whoever asked"):
     val fixture = Fixture()

@@ -1,5 +1,6 @@
 package burst.controller.firing
 
+import burst.protocol.Origin
 import burst.controller.action.*
 import burst.controller.store.{Blocking, Identity, Samples}
 import burst.controller.trigger.*
@@ -42,7 +43,7 @@ class FiringSuite extends munit.FunSuite:
       () => 17
     )
     Await.result(
-      firing.fire(caller, trigger, JsonObject.fromIterable(payload), headers, "request1"),
+      firing.fire(caller, trigger, JsonObject.fromIterable(payload), headers, Origin("request1")),
       30.seconds
     )
 
@@ -65,7 +66,10 @@ class FiringSuite extends munit.FunSuite:
     assertEquals(begun.map(_.action.name.path).sorted, Vector("one", "two"))
     val wanted = Json.obj("a" -> 1.asJson, "b" -> 3.asJson, "__ow_headers" -> headers.asJson)
     begun.foreach: one =>
-      assertEquals((one.payload, one.caller, one.transaction, one.cause), (wanted, caller, "request1", None))
+      assertEquals(
+        (one.payload, one.caller, one.origin, one.cause),
+        (wanted, caller, Origin("request1"), None)
+      )
     val record = invocations.recorded.asScala.head
     assertEquals(Some(record.id), id)
     assertEquals((record.namespace, record.name, record.version, record.start), ("guest", "t", "0.0.7", 17L))

@@ -125,7 +125,7 @@ class FlareCallSuite extends HttpSuite:
       s"""{"flareId":"$id","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
          |"state":"succeeded","attempt":1,"size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,
          |"timeout":5000,"memory":256,"created":1000,"started":1020,"ended":1100,"error":null,"queue":null,
-         |"packs":[{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}],
+         |"packs":[{"pack":0,"invoker":"invoker0","node":null,"workers":[0,1],"start":"cold"}],
          |"workers":[{"worker":0,"pack":0,"state":"succeeded","started":1030,"ended":1090,"error":null},
          |{"worker":1,"pack":0,"state":"succeeded","started":1030,"ended":1090,"error":null}]}""".stripMargin
         .replace("\n", "")

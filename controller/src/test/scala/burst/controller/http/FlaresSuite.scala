@@ -56,10 +56,11 @@ class FlaresSuite extends HttpSuite:
     service.estimates =
       Map(waits.id -> QueueEstimate(3, Right(7000)), done.id -> QueueEstimate(1, Left(WaitsFor.Slots)))
     def queue(flare: Flare) = send("GET", s"$flares/${flare.id.value}").json.hcursor.downField("queue").focus
-    assertEquals(queue(waits), Some(json("""{"position":3,"start":7000,"waitsFor":null}""")))
+    assertEquals(queue(waits), Some(json("""{"position":3,"start":7000,"waitsFor":null,"reason":null}""")))
     assertEquals(queue(done), Some(io.circe.Json.Null))
-    service.estimates = Map(waits.id -> QueueEstimate(1, Left(WaitsFor.Slots)))
-    assertEquals(queue(waits), Some(json("""{"position":1,"start":null,"waitsFor":"slots"}""")))
+    service.estimates = Map(waits.id -> QueueEstimate(1, Left(WaitsFor.Slots), Some("few are free")))
+    val why = """{"position":1,"start":null,"waitsFor":"slots","reason":"few are free"}"""
+    assertEquals(queue(waits), Some(json(why)))
 
   test("a result is 200 while the flare runs, with a place for every worker"):
     val f = stored(Samples.flare())

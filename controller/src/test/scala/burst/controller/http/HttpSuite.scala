@@ -4,6 +4,7 @@ import burst.controller.deploy.Executables
 import burst.controller.store.{Samples, Storage}
 import burst.controller.cluster.Scheduling
 import burst.controller.{Controller, Wiring}
+import burst.node.traces.SpanSink
 import com.typesafe.config.ConfigFactory
 import io.circe.{parser, Json}
 import java.net.URI
@@ -47,8 +48,12 @@ abstract class HttpSuite extends munit.FunSuite:
   protected lazy val kit: ActorTestKit = ActorTestKit(config)
   given system: ActorSystem[?] = kit.system
 
+  /** Where the requests' spans go. */
+  protected def spans: SpanSink = SpanSink.Off
+
   @volatile protected var service: FakeFlareService = null.asInstanceOf[FakeFlareService]
-  protected lazy val controller: Controller = Await.result(Wiring.start(config, scheduling), 30.seconds)
+  protected lazy val controller: Controller =
+    Await.result(Wiring.start(config, scheduling, spans = spans), 30.seconds)
   protected lazy val credentials: String = controller.guestCredentials.getOrElse(fail("guest is not new"))
   private lazy val client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()
 

@@ -26,7 +26,7 @@ class WebActionsSuite extends WebSuite:
       assertEquals(reply.string("a"), "1")
       assert(reply.headers("x-openwhisk-activation-id").matches("[0-9a-f]{32}"))
       assertEquals(invocations.last.get.map(_.caller.namespace), Some("guest"))
-      assertEquals(invocations.last.get.map(_.transaction), Some(reply.headers("x-request-id")))
+      assertEquals(invocations.last.get.map(_.origin.transaction), Some(reply.headers("x-request-id")))
 
   test("HEAD is HEAD to the action, and has no body for the caller"):
     assertEquals(ask("HEAD", s"$web/default/echo.json").status, 200)

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.{ActivationFields, FlareRequest}
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.FunSuite
 
 /** What a flare that can never run is told. */
@@ -14,7 +14,7 @@ class AdmissionControlSuite extends FunSuite:
       state.up(InvokerId(s"m$i"), slots)
     }
     val request = Samples.request(size, granularity = granularity, packing = packing)
-    AdmissionControl.refusal(round, cluster.view, request, 100)
+    AdmissionControl.refusal(round, cluster.view, cluster.most, request, 100)
 
   for packing <- Vector(Packing.Homogeneous, Packing.Mixed) do
     test(s"a granularity that no machine can hold is named, with the largest machine: $packing"):
@@ -28,6 +28,19 @@ class AdmissionControlSuite extends FunSuite:
       assertEquals(refusal(9, Some(6), packing, 4, 4), Some(Refusal.TooLarge(9, 8)))
       assertEquals(refusal(9, None, packing, 4, 4), Some(Refusal.TooLarge(9, 8)))
       assertEquals(refusal(8, None, packing, 4, 4), None)
+
+  test(
+    "where slots follow a cluster, what is too large now waits; what is larger than it may become does not"
+  ):
+    def refusal(size: Int, limit: Int, slots: Int*) =
+      val nodes = slots.zipWithIndex.map((slots, i) => NodeRoom(s"n$i", slots, 1L << 20)).toVector
+      val room = ClusterRoom(nodes, packMemory = 64, most = 16)
+      val cluster = ClusterState.empty.up(InvokerId("m"), slots.sum, Some(room))
+      AdmissionControl.refusal(round, cluster.view, cluster.most, Samples.request(size), limit)
+    assertEquals(refusal(8, 100, 4, 2), None)
+    assertEquals(refusal(8, 100), None, "with no node at all")
+    assertEquals(refusal(17, 100, 4, 2), Some(Refusal.TooLarge(17, 16)))
+    assertEquals(refusal(8, 7, 4, 2), Some(Refusal.OverLimit("concurrent slots", 8, 7)))
 
   private def overflow(waiting: Seq[FlareRequest], next: FlareRequest) =
     val settings = Samples.settings.copy(queueLimit = 3, namespaceQueueLimit = 2)

@@ -2,69 +2,10 @@ package burst.controller.scheduler
 
 import burst.controller.flare.*
 import burst.protocol.*
-import org.apache.pekko.actor.typed.ActorRef
-import scala.concurrent.duration.{DurationInt, DurationLong}
+import scala.concurrent.duration.DurationLong
 
 /** A scheduler that takes over from another one, as the cluster's do: what was placed goes on. */
-class AdoptionSuite extends SchedulerFixture:
-  private val Bound = 30.seconds
-
-  private def placed(state: FlareState, invokers: String*): Flare =
-    val fresh = AdmissionControl.accept(Samples.request(2 * invokers.length), 5)
-    fresh.copy(
-      state = state,
-      placed = Some(900_000L),
-      started = Option.when(state == FlareState.Running)(950_000L),
-      granularity = Some(2),
-      packs = invokers.toVector.zipWithIndex.map: (name, pack) =>
-        PackRecord(pack, InvokerId(name), Vector(2 * pack, 2 * pack + 1), None),
-      workers = fresh.workers.map(worker => worker.copy(pack = Some(worker.worker / 2)))
-    )
-
-  private def successor(flares: Flare*): World =
-    val store = MemoryFlareStore()
-    flares.foreach(store.insert)
-    World(store, adoption = Some(Bound))
-
-  private def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: HeldPack*): Unit =
-    world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
-
-  /** An invoker with a pack that it was asked for by the last scheduler. */
-  private final class Kept(
-      invoker: ScriptedInvoker,
-      flare: Flare,
-      pack: Int,
-      replyTo: ActorRef[InvokerReport]
-  ):
-    def tell(events: PackEvent*): Unit =
-      val start = Option.when(events.exists(_.isInstanceOf[PackEvent.Ready]))(PackStart.Cold)
-      number += 1
-      replyTo ! PackReport(
-        flare.id,
-        flare.attempt,
-        pack,
-        invoker.id,
-        start,
-        events.toVector,
-        number = Some(number)
-      )
-    private var number = 0L
-
-    def succeed(workers: Int*): Unit =
-      tell(workers.flatMap(worker =>
-        Vector(
-          PackEvent.WorkerStarted(worker, 1),
-          PackEvent.WorkerSucceeded(worker, s"\"$worker again\"", 2)
-        )
-      )*)
-
-    def end(): Unit = tell(PackEvent.PackEnded(true, None, 3))
-
-  private def adopt(invoker: ScriptedInvoker, flare: Flare): Kept =
-    val (adopt, replyTo) = invoker.adopted()
-    assertEquals((adopt.flareId, adopt.attempt), (flare.id, flare.attempt))
-    Kept(invoker, flare, adopt.pack, replyTo)
-
+class AdoptionSuite extends AdoptionFixture:
   test("what ran goes on with what its invokers have, and holds its slots meanwhile"):
     val flare = placed(FlareState.Running, "a", "b")
     val world = successor(flare)
@@ -299,12 +240,3 @@ class AdoptionSuite extends SchedulerFixture:
     world.ask[org.apache.pekko.Done](GangScheduler.Stop(_)).receiveMessage()
     a.hearsNothing()
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
-
-  test("a group, whose turns nobody knows, is closed"):
-    val flare = placed(FlareState.Running, "a")
-    val group = flare.copy(request = flare.request.copy(group = Some(GroupRole.Holder(1000))))
-    val world = successor(group)
-    assertEquals(world.await(group.id).receiveMessage(), GangScheduler.Awaited.NotActive)
-    assertEquals(world.store.find(group.id).map(_.state), Some(FlareState.Failed))
-    val a = world.invoker("a", 2)
-    assertEquals(a.aborted().flareId, group.id)

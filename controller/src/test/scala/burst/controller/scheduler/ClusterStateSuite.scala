@@ -103,7 +103,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
           assert(capacity.used >= 0 && capacity.used <= capacity.slots)
         }
         assertEquals(
-          next.viewAfter(next.holdings.valuesIterator.map(_.byMachine)),
+          next.viewAfter(next.holdings.valuesIterator.map(_.taken)),
           next.view.emptied,
           "what is lent is all that is missing"
         )

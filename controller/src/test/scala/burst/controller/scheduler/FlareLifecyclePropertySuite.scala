@@ -54,7 +54,8 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
         case Stage.Placing => driver.stored(FlareState.Starting).inputsRead()
         case Stage.Starting => driver.expire(FlareTimer.Start)
         case Stage.Running => driver.expire(FlareTimer.Deadline)
-        case Stage.Stopping => driver.expire(FlareTimer.Abort)
+        case Stage.Stopping =>
+          driver.expire(if driver.life.awaitsLoss then FlareTimer.Loss else FlareTimer.Abort)
         case Stage.Cleaning => driver.expire(FlareTimer.Clean)
         case Stage.Closing =>
           if early then endPacks()

@@ -302,6 +302,32 @@ class FlareLifecycleSuite extends FunSuite:
       assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Ended, 1))
       assertEquals(driver.effects.count(_ == Retire), 1)
 
+  /** Its peer on the other machine has lost it, and ended. */
+  private def silent(retries: Int) =
+    val driver =
+      LifecycleDriver(retries = retries).run().report(0, failed(0, FailureKind.PeerFailed), ended())
+    driver.expire(FlareTimer.PeerGrace)
+    assertEquals(driver.life.stage, Stage.Stopping)
+    driver.expire(FlareTimer.Abort)
+
+  test("who is to be tried again is, once a machine that fell silent is known to be lost"):
+    val driver = silent(retries = 1)
+    assertEquals((driver.life.stage, driver.announced), (Stage.Stopping, Vector.empty))
+    driver.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0))
+    assert(driver.effects.contains(Requeue(2)), driver.effects)
+    assertEquals(driver.released.toSet, Set((1, 0), (1, 1)))
+
+  test("a machine that is not lost, and whose packs do not end, is waited for no longer than it could be"):
+    val driver = silent(retries = 1).expire(FlareTimer.Loss).stored(FlareState.Failed)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
+
+  test(
+    "who is not to be tried again waits for nobody's loss, and who is cancelled meanwhile for no more of it"
+  ):
+    assertEquals(silent(retries = 0).stored(FlareState.Failed).announced.length, 1)
+    val driver = silent(retries = 1).happen(FlareEvent.Cancel(0)).stored(FlareState.Failed)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
+
   test("a retry: the attempt is forgotten, late reports of it too"):
     val driver = LifecycleDriver(retries = 1).run().report(0, ok(0), failed(1, FailureKind.Error), ended())
     driver.report(1, ended())

@@ -30,7 +30,7 @@ class ForecastSuite extends FunSuite:
       now: Long = 0,
       known: WalltimePredictor = nothingKnown
   ) =
-    Forecast(cluster, queue, now, known).of(flare.id, queue)
+    Forecast(cluster, queue, now, known).of(flare.id, queue).map(_.copy(reason = None))
 
   test("the worked example"):
     assertEquals(estimate(one), Some(QueueEstimate(1, Right(5 * second))))

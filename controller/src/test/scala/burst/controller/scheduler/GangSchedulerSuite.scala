@@ -91,7 +91,9 @@ class GangSchedulerSuite extends SchedulerFixture:
     val world = World()
     val a = world.invoker("a", 4)
     def estimate(id: FlareId) =
-      world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing
+      world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing.map(
+        _.copy(reason = None)
+      )
     val one = world.submit(Samples.request(3, timeout = 20000))
     val (two, three) = (world.submit(Samples.request(4)), world.submit(Samples.request(4)))
     val released = world.clock.get + 20.seconds.toMicros + Samples.settings.abortDeadline.toMicros

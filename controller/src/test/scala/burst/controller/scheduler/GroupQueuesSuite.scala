@@ -12,20 +12,20 @@ class GroupQueuesSuite extends FunSuite:
     val waiting = GroupQueues.empty.join(group, a).join(group, b)
     assertEquals(waiting.current(group), None)
     assertEquals(Vector(a, b).map(waiting.position), Vector(Some(1), Some(2)))
-    val open = waiting.opened(group)
+    val open = waiting.opened(group, 1)
     assertEquals(open.current(group), Some(a))
     assertEquals(Vector(a, b).map(open.position), Vector(None, Some(1)))
     assertEquals(open.leave(a).current(group), Some(b))
     assertEquals(open.leave(a).leave(b).current(group), None)
 
   test("who leaves the line changes nobody's turn"):
-    val queues = GroupQueues.empty.opened(group).join(group, a).join(group, b).join(group, c).leave(b)
+    val queues = GroupQueues.empty.opened(group, 1).join(group, a).join(group, b).join(group, c).leave(b)
     assertEquals((queues.current(group), queues.position(c)), (Some(a), Some(1)))
     assertEquals(queues.leave(b), queues)
 
   test("groups have queues of their own, which end with them"):
     val other = FlareId.random()
-    val queues = GroupQueues.empty.opened(group).opened(other).join(group, a).join(other, b)
+    val queues = GroupQueues.empty.opened(group, 1).opened(other, 1).join(group, a).join(other, b)
     assertEquals((queues.current(group), queues.current(other)), (Some(a), Some(b)))
     assertEquals(queues.groupOf(b), Some(other))
     val rest = queues.ended(other)
@@ -33,7 +33,7 @@ class GroupQueuesSuite extends FunSuite:
 
   test("what becomes of one flare is known without a look at all groups"):
     val none = GroupQueues(Unscannable(Map.empty), Unscannable(Map.empty))
-    val queues = none.opened(group).join(group, a).join(group, b)
+    val queues = none.opened(group, 1).join(group, a).join(group, b)
     assertEquals((queues.groupOf(a), queues.groupOf(c)), (Some(group), None))
     assertEquals((queues.position(b), queues.leave(a).current(group)), (Some(1), Some(b)))
     assertEquals(queues.ended(group).groupOf(b), None)

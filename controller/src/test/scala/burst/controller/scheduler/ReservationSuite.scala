@@ -43,7 +43,7 @@ class ReservationSuite extends ScalaCheckSuite:
     val ends = cluster.holdings.values.filterNot(_.walltime.openEnded)
     ends.map(_.walltime.latest).toVector.distinct.sorted.iterator
       .map: moment =>
-        val view = cluster.viewAfter(ends.filter(_.walltime.latest <= moment).map(_.byMachine).iterator)
+        val view = cluster.viewAfter(ends.filter(_.walltime.latest <= moment).map(_.taken).iterator)
         round.place(view, request).toOption.map((moment, view, _))
       .collectFirst { case Some(found) => found }
 
@@ -51,5 +51,8 @@ class ReservationSuite extends ScalaCheckSuite:
     forAll(clusters, requests): (cluster, request) =>
       val found = Reservation.earliest(cluster, request.size, _.latest, round.place(_, request))
       val wanted = first(cluster, request).map: (moment, view, plan) =>
-        Reservation(moment, view.machines.map(m => m.id -> (m.free - plan.demand.getOrElse(m.id, 0))).toMap)
+        Reservation(
+          moment,
+          view.machines.map(m => m.place -> (m.free - plan.places.getOrElse(m.place, 0))).toMap
+        )
       assertEquals(found, wanted)

@@ -65,6 +65,7 @@ object Samples:
     startDeadline = 30.seconds,
     peerGrace = 300.millis,
     abortDeadline = 10.seconds,
+    lossDeadline = 35.seconds,
     cleanupDeadline = 2.seconds,
     progressInterval = 100.millis,
     logBuffer = 100 * (LogText.LineCost + 8),

@@ -15,6 +15,7 @@ import burst.controller.store.{
 import burst.controller.limits.OwnLimits
 import burst.node.FairSemaphore
 import burst.node.metrics.MetricsRegistry
+import burst.node.traces.SpanSink
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.atomic.AtomicLong
@@ -131,7 +132,8 @@ abstract class SchedulerFixture extends FunSuite:
       secrets: Secrets = Secrets(None),
       drained: DrainedInvokers = MemoryDrainedInvokers(),
       metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
-      adoption: Option[FiniteDuration] = None
+      adoption: Option[FiniteDuration] = None,
+      spans: SpanSink = SpanSink.Off
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -153,7 +155,8 @@ abstract class SchedulerFixture extends FunSuite:
         secrets,
         InvocationEnvironment(secrets.activationKeys, Samples.apiHost),
         metrics,
-        adoption
+        adoption,
+        spans
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

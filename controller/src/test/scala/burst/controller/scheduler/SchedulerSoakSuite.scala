@@ -46,6 +46,7 @@ class SchedulerSoakSuite extends FunSuite:
     startDeadline = 150.millis,
     peerGrace = 20.millis,
     abortDeadline = 100.millis,
+    lossDeadline = 200.millis,
     cleanupDeadline = 50.millis,
     progressInterval = 10.millis,
     storeRetryPause = 5.millis,

@@ -72,6 +72,13 @@ abstract class FlareStoreContract extends StorageFixtures:
       s.flares.update(grown(queued, state))
       assertEquals(s.flares.find(queued.id), Some(bare(grown(queued, state))))
 
+  storage.test("where a flare comes from is kept with it: who takes it over goes on with its trace"): s =>
+    val plain = flare()
+    val origin = Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true)))
+    val traced = plain.copy(request = plain.request.copy(origin = Some(origin)))
+    s.flares.insert(traced)
+    assertEquals(s.flares.find(traced.id).flatMap(_.request.origin), Some(origin))
+
   storage.test("a flare's variables are kept sealed, come back while it has not ended, and are hidden"): s =>
     val environment = SealedEnvironment(Map("A" -> "é"), Vector(SealedSecret("TOKEN", "key", "AAAA")))
     val plain = flare()

@@ -1,7 +1,7 @@
 package burst.invoker.driver
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{DefinitionRef, Failure, FailureKind, Secret}
+import burst.protocol.{ClusterRoom, DefinitionRef, Failure, FailureKind, Secret}
 import java.nio.file.Path
 import scala.annotation.unused
 import scala.concurrent.Future
@@ -39,9 +39,15 @@ object ContainerBase:
     )
 
 /** What one container must offer its pack. `memoryMiB` is per worker; `packagePath` is where this machine has
-  * the package, in the form the driver wants it.
+  * the package, in the form the driver wants it; `node` is where in a cluster its slots are.
   */
-final case class PackResources(workers: Int, memoryMiB: Int, packagePath: Path, base: ContainerBase)
+final case class PackResources(
+    workers: Int,
+    memoryMiB: Int,
+    packagePath: Path,
+    base: ContainerBase,
+    node: Option[String] = None
+)
 
 /** How the runtime in a container comes to its package. */
 enum PackageSource:
@@ -123,6 +129,12 @@ trait Driver:
     * not.
     */
   def programMemory(workers: Int, memoryMiB: Int): Option[Long]
+
+  /** What a cluster has for packs now, where the invoker's slots follow that. */
+  def room: Option[ClusterRoom] = None
+
+  /** Whom to tell when that has changed. */
+  def onRoom(@unused changed: () => Unit): Unit = ()
 
   /** Makes ready what all containers need. Called once, after `removeOrphans` and before `start`. Throws
     * `SetupException`.

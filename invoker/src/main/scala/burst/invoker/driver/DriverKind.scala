@@ -43,7 +43,13 @@ trait DriverHost:
 final class DriverSettings(root: Config, kind: String):
   private val path = s"burst.invoker.$kind"
   val config: Config = root.getConfig(path)
-  export config.{getDouble as double, getInt as int, getLong as long, getString as string}
+  export config.{
+    getBoolean as boolean,
+    getDouble as double,
+    getInt as int,
+    getLong as long,
+    getString as string
+  }
 
   /** A key that may be left empty. */
   def optional(key: String): Option[String] = Some(string(key)).filter(_.nonEmpty)

@@ -1,7 +1,7 @@
 package burst.invoker.metrics
 
 import burst.node.metrics.{MetricsRegistry, Seconds}
-import burst.protocol.{FailureKind, PackStart}
+import burst.protocol.{FailureKind, PackStart, Traffic}
 import io.circe.Encoder
 import io.circe.syntax.*
 import io.prometheus.metrics.core.datapoints.CounterDataPoint
@@ -23,6 +23,19 @@ final class InvokerMetrics(registry: MetricsRegistry):
     "start",
     "outcome"
   )
+  // Backends' kinds are the runtime's own: as many as it has.
+  private val messages = registry.counter(
+    "burst_invoker_messages",
+    "Messages that packs have sent to others of their flare, by the backend's kind, as their programs count them.",
+    "backend"
+  )
+  private val messageBytes = registry.counter(
+    "burst_invoker_message_bytes",
+    "Bytes of these messages.",
+    "backend"
+  )
+  // The one that is always there, before anybody uses it.
+  sent("direct", Traffic(0, 0))
   private val startSeconds = registry.histogram(
     "burst_invoker_start_seconds",
     "Until a pack is ready, by how it came up.",
@@ -41,6 +54,10 @@ final class InvokerMetrics(registry: MetricsRegistry):
 
   /** A pack is launched, of so many workers. */
   def begins(start: PackStart, workers: Int): PackWatch = PackWatch(this, start, workers)
+
+  private[metrics] def sent(backend: String, traffic: Traffic): Unit =
+    messages.labelValues(backend).inc(traffic.messages)
+    messageBytes.labelValues(backend).inc(traffic.bytes)
 
   def packFailed(kind: FailureKind): Unit = packFailures(kind).inc()
   def workerFailed(kind: FailureKind): Unit = workerFailures(kind).inc()

@@ -1,6 +1,6 @@
 package burst.invoker.metrics
 
-import burst.protocol.{Failure, FailureKind, PackStart, StartOperation}
+import burst.protocol.{Failure, FailureKind, PackStart, StartOperation, Traffic}
 import java.util.concurrent.atomic.AtomicReference
 
 /** One pack's way through the metrics. It is told of by the pack's actor, and of its end by the invoker where
@@ -20,6 +20,9 @@ final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackSta
     metrics.running.inc()
     metrics.well(start).inc()
     metrics.took(start).observe((System.nanoTime() - began) / 1e9)
+
+  /** A flare on it has sent so much over a backend of this kind. */
+  def sent(backend: String, traffic: Traffic): Unit = metrics.sent(backend, traffic)
 
   def ended(error: Option[Failure]): Unit = stage.getAndSet(Stage.Ended) match
     case Stage.Starting =>

@@ -46,6 +46,7 @@ private[pack] final class FlareRun(
   // Forgotten once the runtime has them: they may be large, and a pack may last.
   private var inputs = asked.inputs
   private val outputs = OutputFlow(services.outputs)
+  private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
   private val due = System.nanoTime() + assignment.timeLeft.micros.toNanos
 
   override def concerns(id: FlareId): Boolean = super.concerns(id) || host.concerns(id)
@@ -60,7 +61,9 @@ private[pack] final class FlareRun(
   def close(): Unit = outputs.close()
 
   /** The pack has ended under it. */
-  def ended(error: Option[Failure]): Unit = reporter.ended(reusable = false, error)
+  def ended(error: Option[Failure]): Unit =
+    spans.ended(error)
+    reporter.ended(reusable = false, error)
 
   // ---- Opening -------------------------------------------------------------------------------------------
 
@@ -170,13 +173,16 @@ private[pack] final class FlareRun(
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
       reporter.tell(before.map(published(pack, _)), Option.when(ready)(start))
+      if before.exists(FlareRun.isUp) then spans.ready(start)
+      spans.told(before)
       if ready then
         at.watch.ready(start)
         driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
-      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))
-      case PackEvent.PackEnded(_, error, _) => destroy(pack, error.map(ofProgram))
+      case PackEvent.PackEnded(reusable, error, _, traffic) =>
+        traffic.foreach(at.watch.sent(assignment.backend.kind, _))
+        if reusable && intact then keep(pack, error.map(ofProgram)) else destroy(pack, error.map(ofProgram))
 
   /** Other invokers' packs are told where they find it. */
   private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match
@@ -220,7 +226,9 @@ private[pack] final class FlareRun(
     receive:
       case StreamEnded(None) =>
         close()
-        host.kept(pack)(reporter.ended(reusable = true, error))
+        host.kept(pack):
+          spans.ended(error)
+          reporter.ended(reusable = true, error)
       case StreamEnded(Some(_)) | Settled => destroy(pack, error)
       case Exited(id, _) if id == pack.container.id => destroy(pack, error)
       case AtOnce(_) => destroy(pack, error)
@@ -238,5 +246,12 @@ private[pack] final class FlareRun(
     assignment.autostart,
     host.leaseLeft.map(_.toMillis),
     driver.programMemory(shape.workers, shape.memoryMiB),
-    assignment.invocation
+    assignment.invocation,
+    spans.workers
   )
+
+private object FlareRun:
+  /** Whether the program is up: a flare of one pack starts by itself. */
+  def isUp(event: PackEvent): Boolean = event match
+    case _: (PackEvent.Ready | PackEvent.WorkerStarted) => true
+    case _ => false

@@ -20,6 +20,8 @@ private[pack] final class GroupPack(
   import at.{invoker, services, timers}
   import services.{driver, runtime, timings}
 
+  private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
+
   /** What came while it could not be done: the next flare, and the group's end. */
   private var waiting = Option.empty[Run]
   private var closing = Option.empty[Failure]
@@ -59,6 +61,7 @@ private[pack] final class GroupPack(
   private def loaded(pack: LoadedPack, start: PackStart): Behavior[Command] =
     reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
     at.watch.ready(start)
+    spans.ready(start)
     driver.confine(pack.container)
     rest(pack)
 
@@ -86,6 +89,7 @@ private[pack] final class GroupPack(
     at.watch.ended(error)
     invoker ! Finished(key, None, unused, answered = waiting.map(_.assignment.flareId).orElse(answered))
     running.foreach(_.ended(error))
+    spans.ended(error.filterNot(_.kind == FailureKind.Cancelled))
     reporter.ended(reusable = false, error)
     waiting.foreach(notServed)
 

@@ -10,6 +10,7 @@ import burst.invoker.driver.{
 }
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.Refusal
+import burst.node.logs.LogIds.of
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -168,7 +169,10 @@ private[pack] abstract class PackLifecycle(
   private def release(outcome: StopOutcome): Unit = outcome match
     case StopOutcome.Gone => releasePackage()
     case StopOutcome.StillThere(reason) =>
-      context.log.error("pack {} of flare {}: {}", assignment.pack, assignment.flareId.value, reason)
+      context.log.atError().of(
+        assignment.flareId,
+        assignment.origin
+      ).log("pack {}: {}", assignment.pack, reason)
 
   private def releasePackage(): Unit =
     services.packages ! PackageCache.Release(shape.definition.packageId)
@@ -177,4 +181,10 @@ private[pack] abstract class PackLifecycle(
     context.pipeToSelf(container.exit)(exit => Exited(container.id, ContainerExit.of(exit)))
 
   private def resources(directory: Path) =
-    PackResources(shape.workers, shape.memoryMiB, directory, ContainerBase.of(shape.definition))
+    PackResources(
+      shape.workers,
+      shape.memoryMiB,
+      directory,
+      ContainerBase.of(shape.definition),
+      shape.node
+    )

@@ -75,5 +75,6 @@ final case class PackServices(
     clock: () => Long,
     outputs: FairSemaphore,
     advertise: Option[String] = None,
-    metrics: InvokerMetrics = InvokerMetrics(MetricsRegistry())
+    metrics: InvokerMetrics = InvokerMetrics(MetricsRegistry()),
+    spans: PackSpanSinks = PackSpanSinks.Off
 )

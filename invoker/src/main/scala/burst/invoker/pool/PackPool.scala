@@ -3,13 +3,15 @@ package burst.invoker.pool
 import burst.protocol.{DefinitionRef, Environment, PackAssignment}
 import scala.concurrent.duration.FiniteDuration
 
-/** What makes packs alike. `memoryMiB` is per worker; a program keeps the `environment` it was started with.
+/** What makes packs alike. `memoryMiB` is per worker; a program keeps the `environment` it was started with,
+  * and a pack the `node` of a cluster that it is on.
   */
 final case class PackShape(
     definition: DefinitionRef,
     workers: Int,
     memoryMiB: Int,
-    environment: Environment = Environment.Empty
+    environment: Environment = Environment.Empty,
+    node: Option[String] = None
 ):
   def totalMemoryMiB: Long = workers.toLong * memoryMiB
 
@@ -22,7 +24,13 @@ final case class PackShape(
 
 object PackShape:
   def of(assignment: PackAssignment): PackShape =
-    PackShape(assignment.definition, assignment.size, assignment.memory, assignment.environment)
+    PackShape(
+      assignment.definition,
+      assignment.size,
+      assignment.memory,
+      assignment.environment,
+      assignment.node
+    )
 
 /** A pack that waits to be used again. `since` in microseconds by a clock that only goes on. */
 final case class IdlePack[C](container: C, shape: PackShape, since: Long)
@@ -78,6 +86,9 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
     val byMemory = idle.scanLeft(0L)(_ + _.shape.totalMemoryMiB).indexWhere(_ >= memoryMiB)
     val byWorkers = idle.scanLeft(0)(_ + _.shape.workers).indexWhere(_ >= workers)
     Option.when(byMemory >= 0)(idle.take(byMemory.max(if byWorkers < 0 then idle.size else byWorkers)))
+
+  /** Those on a node. */
+  def on(node: String): PackPool[C] = copy(idle = idle.filter(_.shape.node.contains(node)))
 
   def find(matches: C => Boolean): Option[IdlePack[C]] = idle.find(pack => matches(pack.container))
   def remove(container: C): PackPool[C] = copy(idle = idle.filterNot(_.container == container))

@@ -9,7 +9,9 @@ import burst.protocol.{
   FlareId,
   PackAssignment,
   PackEvent,
-  RunPack
+  Protocol,
+  RunPack,
+  Versions
 }
 import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
@@ -31,6 +33,7 @@ import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.DurationConverters.*
 import scala.jdk.FutureConverters.*
+import scala.jdk.OptionConverters.*
 
 /** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
 final class BrokenStream(message: String) extends RuntimeException(message, null, false, false)
@@ -169,6 +172,7 @@ final class RuntimeClient(
       .newBuilder(URI(s"http://${address.host}:${address.port}$path"))
       .header("Authorization", s"Bearer ${address.token.hex}")
       .header("Content-Type", body.form)
+      .header(VersionsHeader, Protocol.Runtimes.range)
       .POST(body.bytes)
     val request = within.fold(asked)(limit => asked.timeout(limit.toJava)).build()
     val handler: BodyHandler[Either[Body, A]] = info =>
@@ -177,7 +181,18 @@ final class RuntimeClient(
     client.sendAsync(request, handler).asScala.flatMap: response =>
       response.body.fold(
         body => refusal(body).map(found => Left(found.getOrElse(Refusal(s"status ${response.statusCode}")))),
-        accepted => Future.successful(Right(accepted))
+        accepted =>
+          val version = response.headers.firstValue(VersionHeader).toScala.fold(Some(1))(_.toIntOption)
+          Future.successful(otherVersion(version).toLeft(accepted))
+      )
+
+  /** Runtimes that do not say what they have taken speak the first version. */
+  private def otherVersion(taken: Option[Int]): Option[Refusal] =
+    Option.unless(taken.exists(version => Protocol.Runtimes.common(Versions(version, version)).isDefined)):
+      val version = taken.fold("none that is a number")(number => s"version $number")
+      Refusal(
+        s"the runtime speaks $version of the protocol between invoker and runtime, this invoker ${Protocol.Runtimes}: " +
+          "use a runtime of the invoker's release"
       )
 
   private def json(body: Json) =
@@ -270,6 +285,10 @@ object RuntimeClient:
   private val Stream: () => BodySubscriber[Body] = () => BodySubscribers.ofPublisher()
   private val Nothing: () => BodySubscriber[Unit] = () => BodySubscribers.replacing(())
   private val Compact = Printer.noSpaces
+
+  /** What this invoker speaks, and what the runtime has taken of it. */
+  private val VersionsHeader = "Burst-Versions"
+  private val VersionHeader = "Burst-Version"
 
   /** Memory for events that travel together. */
   val Batch: Long = 512 * 1024

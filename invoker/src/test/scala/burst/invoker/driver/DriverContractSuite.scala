@@ -227,6 +227,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
       events = answer.fold(refusal => fail(refusal.toString), identity)
       all <- events.mapConcat(identity).runWith(Sink.seq)(using Materializer(actors.system))
     yield
-      assert(all.lastOption.exists { case PackEvent.PackEnded(true, None, _) => true; case _ => false }, all)
+      assert(
+        all.lastOption.exists { case PackEvent.PackEnded(true, None, _, _) => true; case _ => false },
+        all
+      )
       all.collect { case PackEvent.WorkerSucceeded(worker, output, _) => worker -> output }
         .sortBy(_._1).map(_._2).toVector

@@ -2,7 +2,7 @@ package burst.invoker.pack
 
 import burst.invoker.driver.*
 import burst.invoker.packages.PackageForm
-import burst.protocol.Failure
+import burst.protocol.{ClusterRoom, Failure}
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.{ExecutionContext, Future, Promise}
@@ -36,6 +36,15 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
   def limits = "nothing is held to anything"
   def programMemory(workers: Int, memoryMiB: Int): Option[Long] = Some(workers.toLong * memoryMiB + 1)
   @volatile var reserves = false
+
+  /** Of a cluster, and who is told that it has changed. */
+  @volatile private var cluster = Option.empty[ClusterRoom]
+  @volatile private var listener: () => Unit = () => ()
+  override def room: Option[ClusterRoom] = cluster
+  override def onRoom(changed: () => Unit): Unit = listener = changed
+  def becomes(room: ClusterRoom): Unit =
+    cluster = Some(room)
+    listener()
 
   val adopted: ConcurrentLinkedQueue[PackResources] = ConcurrentLinkedQueue()
   val throttled: ConcurrentLinkedQueue[Int] = ConcurrentLinkedQueue()

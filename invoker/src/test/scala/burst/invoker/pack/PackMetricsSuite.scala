@@ -55,6 +55,18 @@ class PackMetricsSuite extends munit.FunSuite:
       "burst_invoker_busy_slots 0.0"
     )
 
+  setup.test("what a flare's packs have sent to each other is counted by backend"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.say(ready, PackEvent.PackEnded(reusable = true, None, 4, Some(Traffic(3, 5000))))
+    pack.end()
+    untilEnded()
+    val kind = assignment.backend.kind
+    shows(setup)(
+      s"""burst_invoker_messages_total{backend="$kind"} 3.0""",
+      s"""burst_invoker_message_bytes_total{backend="$kind"} 5000.0"""
+    )
+
   setup.test("a start that fails is told from one that nobody wants any more"): setup =>
     import setup.*
     driver.beforeStart = Future.successful(Some(Failure(FailureKind.StartFailed, "no room")))

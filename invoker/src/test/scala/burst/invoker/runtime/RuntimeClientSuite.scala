@@ -1,8 +1,10 @@
 package burst.invoker.runtime
 
 import burst.invoker.driver.RuntimeAddress
-import burst.protocol.{FailureKind, FlareId, Secret}
-import java.net.{InetAddress, ServerSocket}
+import burst.protocol.{FailureKind, FlareId, Protocol, Secret}
+import com.sun.net.httpserver.HttpServer
+import java.net.{InetAddress, InetSocketAddress, ServerSocket}
+import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
@@ -21,3 +23,30 @@ class RuntimeClientSuite extends munit.FunSuite:
         val answer = Await.result(client.renew(address, FlareId.random(), left), 10.seconds)
         assertEquals(answer.left.map(_.kind), Left(FailureKind.PackLost))
     finally silent.close()
+
+  test("both say which versions they speak, and one of another release is refused with a sentence"):
+    val asked = AtomicReference("")
+    val taken = AtomicReference(Option.empty[String])
+    val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress, 0), 0)
+    server.createContext(
+      "/",
+      exchange =>
+        asked.set(exchange.getRequestHeaders.getFirst("Burst-Versions"))
+        taken.get.foreach(exchange.getResponseHeaders.set("Burst-Version", _))
+        exchange.sendResponseHeaders(204, -1)
+        exchange.close()
+    )
+    server.start()
+    try
+      val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
+      val address = RuntimeAddress("127.0.0.1", server.getAddress.getPort, Secret.random())
+      def renewed(version: Option[String]) =
+        taken.set(version)
+        Await.result(client.renew(address, FlareId.random(), 10.seconds), 10.seconds).left.map(_.message)
+      assertEquals(renewed(Some(s"${Protocol.Runtimes.newest}")), Right(()))
+      assertEquals(renewed(None), Right(()), "it is of before there were versions")
+      assertEquals(asked.get, Protocol.Runtimes.range)
+      for (version, named) <- Vector("900" -> "version 900", "x" -> "none that is a number") do
+        val told = renewed(Some(version)).swap.getOrElse("")
+        assert(told.contains(s"the runtime speaks $named") && told.contains("invoker's release"), told)
+    finally server.stop(0)

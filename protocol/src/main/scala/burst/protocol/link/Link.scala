@@ -42,15 +42,24 @@ sealed trait LinkMessage
   * nothing. `from` is another one after a restart; `home` is the same, made once for its data directory.
   *
   * It must be understood whatever the versions of the two: it keeps its fields, and has no others that a
-  * release could change. The same holds for `Refused`, by which a version that is not spoken is answered.
+  * release could change. The same holds for `Refused`, by which an invoker is answered with whom no version
+  * is common.
+  *
+  * @param version
+  *   the oldest that the invoker speaks
+  * @param newest
+  *   the newest; none of invokers that speak one only
   */
 final case class Hello(
     version: Int,
+    newest: Option[Int],
     id: InvokerId,
     tries: Long,
     from: ActorRef[ToLink],
     home: String
 ) extends LinkMessage:
+  def versions: Versions = Versions(version, newest.getOrElse(version))
+
   /** Whether this is of the process that has taken the other's place: a copy of a data directory is on
     * another machine.
     */
@@ -60,9 +69,12 @@ final case class Hello(
 /** To the invoker's end of a session, besides `ToInvoker`. */
 sealed trait ToLink extends LinkMessage
 
-/** `contact` is how long the invoker may hear nothing before it must kill its packs. */
+/** `contact` is how long the invoker may hear nothing before it must kill its packs, `version` what is spoken
+  * in this session; none by controllers that speak one only, which is the invoker's oldest.
+  */
 final case class Welcome(
     epoch: Long,
+    version: Option[Int],
     tries: Long,
     contact: FiniteDuration,
     session: ActorRef[ToSession],
@@ -70,7 +82,7 @@ final case class Welcome(
 ) extends ToLink
 final case class Seen(beat: Long) extends ToLink
 
-/** There will be no session: another invoker has this one's id and is alive, or it speaks another version. */
+/** There will be no session: another invoker has this one's id and is alive, or no version is common. */
 final case class Refused(reason: String) extends ToLink
 
 /** The session is over; another one may begin. Where the scheduler `handsOver` that may be the next one's,

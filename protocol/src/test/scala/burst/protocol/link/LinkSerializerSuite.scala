@@ -33,15 +33,16 @@ class LinkSerializerSuite extends munit.FunSuite:
     Secret.random(),
     17L,
     256,
-    autostart = false
+    autostart = false,
+    origin = Some(Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true))))
   )
   private val failure = Failure(FailureKind.Panic, "boom", worker = Some(3))
 
   private def messages: Vector[LinkMessage | ToInvoker | ToController] =
     val anyone = system.deadLetters[Any]
     Vector(
-      Hello(Protocol.Version, status.id, 3, anyone, "9f86"),
-      Welcome(7, 3, 10.seconds, anyone, anyone),
+      Hello(2, Some(3), status.id, 3, anyone, "9f86"),
+      Welcome(7, Some(2), 3, 10.seconds, anyone, anyone),
       Seen(12),
       Refused("there is another one"),
       Over(anyone, handsOver = true),
@@ -94,7 +95,8 @@ class LinkSerializerSuite extends munit.FunSuite:
     val anyone = system.deadLetters[ToLink]
     val path = ActorRefResolver(system).toSerializationFormat(anyone)
     val hello = s"""{"version":9,"id":"i","tries":3,"from":"$path","home":"9f86","more":{}}"""
-    assertEquals(serializer.fromBinary(hello.getBytes, "hello"), Hello(9, InvokerId("i"), 3, anyone, "9f86"))
+    val read = Hello(9, None, InvokerId("i"), 3, anyone, "9f86")
+    assertEquals(serializer.fromBinary(hello.getBytes, "hello"), read)
     val refused = """{"type":"refused","reason":"upgrade","more":{}}"""
     assertEquals(serializer.fromBinary(refused.getBytes, "to-link"), Refused("upgrade"))
 

@@ -3,6 +3,8 @@ package kubernetes
 
 import burst.node.SetupException
 import io.fabric8.kubernetes.api.model.{
+  Node,
+  NodeList,
   OwnerReference,
   OwnerReferenceBuilder,
   Pod,
@@ -10,7 +12,7 @@ import io.fabric8.kubernetes.api.model.{
   Secret as KubernetesSecret,
   SecretList
 }
-import io.fabric8.kubernetes.client.dsl.{NonNamespaceOperation, PodResource, Resource}
+import io.fabric8.kubernetes.client.dsl.{AnyNamespaceOperation, NonNamespaceOperation, PodResource, Resource}
 import io.fabric8.kubernetes.client.{ConfigBuilder, KubernetesClient, KubernetesClientBuilder}
 import scala.annotation.tailrec
 import scala.concurrent.duration.FiniteDuration
@@ -34,6 +36,11 @@ final class KubernetesCluster private (
   private[driver] def secrets
       : NonNamespaceOperation[KubernetesSecret, SecretList, Resource[KubernetesSecret]] =
     client.secrets().inNamespace(namespace)
+
+  /** Those of the whole cluster, which needs rights of its own. */
+  private[driver] def nodes: NonNamespaceOperation[Node, NodeList, Resource[Node]] = client.nodes()
+  private[driver] def allPods: AnyNamespaceOperation[Pod, PodList, PodResource] =
+    client.pods().inAnyNamespace()
 
   private[driver] def json(value: AnyRef): String = client.getKubernetesSerialization.asJson(value)
 

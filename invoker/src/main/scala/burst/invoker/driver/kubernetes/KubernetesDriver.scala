@@ -2,7 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{Failure, FailureKind, Secret}
+import burst.protocol.{ClusterRoom, Failure, FailureKind, Secret, StartOperation}
 import io.fabric8.kubernetes.client.dsl.base.{PatchContext, PatchType}
 import java.net.{InetSocketAddress, Socket}
 import java.util.concurrent.ConcurrentHashMap
@@ -23,13 +23,15 @@ import scala.util.{Try, Using}
   * asked for when it is adopted, and where that is less, the kubelet sees to it in its own time. Where the
   * server cannot change them, a pod serves packs of its own size only.
   *
-  * `blocking` runs the calls, which wait for the API.
+  * `blocking` runs the calls, which wait for the API. With `rooms` packs have slots of a node, and are made
+  * for it.
   */
 final class KubernetesDriver(
     settings: KubernetesSettings,
     owner: String,
     cluster: KubernetesCluster,
-    blocking: ExecutionContext
+    blocking: ExecutionContext,
+    rooms: Option[ClusterRooms] = None
 ) extends Driver:
   import KubernetesDriver.*
 
@@ -49,18 +51,25 @@ final class KubernetesDriver(
   /** The scheduler gives a node's room to pods, whatever they do. */
   def reserves = true
 
+  override def room: Option[ClusterRoom] = rooms.map(_.current)
+  override def onRoom(changed: () => Unit): Unit = rooms.foreach(_.onChange(changed))
+
   def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
     case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
-    case _ => launch(limits(resources), PackageSource.Sent(resources.packagePath))
+    case _ => launch(limits(resources), PackageSource.Sent(resources.packagePath), resources.node)
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
-    launch(PodLimits.of(settings, workers, memoryMiB), PackageSource.Mounted(""))
+    launch(PodLimits.of(settings, workers, memoryMiB), PackageSource.Mounted(""), None)
 
   // ---- Starting ------------------------------------------------------------------------------------------
 
-  private def launch(allowed: PodLimits, source: PackageSource): Future[Either[Failure, Container]] =
+  private def launch(
+      allowed: PodLimits,
+      source: PackageSource,
+      node: Option[String]
+  ): Future[Either[Failure, Container]] =
     users.claim(watched.users) match
-      case Some(user) => launch(user, allowed, source)
+      case Some(user) => launch(user, allowed, source, node)
       case None =>
         val range = s"${settings.users.first} to ${settings.users.last}"
         val why = s"no user from $range is free: burst.invoker.kubernetes.users has too few"
@@ -69,40 +78,67 @@ final class KubernetesDriver(
   private def launch(
       user: Long,
       allowed: PodLimits,
-      source: PackageSource
+      source: PackageSource,
+      node: Option[String]
   ): Future[Either[Failure, Container]] =
     val deadline = settings.startTimeout.fromNow
     val token = Secret.random()
     val pod = watched.expect(PackPod.name(owner))
     pod.exit.foreach(_ => users.release(user))(using ExecutionContext.parasitic)
-    Future(create(pod, allowed, user, token))
-      .flatMap(_ => pod.until(PodState.address, deadline.timeLeft))
+    Future(create(pod, allowed, user, token, node))
+      .flatMap(_ => placed(pod, node))
       .flatMap:
-        case Some(Right(host)) => awaitListening(pod, RuntimeAddress(host, PackPod.Port, token), deadline)
-        case Some(Left(why)) => Future.successful(Left(why))
-        case None => Future.successful(Left(late(pod)))
-      .recover(problem => Left(s"Kubernetes refused it: ${KubernetesCluster.reason(problem)}"))
+        case Left(stuck) => Future.successful(Left(stuck))
+        case Right(()) =>
+          pod
+            .until(PodState.address, deadline.timeLeft)
+            .flatMap:
+              case Some(Right(host)) =>
+                awaitListening(pod, RuntimeAddress(host, PackPod.Port, token), deadline)
+              case Some(Left(why)) => Future.successful(Left(why))
+              case None => Future.successful(Left(late(pod)))
+            .map(_.left.map(NotUp(_)))
+      .recover(problem => Left(NotUp(s"Kubernetes refused it: ${KubernetesCluster.reason(problem)}")))
       .flatMap:
         case Right(address) =>
           // The runtime has it now.
           Future(deleteToken(pod.name))
           Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
-        case Left(why) =>
+        case Left(stuck) =>
           // that no node has room for such a pod says nothing of this invoker
-          val crowded = pod.snapshot.exists(PodState.unscheduled)
+          val crowded = stuck.unplaced || pod.snapshot.exists(PodState.hadNoRoom)
+          if crowded then for rooms <- rooms; node <- node do rooms.refused(node)
           val failure = Failure(
             FailureKind.StartFailed,
-            s"the pack's pod did not come up: $why",
-            operation = Option.when(crowded)("schedule")
+            s"the pack's pod did not come up: ${stuck.why}",
+            operation = Option.when(crowded)(StartOperation.Schedule)
           )
           remove(pod).map(_ => Left(failure))
 
+  /** One whose node is known is given it soon, or not at all. */
+  private def placed(pod: WatchedPod, node: Option[String]): Future[Either[NotUp, Unit]] = node match
+    case None => Future.successful(Right(()))
+    case Some(node) =>
+      pod
+        .until(PodState.placed, settings.scheduleTimeout)
+        .map(_.toRight:
+          val limit = settings.scheduleTimeout.toCoarsest
+          NotUp(s"node $node had no room for it within $limit${obstacle(pod)}", unplaced = true))
+
   /** The kubelet looks for the token when it starts the container: it has to be there before. */
-  private def create(pod: WatchedPod, allowed: PodLimits, user: Long, token: Secret): Unit =
+  private def create(
+      pod: WatchedPod,
+      allowed: PodLimits,
+      user: Long,
+      token: Secret,
+      node: Option[String]
+  ): Unit =
     try
       if closing then throw IllegalStateException("the invoker is being stopped")
       cluster.secrets.resource(PackPod.secret(pod.name, owner, token, cluster.invoker)).create()
-      cluster.pods.resource(PackPod.pod(settings, pod.name, owner, allowed, user, cluster.invoker)).create()
+      cluster.pods
+        .resource(PackPod.pod(settings, pod.name, owner, allowed, user, cluster.invoker, node))
+        .create()
     finally
       val _ = pod.asked.trySuccess(())
 
@@ -128,8 +164,10 @@ final class KubernetesDriver(
     Using(Socket())(_.connect(socket, ConnectTimeout.toMillis.toInt)).isSuccess
 
   private def late(pod: WatchedPod): String =
-    val why = pod.snapshot.flatMap(PodState.obstacle).fold("")(reason => s": $reason")
-    s"its runtime did not listen within ${settings.startTimeout.toCoarsest}$why"
+    s"its runtime did not listen within ${settings.startTimeout.toCoarsest}${obstacle(pod)}"
+
+  private def obstacle(pod: WatchedPod): String =
+    pod.snapshot.flatMap(PodState.obstacle).fold("")(reason => s": $reason")
 
   // ---- Limits --------------------------------------------------------------------------------------------
 
@@ -220,6 +258,7 @@ final class KubernetesDriver(
       _ <- Future.sequence(removals.asScala.toVector)
     yield
       watched.close()
+      rooms.foreach(_.close())
       cluster.close()
 
   /** Answers when the API does not know the pod any more, that is when its kubelet has confirmed its end. */
@@ -260,6 +299,9 @@ object KubernetesDriver:
   private val RetryPause = 20.millis
   private val ResizeBound = 5.seconds
   private val AsJsonPatch = PatchContext.of(PatchType.JSON)
+
+  /** Why a pod is not up; `unplaced` where its node did not take it. */
+  private final case class NotUp(why: String, unplaced: Boolean = false)
 
 /** A pod with a runtime in it. A pre-warmed one is another value, of the same pod, once it has a package. */
 private final class PodContainer(

@@ -13,4 +13,7 @@ object KubernetesKind extends DriverKind:
     // A container that is started again in the same pod may have lost its disk.
     val owner = cluster.invoker.fold(DirectoryId.in(host.directory))(_.getUid)
     val calls = host.threads("burst-kubernetes", own.parallelism)
-    ConnectedDriver(KubernetesDriver(own, owner, cluster, calls), runtime)
+    val rooms =
+      if own.followCluster then ClusterRooms.watch(own, owner, cluster, host.slots, runtime.arch, calls)
+      else None
+    ConnectedDriver(KubernetesDriver(own, owner, cluster, calls, rooms), runtime)

@@ -3,7 +3,20 @@ package kubernetes
 
 import burst.node.SetupException
 import burst.protocol.RuntimeInfo
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** Which of a cluster's nodes are an invoker's: of `of` invokers it is the one with this `index`, from 0 on.
+  */
+final case class NodeShare(index: Int, of: Int)
+
+object NodeShare:
+  def parse(text: String): Either[String, NodeShare] =
+    val read = text match
+      case s"$index/$of" =>
+        for index <- index.toIntOption; of <- of.toIntOption if index >= 0 && index < of
+        yield NodeShare(index, of)
+      case _ => None
+    read.toRight(s"'$text' is no share: give 0/2 to the first of two invokers")
 
 /** The keys of `burst.invoker.kubernetes`, explained in `reference.conf`. Memory and disk in MiB. */
 final case class KubernetesSettings(
@@ -19,7 +32,11 @@ final case class KubernetesSettings(
     callTimeout: FiniteDuration,
     startTimeout: FiniteDuration,
     stopTimeout: FiniteDuration,
-    parallelism: Int
+    parallelism: Int,
+    followCluster: Boolean = false,
+    share: NodeShare = NodeShare(0, 1),
+    slotMemory: Int = 256,
+    scheduleTimeout: FiniteDuration = 10.seconds
 )
 
 object KubernetesSettings:
@@ -40,5 +57,9 @@ object KubernetesSettings:
     callTimeout = settings.duration("call-timeout"),
     startTimeout = settings.duration("start-timeout"),
     stopTimeout = settings.duration("stop-timeout"),
-    parallelism = settings.int("parallelism")
+    parallelism = settings.int("parallelism"),
+    followCluster = settings.boolean("follow-cluster"),
+    share = settings.parsed("share", NodeShare.parse(settings.string("share"))),
+    slotMemory = settings.int("slot-memory"),
+    scheduleTimeout = settings.duration("schedule-timeout")
   )

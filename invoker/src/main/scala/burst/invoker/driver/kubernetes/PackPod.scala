@@ -3,6 +3,8 @@ package kubernetes
 
 import burst.protocol.Secret
 import io.fabric8.kubernetes.api.model.{
+  Affinity,
+  AffinityBuilder,
   CapabilitiesBuilder,
   Container as PodContainerSpec,
   ContainerBuilder,
@@ -10,6 +12,10 @@ import io.fabric8.kubernetes.api.model.{
   EmptyDirVolumeSourceBuilder,
   EnvVarBuilder,
   EnvVarSourceBuilder,
+  NodeAffinityBuilder,
+  NodeSelectorBuilder,
+  NodeSelectorRequirementBuilder,
+  NodeSelectorTermBuilder,
   ObjectMeta,
   ObjectMetaBuilder,
   OwnerReference,
@@ -90,11 +96,12 @@ private[driver] object PackPod:
       owner: String,
       limits: PodLimits,
       user: Long,
-      invoker: Option[OwnerReference]
+      invoker: Option[OwnerReference],
+      node: Option[String] = None
   ): Pod =
     PodBuilder()
       .withMetadata(metadata(name, owner, invoker))
-      .withSpec(spec(settings, user, container(settings, name, limits)))
+      .withSpec(spec(settings, user, container(settings, name, limits), node))
       .build()
 
   /** Whom it runs as, if it says so. */
@@ -119,8 +126,27 @@ private[driver] object PackPod:
       .withOwnerReferences(invoker.toList.asJava)
       .build()
 
-  private def spec(settings: KubernetesSettings, user: Long, container: PodContainerSpec): PodSpec =
+  /** On that node and no other, as pods of a DaemonSet are: Kubernetes still sees to its room. */
+  private def on(node: String): Affinity =
+    val field = NodeSelectorRequirementBuilder()
+      .withKey("metadata.name")
+      .withOperator("In")
+      .withValues(node)
+      .build()
+    val required = NodeSelectorBuilder()
+      .withNodeSelectorTerms(NodeSelectorTermBuilder().withMatchFields(field).build())
+      .build()
+    val affinity = NodeAffinityBuilder().withRequiredDuringSchedulingIgnoredDuringExecution(required).build()
+    AffinityBuilder().withNodeAffinity(affinity).build()
+
+  private def spec(
+      settings: KubernetesSettings,
+      user: Long,
+      container: PodContainerSpec,
+      node: Option[String]
+  ): PodSpec =
     PodSpecBuilder()
+      .withAffinity(node.map(on).orNull)
       .withRestartPolicy("Never")
       .withTerminationGracePeriodSeconds(GraceSeconds)
       .withAutomountServiceAccountToken(false)

@@ -26,10 +26,21 @@ private[driver] object PodState:
     case PodSnapshot.Gone => None
     case PodSnapshot.Present(pod) => waiting(pod).map(_(1)).orElse(noNode(pod))
 
-  /** Whether no node has taken it. */
-  def unscheduled(snapshot: PodSnapshot): Boolean = snapshot match
+  /** Whether it has been given a node, or never will be. */
+  def placed(snapshot: PodSnapshot): Option[Unit] =
+    val onNode = snapshot match
+      case PodSnapshot.Gone => true
+      case PodSnapshot.Present(pod) =>
+        Option(pod.getSpec).exists(it => text(it.getNodeName).isDefined) || status(pod).exists(it =>
+          text(it.getPodIP).isDefined
+        )
+    Option.when(onNode || exit(snapshot).isDefined)(())
+
+  /** Whether no node has taken it, or the one it was given turned it away. */
+  def hadNoRoom(snapshot: PodSnapshot): Boolean = snapshot match
     case PodSnapshot.Gone => false
-    case PodSnapshot.Present(pod) => noNode(pod).isDefined
+    case PodSnapshot.Present(pod) =>
+      noNode(pod).isDefined || status(pod).exists(it => text(it.getReason).exists(_.startsWith("OutOf")))
 
   def exit(snapshot: PodSnapshot): Option[ContainerExit] = snapshot match
     case PodSnapshot.Gone => Some(ContainerExit(None, oomKilled = false, Some("the pod was deleted")))

@@ -45,6 +45,16 @@ class PackPodSuite extends munit.FunSuite:
     )
     assertEquals(Serialization.asYaml(pod), golden("pack-pod.yaml"))
 
+  test("a pod whose slots are of a node is for that node"):
+    val limits = PodLimits.of(settings, 1, 256)
+    val pod = PackPod.pod(settings, "burst-a-1", "a", limits, user = 2_000_070_000L, None, Some("node-7"))
+    val terms = pod.getSpec.getAffinity.getNodeAffinity.getRequiredDuringSchedulingIgnoredDuringExecution
+    val field = terms.getNodeSelectorTerms.get(0).getMatchFields.get(0)
+    assertEquals(
+      (field.getKey, field.getOperator, field.getValues.get(0)),
+      ("metadata.name", "In", "node-7")
+    )
+
   test("its token is in a secret of the same name, which nobody can change"):
     val token = Secret.random()
     val secret = PackPod.secret("burst-a-1", "a", token, None)

@@ -56,6 +56,18 @@ class PodStateSuite extends munit.FunSuite:
       Some(Left("the pod was killed for want of memory with code 137"))
     )
 
+  test("a pod has its node, or is turned away by it"):
+    val bound =
+      PodSnapshot.Present(Serialization.unmarshal("""{"kind":"Pod","spec":{"nodeName":"a"}}""", classOf[Pod]))
+    val away =
+      pod("""{"phase":"Failed","reason":"OutOfcpu","message":"Node didn't have enough resource: cpu"}""")
+    for placed <- List(bound, running, away, evicted, PodSnapshot.Gone) do
+      assertEquals(PodState.placed(placed), Some(()), placed.toString)
+    assertEquals(PodState.placed(unschedulable), None)
+    for crowded <- List(unschedulable, away) do assert(PodState.hadNoRoom(crowded), crowded.toString)
+    for other <- List(bound, running, evicted, PodSnapshot.Gone) do
+      assert(!PodState.hadNoRoom(other), other.toString)
+
   test("what keeps a pod is told"):
     assertEquals(PodState.obstacle(fresh), None)
     assertEquals(PodState.obstacle(running), None)

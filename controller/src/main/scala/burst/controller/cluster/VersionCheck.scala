@@ -1,0 +1,45 @@
+package burst.controller.cluster
+
+import burst.protocol.{Protocol, Versions}
+import com.typesafe.config.{Config, ConfigFactory}
+import org.apache.pekko.cluster.{ConfigValidation, Invalid, JoinConfigCompatChecker, Valid}
+import scala.collection.immutable
+import scala.jdk.CollectionConverters.*
+
+/** Lets controllers into one cluster only where a version of the protocol between nodes is common to them.
+  * Pekko asks it on both sides: the member that is asked to let another one in, and who wants to join.
+  */
+final class VersionCheck extends JoinConfigCompatChecker:
+  import VersionCheck.*
+
+  def requiredKeys: immutable.Seq[String] = immutable.Seq(Key)
+
+  def check(toCheck: Config, actualConfig: Config): ConfigValidation =
+    val (other, own) = (versions(toCheck), versions(actualConfig))
+    if own.common(other).isDefined then Valid
+    else Invalid(Vector(s"one controller speaks $other of the protocol between nodes, the other one $own"))
+
+object VersionCheck:
+  private val Key = "burst.cluster.versions"
+
+  /** What controllers speak that do not say so. */
+  private val Unsaid = Versions(2, 2)
+
+  /** Why a controller that is refused ends. */
+  val Refusal: String =
+    s"this controller speaks ${Protocol.Nodes} of the protocol between nodes, and those that are up speak none of " +
+      "them: upgrade one release after the other, or stop all controllers first (the log has both versions)."
+
+  def configured(config: Config): Config = ConfigFactory
+    .parseMap(
+      Map(
+        Key -> Protocol.Nodes.range,
+        "pekko.cluster.configuration-compatibility-check.checkers.burst-versions" -> classOf[
+          VersionCheck
+        ].getName
+      ).asJava
+    )
+    .withFallback(config)
+
+  private def versions(config: Config): Versions =
+    if config.hasPath(Key) then Versions.parse(config.getString(Key)).getOrElse(Unsaid) else Unsaid

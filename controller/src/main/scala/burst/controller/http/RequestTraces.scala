@@ -1,0 +1,74 @@
+package burst.controller.http
+
+import burst.node.traces.{EndedSpan, SpanKeys, SpanSink, TraceHeader, Traces}
+import burst.protocol.{Origin, TraceContext}
+import io.opentelemetry.api.common.Attributes
+import io.opentelemetry.api.trace.SpanKind
+import org.apache.pekko.http.scaladsl.model.{AttributeKey, HttpRequest, HttpResponse}
+import org.apache.pekko.http.scaladsl.server.Directive0
+import org.apache.pekko.http.scaladsl.server.Directives.*
+
+/** The span of each request to what the API describes, but for what is asked all the time and begins nothing.
+  * It goes on with the client's trace, where the request has a `traceparent`, and lasts until its answer
+  * begins.
+  */
+final class RequestTraces(templates: RouteTemplates, spans: SpanSink):
+  import RequestTraces.*
+
+  val directive: Directive0 =
+    if !spans.isOn then pass
+    else
+      extractRequest.flatMap: request =>
+        templates.of(request.uri.path).filterNot(Untraced).fold(pass)(traced(request, _))
+
+  private def traced(request: HttpRequest, route: String): Directive0 =
+    val began = Traces.now()
+    val client = clients(request)
+    spans.begin(client).fold(pass): context =>
+      mapRequest(_.addAttribute(Key, context)) & mapResponse: response =>
+        if context.sampled then spans.ended(span(request, route, response, began, client, context))
+        response
+
+object RequestTraces:
+  private val Key = AttributeKey[TraceContext]("burst-trace")
+  private val Untraced =
+    Set("/", "/api/v1", "/ping", "/ready", "/metrics", "/api/v1/openapi.yaml", "/api/v1/api-docs")
+
+  /** What a request is to what it begins. */
+  def origin(request: HttpRequest): Origin = Origin(RequestId.of(request), request.attribute(Key))
+
+  /** Of two places nobody knows which is meant. */
+  private def clients(request: HttpRequest): Option[TraceContext] =
+    request.headers.filter(_.is(TraceHeader.Name)) match
+      case Seq(one) => TraceHeader.read(one.value)
+      case _ => None
+
+  private def span(
+      request: HttpRequest,
+      route: String,
+      response: HttpResponse,
+      began: Long,
+      client: Option[TraceContext],
+      context: TraceContext
+  ): EndedSpan =
+    // Any word may stand where a method does.
+    val method = if Methods(request.method.value) then request.method.value else "_OTHER"
+    val status = response.status.intValue
+    val attributes = Attributes
+      .builder()
+      .put(SpanKeys.Method, method)
+      .put(SpanKeys.Route, route)
+      .put(SpanKeys.Status, status.toLong)
+      .put(SpanKeys.Transaction, RequestId.of(request))
+    EndedSpan(
+      context,
+      client.map(_.spanId),
+      s"$method $route",
+      began,
+      Traces.now(),
+      attributes.build(),
+      Option.when(status >= 500)(status.toString),
+      SpanKind.SERVER
+    )
+
+  private val Methods = Set("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH")

@@ -1,0 +1,1 @@
+ALTER TABLE thing RENAME TO object;

@@ -1,0 +1,133 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState}
+import burst.protocol.*
+
+/** Groups that another scheduler had opened go on, with what runs on them and what waits for them. */
+class AdoptedGroupsSuite extends AdoptionFixture:
+  /** Of one pack of two workers on each of these machines. */
+  private def group(state: FlareState, invokers: String*): Flare =
+    val flare = placed(state, invokers*)
+    flare.copy(request = flare.request.copy(group = Some(GroupRole.Holder(60_000))))
+
+  private def member(group: Flare, state: FlareState, created: Long): Flare =
+    val flare = state match
+      case FlareState.Queued => AdmissionControl.accept(Samples.request(group.request.size), created)
+      case _ => placed(state, group.packs.map(_.invoker.value)*)
+    flare.copy(request = flare.request.copy(group = Some(GroupRole.Member(group.id))), created = created)
+
+  private def held(flare: Flare, pack: Int = 0) = HeldPack(flare.id, flare.attempt, pack)
+
+  private def told(invoker: ScriptedInvoker): Iterator[InvokerCommand] =
+    Iterator.continually(invoker.hears()).flatten
+
+  /** What is to be run next. */
+  private def asked(invoker: ScriptedInvoker): PackAssignment =
+    told(invoker).collectFirst { case PreparePack(assignment) => assignment }.get
+
+  /** By what each is adopted, as they are in any order. */
+  private def adoptAll(invoker: ScriptedInvoker, flares: Flare*): Map[FlareId, Kept] =
+    flares
+      .map: _ =>
+        val (adopted, replyTo) = invoker.adopted()
+        val flare = flares.find(_.id == adopted.flareId).get
+        flare.id -> Kept(invoker, flare, adopted.pack, replyTo)
+      .toMap
+
+  test("what runs on a group goes on, and after it what waits, in the order it came"):
+    val open = group(FlareState.Running, "a")
+    val running = member(open, FlareState.Running, 1)
+    val (second, third) = (member(open, FlareState.Queued, 2), member(open, FlareState.Queued, 3))
+    val world = successor(third, running, second, open)
+    val ends = Vector(running, second, third).map(flare => world.await(flare.id))
+    val a = world.invoker("a", 4)
+    world.eventuallyFree("a" -> 2)
+    holds(world, a, unbroken = true, held(open), held(running))
+    val packs = adoptAll(a, open, running)
+    packs(running.id).tell(PackEvent.Ready(None, 1))
+    packs(running.id).succeed(0, 1)
+    packs(running.id).end()
+    assertEquals(world.ended(ends(0)).state, FlareState.Succeeded)
+    // The group itself says later that it is there.
+    assertEquals(asked(a).flareId, second.id)
+    packs(open.id).tell(PackEvent.Ready(None, 1))
+    assertEquals(world.cancel(second.id), CancelOutcome.Accepted)
+    assert(told(a).collectFirst { case abort: AbortPack => abort.flareId }.contains(second.id))
+    world.eventuallyFree("a" -> 2)
+    assertEquals(world.cancel(open.id), CancelOutcome.Accepted)
+
+  test("a group that rests is open again when its packs have said so, and runs what comes"):
+    val open = group(FlareState.Running, "a")
+    val waiting = member(open, FlareState.Queued, 2)
+    val world = successor(waiting, open)
+    val end = world.await(waiting.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, held(open))
+    val pack = adopt(a, open)
+    pack.tell(PackEvent.Ready(None, 1))
+    val first = a.prepared()
+    assertEquals(first.assignment.flareId, waiting.id)
+    assertEquals(first.assignment.group, Some(GroupRole.Member(open.id)))
+    a.succeed(first)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    val next = world.submit(member(open, FlareState.Queued, 3).request)
+    assertEquals(asked(a).flareId, next.id)
+
+  test("a group that waits for its slots goes on waiting, and so does what waits for it"):
+    val queued = Samples.request(2).copy(group = Some(GroupRole.Holder(60_000)))
+    val group = AdmissionControl.accept(queued, 1)
+    val waiting = member(group, FlareState.Queued, 2)
+    val world = successor(waiting, group)
+    val end = world.await(waiting.id)
+    val a = world.invoker("a", 2)
+    val pack = a.prepared()
+    assertEquals(pack.assignment.flareId, group.id)
+    a.ready(pack)
+    a.succeed(a.prepared())
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("a group whose machine does not come back is lost, with what runs and what waits"):
+    val open = group(FlareState.Running, "a", "b")
+    val running = member(open, FlareState.Running, 1)
+    val waiting = member(open, FlareState.Queued, 2)
+    val world = successor(waiting, running, open)
+    val ends = Vector(open, running, waiting).map(flare => world.await(flare.id))
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, held(open), held(running))
+    val packs = adoptAll(a, open, running)
+    world.pass(Bound)
+    val aborted = told(a).collect { case abort: AbortPack => abort.flareId }.take(2).toSet
+    assertEquals(aborted, Set(open.id, running.id))
+    packs(open.id).end()
+    val lost = world.ended(ends(0))
+    packs(running.id).end()
+    val errors = (lost +: ends.tail.map(world.ended)).map(_.error.get)
+    assertEquals(errors.map(_.kind).take(2), Vector.fill(2)(FailureKind.InvokerLost))
+    assertEquals(errors.flatMap(_.invoker).toSet, Set(InvokerId("b")))
+    assert(errors(2).message.contains("the group ended before the flare began"), errors(2))
+    world.eventuallyFree("a" -> 2)
+
+  test("of a flare whose packs were not all asked for, the group runs it after all"):
+    val open = group(FlareState.Running, "a")
+    val begun = member(open, FlareState.Starting, 1)
+    val world = successor(begun, open)
+    val end = world.await(begun.id)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, held(open))
+    adopt(a, open).tell(PackEvent.Ready(None, 1))
+    assert(a.stored().over)
+    val again = a.prepared()
+    assertEquals((again.assignment.flareId, again.assignment.attempt), (begun.id, 2))
+    a.succeed(again)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("nothing of a group that has ended is adopted"):
+    val gone = group(FlareState.Running, "a")
+    val (running, waiting) = (member(gone, FlareState.Running, 1), member(gone, FlareState.Queued, 2))
+    val world = successor(running, waiting)
+    val a = world.invoker("a", 2)
+    for flare <- Vector(running, waiting) do
+      assertEquals(world.await(flare.id).receiveMessage(), GangScheduler.Awaited.NotActive)
+      val found = world.store.find(flare.id).get
+      assertEquals(found.error.map(_.kind), Some(FailureKind.ControllerRestarted))
+    assertEquals(a.aborted().flareId, running.id)

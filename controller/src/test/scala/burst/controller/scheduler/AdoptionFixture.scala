@@ -1,0 +1,66 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.*
+import burst.protocol.*
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.DurationInt
+
+/** A scheduler that finds what another one had placed, and the invokers that have it. */
+abstract class AdoptionFixture extends SchedulerFixture:
+  protected val Bound = 30.seconds
+
+  protected def placed(state: FlareState, invokers: String*): Flare =
+    val fresh = AdmissionControl.accept(Samples.request(2 * invokers.length), 5)
+    fresh.copy(
+      state = state,
+      placed = Some(900_000L),
+      started = Option.when(state == FlareState.Running)(950_000L),
+      granularity = Some(2),
+      packs = invokers.toVector.zipWithIndex.map: (name, pack) =>
+        PackRecord(pack, InvokerId(name), Vector(2 * pack, 2 * pack + 1), None),
+      workers = fresh.workers.map(worker => worker.copy(pack = Some(worker.worker / 2)))
+    )
+
+  protected def successor(flares: Flare*): World =
+    val store = MemoryFlareStore()
+    flares.foreach(store.insert)
+    World(store, adoption = Some(Bound))
+
+  protected def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: HeldPack*): Unit =
+    world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
+
+  /** An invoker with a pack that it was asked for by the last scheduler. */
+  protected final class Kept(
+      invoker: ScriptedInvoker,
+      flare: Flare,
+      pack: Int,
+      replyTo: ActorRef[InvokerReport]
+  ):
+    def tell(events: PackEvent*): Unit =
+      val start = Option.when(events.exists(_.isInstanceOf[PackEvent.Ready]))(PackStart.Cold)
+      number += 1
+      replyTo ! PackReport(
+        flare.id,
+        flare.attempt,
+        pack,
+        invoker.id,
+        start,
+        events.toVector,
+        number = Some(number)
+      )
+    private var number = 0L
+
+    def succeed(workers: Int*): Unit =
+      tell(workers.flatMap(worker =>
+        Vector(
+          PackEvent.WorkerStarted(worker, 1),
+          PackEvent.WorkerSucceeded(worker, s"\"$worker again\"", 2)
+        )
+      )*)
+
+    def end(): Unit = tell(PackEvent.PackEnded(true, None, 3))
+
+  protected def adopt(invoker: ScriptedInvoker, flare: Flare): Kept =
+    val (adopt, replyTo) = invoker.adopted()
+    assertEquals((adopt.flareId, adopt.attempt), (flare.id, flare.attempt))
+    Kept(invoker, flare, adopt.pack, replyTo)

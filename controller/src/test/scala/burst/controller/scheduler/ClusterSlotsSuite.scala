@@ -1,0 +1,171 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareState
+import burst.protocol.{ClusterRoom, FailureKind, FlareId, NodeRoom, PackEvent, StartOperation}
+import scala.concurrent.duration.DurationInt
+
+/** Flares on an invoker whose slots are what a cluster has now. */
+class ClusterSlotsSuite extends SchedulerFixture:
+  import GangScheduler.{InvokerReported, InvokerUp}
+
+  extension (world: World)
+    private def cluster(nodes: (String, Int)*): ScriptedInvoker =
+      val invoker = ScriptedInvoker("a", kit.createTestProbe[burst.protocol.InvokerRequest]())
+      world.scheduler ! InvokerUp(status(invoker, nodes*), invoker.ref)
+      invoker
+    private def becomes(invoker: ScriptedInvoker, nodes: (String, Int)*): Unit =
+      world.scheduler ! InvokerReported(status(invoker, nodes*), invoker.ref)
+    private def standing(id: FlareId): Option[QueueEstimate] =
+      world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing
+
+  private def status(invoker: ScriptedInvoker, nodes: (String, Int)*) =
+    val room =
+      ClusterRoom(nodes.map((node, slots) => NodeRoom(node, slots, 1L << 20)).toVector, 64, most = 64)
+    invoker.status(nodes.map(_._2).sum).copy(room = Some(room))
+
+  private def on(pack: Prepared) = (pack.assignment.node, pack.assignment.size)
+
+  test("each pack is told its node, and the record has it"):
+    val world = World()
+    val a = world.cluster("x" -> 4, "y" -> 2)
+    val flare = world.submit(Samples.request(6))
+    val end = world.await(flare.id)
+    val packs = Vector(a.prepared(), a.prepared())
+    assertEquals(packs.map(on), Vector(Some("x") -> 4, Some("y") -> 2))
+    packs.foreach(a.ready)
+    packs.foreach(_ => a.started())
+    packs.foreach(a.succeed)
+    assertEquals(world.ended(end).packs.map(_.node), Vector(Some("x"), Some("y")))
+    world.eventuallyFree("a" -> 6)
+
+  test("a flare larger than what the cluster has waits with the reason, and runs once there is room"):
+    val world = World()
+    val a = world.cluster("x" -> 4, "y" -> 2)
+    val flare = world.submit(Samples.request(8))
+    assertEquals(flare.state, FlareState.Queued)
+    val reason = Some("the cluster can give 6 slots now, and the flare needs 8")
+    assertEquals(world.standing(flare.id), Some(QueueEstimate(1, Left(WaitsFor.Invokers), reason)))
+    world.becomes(a)
+    assertEquals(world.standing(flare.id).flatMap(_.reason), reason.map(_.replace("6", "0")))
+    a.hearsNothing()
+    world.becomes(a, "x" -> 4, "y" -> 4)
+    assertEquals(Vector(a.prepared(), a.prepared()).map(on), Vector(Some("x") -> 4, Some("y") -> 4))
+
+  test("enough slots, but on no node enough for its packs: it says so, and is in nobody's way"):
+    val world = World()
+    val a = world.cluster("x" -> 4, "y" -> 4)
+    val large = world.submit(Samples.request(6, granularity = Some(6)))
+    val estimate = world.standing(large.id).get
+    assertEquals(estimate.start, Left(WaitsFor.Invokers))
+    assertEquals(
+      estimate.reason,
+      Some(
+        "the cluster can give 8 slots now, but not on machines large enough: the flare needs 6 of 64 MiB, " +
+          "in packs of 6"
+      )
+    )
+    world.submit(Samples.request(2))
+    a.succeed(a.prepared())
+    world.becomes(a, "x" -> 4, "y" -> 6)
+    assertEquals(on(a.prepared()), Some("y") -> 6)
+
+  test("a cluster that shrinks below what is in use gives nothing more, and what runs goes on"):
+    val world = World()
+    val a = world.cluster("x" -> 4)
+    val one = world.submit(Samples.request(3))
+    val end = world.await(one.id)
+    val pack = a.prepared()
+    world.becomes(a, "x" -> 2)
+    val two = world.submit(Samples.request(2))
+    assertEquals(two.state, FlareState.Queued)
+    a.hearsNothing()
+    a.succeed(pack)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assertEquals(on(a.prepared()), Some("x") -> 2)
+
+  test(
+    "a gang whose pods cannot all be had gives them back and waits, with the reason; it uses up no retries"
+  ):
+    val world = World()
+    val a = world.cluster("x" -> 4, "y" -> 4)
+    val flare = world.submit(Samples.request(8))
+    val end = world.await(flare.id)
+    val (up, crowded) = (a.prepared(), a.prepared())
+    a.comesUp(up)
+    world.becomes(a, "x" -> 4)
+    a.notUp(crowded, StartOperation.Schedule)
+    assertEquals(a.aborted().pack, up.assignment.pack)
+    a.end(up)
+    kit.createTestProbe[Any]().awaitAssert:
+      assertEquals(
+        world.standing(flare.id).flatMap(_.reason),
+        Some("no room on the disk; the cluster can give 4 slots now, and the flare needs 8")
+      )
+    world.eventuallyFree("a" -> 4)
+    world.becomes(a, "x" -> 4, "y" -> 4)
+    val again = Vector(a.prepared(), a.prepared())
+    assertEquals(again.map(_.assignment.attempt), Vector(2, 2))
+    again.foreach(a.ready)
+    again.foreach(_ => a.started())
+    again.foreach(a.succeed)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test(
+    "two gangs of which each has half its pods when the cluster shrinks: both let go, one goes first, both run"
+  ):
+    val world = World()
+    val a = world.cluster("x" -> 4, "y" -> 4)
+    val flares =
+      Vector.fill(2)(world.submit(Samples.request(4, granularity = Some(2), packing = homogeneous)))
+    val ends = flares.map(flare => world.await(flare.id))
+    val asked = Vector.fill(4)(a.prepared())
+    assertEquals(asked.map(on).groupMapReduce(_._1)(_._2)(_ + _), Map(Some("x") -> 4, Some("y") -> 4))
+    // somebody else took half of it: of each gang one pod has room, and one has none
+    world.becomes(a, "x" -> 2, "y" -> 2)
+    val gangs = asked.groupBy(_.assignment.flareId).values.toVector
+    for gang <- gangs do
+      a.comesUp(gang(0))
+      a.notUp(gang(1), StartOperation.Schedule)
+    for _ <- gangs do
+      val told = a.aborted()
+      a.end(asked.find(p => p.assignment.flareId == told.flareId && p.assignment.pack == told.pack).get)
+    // four slots are left: all of one gang, and nothing of the other
+    val first = Vector.fill(2)(a.prepared())
+    assertEquals(first.map(_.assignment.flareId).distinct.size, 1)
+    assertEquals(first.map(on).toSet, Set((Some("x"), 2), (Some("y"), 2)))
+    a.hearsNothing()
+    assertEquals(world.free(), Map("a" -> 0))
+    def run(packs: Vector[Prepared]): Unit =
+      packs.foreach(a.ready)
+      packs.foreach(_ => a.started())
+      packs.foreach(a.succeed)
+    run(first)
+    val second = Vector.fill(2)(a.prepared())
+    assert(second.forall(_.assignment.flareId != first.head.assignment.flareId))
+    run(second)
+    assertEquals(ends.map(world.ended(_).state), Vector.fill(2)(FlareState.Succeeded))
+    world.eventuallyFree("a" -> 4)
+
+  test("a cluster that never has the room it says fails the flare in the end, with the reason"):
+    val world = World()
+    val a = world.cluster("x" -> 4)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    for _ <- 1 to FlareLifecycle.MostPlacings do a.notUp(a.prepared(), StartOperation.Schedule)
+    val ended = world.ended(end)
+    assertEquals((ended.state, ended.attempt), (FlareState.Failed, FlareLifecycle.MostPlacings))
+    assertEquals(ended.error.map(_.kind), Some(FailureKind.StartFailed))
+    assertEquals(world.free(), Map("a" -> 4), "nobody is avoided for it")
+
+  test("a flare whose workers have begun is not run again for want of room"):
+    val world = World()
+    val a = world.cluster("x" -> 4)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, 1))
+    world.pass(1.second)
+    a.notUp(pack, StartOperation.Schedule)
+    assertEquals(world.ended(end).attempt, 1)
+
+  private def homogeneous = burst.controller.definition.Packing.Homogeneous

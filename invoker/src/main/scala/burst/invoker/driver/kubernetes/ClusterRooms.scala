@@ -1,0 +1,120 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.protocol.ClusterRoom
+import io.fabric8.kubernetes.api.model.{Node, Pod}
+import io.fabric8.kubernetes.client.informers.{ResourceEventHandler, SharedIndexInformer}
+import java.util.concurrent.TimeUnit
+import java.util.concurrent.atomic.AtomicBoolean
+import org.slf4j.LoggerFactory
+import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.{Deadline, DurationInt}
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+
+/** What the cluster has for this invoker's packs now, by one watch over its nodes and one over its pods:
+  * [[NodeCapacity]] reckons it, anew a moment after something has changed, so that a hundred pods that come
+  * together are one change.
+  */
+private[driver] final class ClusterRooms private (
+    settings: KubernetesSettings,
+    owner: String,
+    cluster: KubernetesCluster,
+    most: Int,
+    arch: String
+)(using ExecutionContext)
+    extends AutoCloseable:
+  import ClusterRooms.*
+
+  private val due = AtomicBoolean()
+  private var closed = Map.empty[String, Deadline]
+  private var listeners = Vector.empty[() => Unit]
+  @volatile private var last = ClusterRoom(Vector.empty, settings.memoryOverhead, most)
+
+  private val others = OthersPods(owner, () => reckonSoon())
+  private val pods: SharedIndexInformer[Pod] = cluster.allPods
+    .runnableInformer(0)
+    .itemStore(others)
+    // However the watch breaks, it is taken up again.
+    .exceptionHandler((started, _) => started)
+
+  private val nodes: SharedIndexInformer[Node] = cluster.nodes
+    .runnableInformer(0)
+    .exceptionHandler((started, _) => started)
+    .addEventHandler(new ResourceEventHandler[Node]:
+      override def onAdd(node: Node): Unit = reckonSoon()
+      override def onUpdate(before: Node, node: Node): Unit = reckonSoon()
+      override def onDelete(node: Node, lastStateUnknown: Boolean): Unit = reckonSoon())
+
+  def current: ClusterRoom = last
+
+  def onChange(changed: () => Unit): Unit = synchronized:
+    listeners :+= changed
+
+  /** A node had no room for what was thought to fit: it is given nothing for a while, as more is known of it
+    * elsewhere than is seen here.
+    */
+  def refused(node: String): Unit =
+    log.warn("node {} had no room for a pack: it is given none for {}", node, HoldOff.toCoarsest)
+    synchronized:
+      closed = closed.updated(node, HoldOff.fromNow)
+    reckon()
+    Delay.after(HoldOff + Pause)(reckonSoon())
+
+  def close(): Unit =
+    nodes.close()
+    pods.close()
+
+  /** Blocks until all is known. */
+  private def begin(): Unit =
+    for informer <- Vector(pods, nodes) do
+      val started = informer.start().toCompletableFuture
+      val _ = started.get(cluster.callTimeout.toMillis, TimeUnit.MILLISECONDS)
+    reckon()
+
+  private def reckonSoon(): Unit = if due.compareAndSet(false, true) then Delay.after(Pause)(reckon())
+
+  private def reckon(): Unit =
+    due.set(false)
+    val told = synchronized:
+      closed = closed.filterNot(_._2.isOverdue())
+      val seen = nodes.getStore.list().asScala.map(NodeSeen.of(_, arch))
+      val now = NodeCapacity.room(seen, others.byNode, settings, most, closed.keySet)
+      val news = now != last
+      last = now
+      if news then listeners else Vector.empty
+    told.foreach(_())
+
+private[driver] object ClusterRooms:
+  private val log = LoggerFactory.getLogger(classOf[ClusterRooms])
+
+  /** Between what is seen and what is made of it. */
+  private val Pause = 100.millis
+
+  private val HoldOff = 15.seconds
+
+  /** Nothing, and the log says why, where the invoker may not see the cluster. Blocks until it is seen. */
+  def watch(
+      settings: KubernetesSettings,
+      owner: String,
+      cluster: KubernetesCluster,
+      most: Int,
+      arch: String,
+      blocking: ExecutionContext
+  ): Option[ClusterRooms] =
+    val rooms = ClusterRooms(settings, owner, cluster, most, arch)(using blocking)
+    try
+      rooms.begin()
+      val nodes = rooms.current.nodes
+      log.info("the cluster has {} slots for packs, on {} nodes", nodes.map(_.slots).sum, nodes.size)
+      Some(rooms)
+    catch
+      case NonFatal(problem) =>
+        rooms.close()
+        log.warn(
+          "slots do not follow the cluster, there are {}: its nodes and pods cannot be watched ({}). Give the " +
+            "invoker's service account the rights in deploy/k8s/rbac-cluster.yaml.",
+          most,
+          KubernetesCluster.reason(problem)
+        )
+        None

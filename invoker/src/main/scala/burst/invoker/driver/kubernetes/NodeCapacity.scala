@@ -1,0 +1,98 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.protocol.{ClusterRoom, NodeRoom}
+import io.fabric8.kubernetes.api.model.{Node, Quantity, Taint}
+import scala.jdk.CollectionConverters.*
+
+/** A node as far as it matters to packs. `since` is when it came, as Kubernetes writes that; one that
+  * `counts` is for pods without any tolerations, one that `takes` them is given them now.
+  */
+private[driver] final case class NodeSeen(
+    name: String,
+    since: String,
+    counts: Boolean,
+    takes: Boolean,
+    allocatable: PodUse
+)
+
+private[driver] object NodeSeen:
+  private val Blocking = Set("NoSchedule", "NoExecute")
+
+  /** Kubernetes' own taints come and go with what becomes of a node; others say for whom it is. */
+  private val Passing = "node.kubernetes.io/"
+
+  /** `arch` is what packs are built for, as `uname` says it. */
+  def of(node: Node, arch: String): NodeSeen =
+    val labels = Option(node.getMetadata.getLabels).fold(Map.empty[String, String])(_.asScala.toMap)
+    val fits = labels.get("kubernetes.io/os").forall(_ == "linux") &&
+      labels.get("kubernetes.io/arch").forall(_ == goArch(arch))
+    val spec = Option(node.getSpec)
+    val taints =
+      spec.fold(Vector.empty[Taint])(_.getTaints.asScala.toVector).filter(t => Blocking(t.getEffect))
+    val cordoned = spec.exists(_.getUnschedulable == java.lang.Boolean.TRUE)
+    val ready = Option(node.getStatus).exists:
+      _.getConditions.asScala.exists(it => it.getType == "Ready" && it.getStatus == "True")
+    val leaving = node.getMetadata.getDeletionTimestamp != null
+    NodeSeen(
+      node.getMetadata.getName,
+      Option(node.getMetadata.getCreationTimestamp).getOrElse(""),
+      counts = fits && taints.forall(_.getKey.startsWith(Passing)),
+      takes = fits && ready && taints.isEmpty && !cordoned && !leaving,
+      allocatable(node)
+    )
+
+  private def goArch(arch: String): String = arch match
+    case "x86_64" => "amd64"
+    case "aarch64" => "arm64"
+    case other => other
+
+  private def allocatable(node: Node): PodUse =
+    val amounts = Option(node.getStatus)
+      .flatMap(status => Option(status.getAllocatable))
+      .fold(Map.empty[String, Quantity])(_.asScala.toMap)
+    PodUse.read(amounts).copy(pods = amounts.get("pods").fold(0)(Quantity.getAmountInBytes(_).intValue))
+
+/** How many slots a cluster has for an invoker's packs: pure.
+  *
+  * Of each node it is what can be allocated less what the pods of `others` request there, in slots of one
+  * worker, whichever of CPU, memory and pods is the first to be used up; and its memory apart, for workers
+  * that have more of it than a slot stands for. Packs lie whole on a node, and one of `k` workers never needs
+  * more than `k` slots, as each stands for a pack of its own: packs that fit the slots of a node fit the
+  * node. Nodes that take no pods have none.
+  *
+  * ''Several invokers'' share a cluster by nodes, dealt in turn in the order in which those came: a new one
+  * changes nothing for the others; one that goes moves those that came after it, whose packs are another's
+  * pods to their next invoker. Nodes that are cordoned or not ready keep their turn.
+  *
+  * Example: slots of 1 CPU and 320 MiB. Node a has 8 CPUs and 16 GiB, of which others request 3 CPUs: 5 slots
+  * and 16 GiB. Node b has 8 CPUs and 2 GiB: 6 slots. Of at most 9 slots, b gives 4.
+  */
+private[driver] object NodeCapacity:
+  def room(
+      nodes: Iterable[NodeSeen],
+      others: Map[String, PodUse],
+      settings: KubernetesSettings,
+      most: Int,
+      closed: Set[String] = Set.empty
+  ): ClusterRoom =
+    val one = PodLimits.of(settings, 1, settings.slotMemory)
+    // those of several workers are rounded down once
+    val need = one.copy(cpuMillis = one.cpuMillis.max(math.ceil(settings.cpuFactor * 1000).toLong))
+    val own = nodes.toVector
+      .filter(_.counts)
+      .sortBy(node => (node.since, node.name))
+      .zipWithIndex
+      .collect { case (node, turn) if turn % settings.share.of == settings.share.index => node }
+    val rooms = own.filter(node => node.takes && !closed(node.name)).map: node =>
+      val left = node.allocatable - others.getOrElse(node.name, PodUse.Nothing)
+      NodeRoom(node.name, slots(left, need), left.memory >> 20)
+    val (_, bounded) = rooms.foldLeft((most, Vector.empty[NodeRoom])):
+      case ((left, taken), room) =>
+        val slots = room.slots.min(left)
+        (left - slots, taken :+ room.copy(slots = slots))
+    ClusterRoom(bounded.filter(_.slots > 0), settings.memoryOverhead, most)
+
+  private def slots(left: PodUse, need: PodLimits): Int =
+    val most = List(left.cpuMillis / need.cpuMillis, left.memory / need.memory, left.pods.toLong)
+    most.min.max(0L).min(Int.MaxValue).toInt

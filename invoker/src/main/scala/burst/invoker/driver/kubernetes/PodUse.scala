@@ -1,0 +1,63 @@
+package burst.invoker.driver
+package kubernetes
+
+import io.fabric8.kubernetes.api.model.{Container as PodContainerSpec, Pod, Quantity, ResourceRequirements}
+import scala.jdk.CollectionConverters.*
+
+/** What is used of a node, or there to be used: CPU in thousandths, memory in bytes, and pods. */
+private[driver] final case class PodUse(cpuMillis: Long, memory: Long, pods: Int):
+  def +(other: PodUse): PodUse = PodUse(cpuMillis + other.cpuMillis, memory + other.memory, pods + other.pods)
+  def -(other: PodUse): PodUse = PodUse(cpuMillis - other.cpuMillis, memory - other.memory, pods - other.pods)
+
+  /** Of each the larger. */
+  def or(other: PodUse): PodUse =
+    PodUse(cpuMillis.max(other.cpuMillis), memory.max(other.memory), pods.max(other.pods))
+
+/** What a pod is promised, as Kubernetes' scheduler counts it: pure. */
+private[driver] object PodUse:
+  val Nothing: PodUse = PodUse(0, 0, 0)
+  private val Over = Set("Succeeded", "Failed")
+
+  /** The node of which it holds something: one that is being deleted does until it is gone. */
+  def node(pod: Pod): Option[String] =
+    val over = Option(pod.getStatus).flatMap(status => Option(status.getPhase)).exists(Over)
+    Option(pod.getSpec.getNodeName).filter(name => name.nonEmpty && !over)
+
+  /** The larger of what its containers need together, sidecars among them, and of what runs before those; or
+    * what is said of the pod as a whole; and what its runtime class takes.
+    */
+  def of(pod: Pod): PodUse =
+    val spec = pod.getSpec
+    val (sidecars, before) = spec.getInitContainers.asScala.toVector.partition(_.getRestartPolicy == "Always")
+    val always = sidecars.map(promised(pod, _)).foldLeft(Nothing)(_ + _)
+    val running = spec.getContainers.asScala.map(promised(pod, _)).foldLeft(always)(_ + _)
+    // of the sidecars only those that stand before it run beside it: all are counted
+    val beginning = before.map(container => read(container.getResources)).foldLeft(Nothing)(_ or _) + always
+    val parts = running or beginning
+    val said = Option(spec.getResources)
+      .flatMap(whole => Option(whole.getRequests))
+      .fold(Map.empty[String, Quantity])(_.asScala.toMap)
+    val whole = read(said)
+    val overhead = Option(spec.getOverhead).fold(Nothing)(amounts => read(amounts.asScala.toMap))
+    PodUse(
+      overhead.cpuMillis + (if said.contains("cpu") then whole.cpuMillis else parts.cpuMillis),
+      overhead.memory + (if said.contains("memory") then whole.memory else parts.memory),
+      pods = 1
+    )
+
+  def read(amounts: Map[String, Quantity]): PodUse = PodUse(
+    amounts.get("cpu").fold(0L)(Quantity.getAmountInBytes(_).movePointRight(3).longValue),
+    amounts.get("memory").fold(0L)(Quantity.getAmountInBytes(_).longValue),
+    pods = 0
+  )
+
+  /** What it asks for, and what it still has where it is being made smaller. */
+  private def promised(pod: Pod, container: PodContainerSpec): PodUse =
+    val status =
+      Option(pod.getStatus).flatMap(_.getContainerStatuses.asScala.find(_.getName == container.getName))
+    read(container.getResources) or status.fold(Nothing)(status => read(status.getResources))
+
+  private def read(resources: ResourceRequirements): PodUse =
+    Option(resources)
+      .flatMap(known => Option(known.getRequests))
+      .fold(Nothing)(requests => read(requests.asScala.toMap))

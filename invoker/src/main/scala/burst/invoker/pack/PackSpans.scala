@@ -1,0 +1,139 @@
+package burst.invoker.pack
+
+import burst.node.traces.{EndedSpan, SpanKeys, SpanSink}
+import burst.protocol.{Failure, PackAssignment, PackEvent, PackStart, TraceContext, WorkerSpans}
+import io.circe.syntax.*
+import io.opentelemetry.api.common.{Attributes, AttributesBuilder}
+
+/** Where the spans of packs go: what invokers do, and what runtimes tell their invoker. `phases` is of how
+  * many phases there are spans, for each flare on a pack.
+  */
+final case class PackSpanSinks(invoker: SpanSink, runtime: SpanSink, phases: Int)
+
+object PackSpanSinks:
+  val Off: PackSpanSinks = PackSpanSinks(SpanSink.Off, SpanSink.Off, 0)
+
+/** A flare's part of its trace on one pack:
+  * {{{
+  *  flare
+  *  └─ pack            from when it is asked for to its end
+  *     ├─ start         until its program has its workers ready
+  *     └─ run           until the last of them has ended
+  *        └─ worker      } as the runtime tells it
+  *           └─ (phase)  }
+  * }}}
+  * Times of the runtime are held within those of this process: on another machine clocks are others. Belongs
+  * to the pack's actor.
+  */
+private[pack] final class PackSpans(
+    assignment: PackAssignment,
+    sinks: PackSpanSinks,
+    invoker: String,
+    clock: () => Long
+):
+  import PackSpans.*
+
+  private val flare: Option[TraceContext] = assignment.origin.flatMap(_.trace)
+  private val own = flare.filter(context => context.sampled && sinks.invoker.isOn).map(Own(_))
+
+  /** The workers' spans, which the program is told; where this process tells of none, they are the flare's.
+    */
+  val workers: Option[WorkerSpans] = flare.map: context =>
+    val ids = own.fold(Vector.fill(assignment.size)(context.spanId))(_.workers.map(_.id))
+    WorkerSpans(context.traceId, context.sampled, ids)
+
+  /** It came up so; what is said again is of no effect. */
+  def ready(start: PackStart): Unit = own.foreach(_.ready(start))
+  def told(events: Vector[PackEvent]): Unit = own.foreach(own => events.foreach(own.told))
+  def ended(error: Option[Failure]): Unit = own.foreach(_.ended(error))
+
+  private final class Own(flare: TraceContext):
+    private val pack = flare.at(SpanSink.newSpanId())
+    private val run = flare.at(SpanSink.newSpanId())
+    private val asked = clock()
+    private var up = Option.empty[(PackStart, Long)]
+    private var phases = 0
+    private var leftOut = 0
+    private var isOver = false
+    val workers: Vector[Worker] = assignment.workers.map(id => Worker(id, SpanSink.newSpanId())).toVector
+
+    def ready(start: PackStart): Unit = if up.isEmpty then up = Some(start -> clock())
+
+    def told(event: PackEvent): Unit = event match
+      case PackEvent.WorkerStarted(id, at) => worker(id).foreach(_.began = Some(held(at)))
+      case PackEvent.Phase(id, name, at) => worker(id).foreach(next(_, Some(name), held(at)))
+      case PackEvent.WorkerSucceeded(id, _, at) => worker(id).foreach(end(_, held(at), None))
+      case PackEvent.WorkerFailed(id, error, at) =>
+        worker(id).foreach(end(_, held(at), Some(EndedSpan.error(error))))
+      case _ => ()
+
+    /** Workers of which nothing was heard any more have ended by that, too. */
+    def ended(error: Option[Failure]): Unit = if !isOver then
+      isOver = true
+      val at = clock()
+      val kind = error.map(EndedSpan.error)
+      workers.foreach(end(_, at, kind))
+      val began = up.fold(at)(_._2)
+      val attributes = named.put(SpanKeys.Invoker, invoker).put(SpanKeys.Workers, assignment.size.toLong)
+      up.foreach((start, _) => attributes.put(SpanKeys.Start, start.asJson.asString.getOrElse("")))
+      if leftOut > 0 then attributes.put(SpanKeys.LeftOut, leftOut.toLong)
+      val known = attributes.build()
+      tell(pack, flare, "pack", asked, at, known, kind)
+      tell(
+        flare.at(SpanSink.newSpanId()),
+        pack,
+        "start",
+        asked,
+        began,
+        known,
+        if up.isEmpty then kind else None
+      )
+      if up.nonEmpty then tell(run, pack, "run", began, at, known, kind)
+
+    private def worker(id: Int): Option[Worker] =
+      workers.lift(id - assignment.firstWorker).filterNot(_ => isOver)
+
+    private def held(at: Long): Long = at.max(up.fold(asked)(_._2)).min(clock())
+
+    private def next(worker: Worker, name: Option[String], at: Long): Unit =
+      worker.phase.foreach: (before, from) =>
+        if phases < sinks.phases then
+          phases += 1
+          val attributes = of(worker).build()
+          val context = flare.at(SpanSink.newSpanId())
+          sinks.runtime.ended(EndedSpan(context, Some(worker.id), before, from, at, attributes))
+        else leftOut += 1
+      worker.phase = name.map(_ -> at)
+
+    private def end(worker: Worker, at: Long, error: Option[String]): Unit = worker.began.foreach: began =>
+      next(worker, None, at)
+      worker.began = None
+      val context = flare.at(worker.id)
+      sinks.runtime.ended(
+        EndedSpan(context, Some(run.spanId), "worker", began, at, of(worker).build(), error)
+      )
+
+    private def of(worker: Worker) = named.put(SpanKeys.Worker, worker.worker.toLong)
+
+    private def tell(
+        context: TraceContext,
+        parent: TraceContext,
+        name: String,
+        from: Long,
+        to: Long,
+        attributes: Attributes,
+        error: Option[String]
+    ): Unit =
+      sinks.invoker.ended(EndedSpan(context, Some(parent.spanId), name, from, to, attributes, error))
+
+  private def named: AttributesBuilder = Attributes
+    .builder()
+    .put(SpanKeys.Flare, assignment.flareId.value)
+    .put(SpanKeys.Attempt, assignment.attempt.toLong)
+    .put(SpanKeys.Pack, assignment.pack.toLong)
+
+private object PackSpans:
+  /** A worker that runs has `began`, and is in a `phase` since then. */
+  final class Worker(val worker: Int, val id: String):
+    var began: Option[Long] = None
+    var phase: Option[(String, Long)] = None

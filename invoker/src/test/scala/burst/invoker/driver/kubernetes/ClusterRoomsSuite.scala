@@ -1,0 +1,127 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.protocol.{ClusterRoom, FailureKind, StartOperation}
+import io.fabric8.kubernetes.api.model.Node
+import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer
+import io.fabric8.kubernetes.client.{Config, KubernetesClientBuilder}
+import io.fabric8.mockwebserver.{Context, MockWebServer}
+import java.nio.file.Path
+import java.util.HashMap as JavaMap
+import java.util.concurrent.{Executors, LinkedBlockingQueue, TimeUnit}
+import java.util.function.UnaryOperator
+import scala.annotation.tailrec
+import scala.concurrent.{Await, ExecutionContext}
+import scala.concurrent.duration.DurationInt
+import scala.util.Using
+
+/** What an invoker makes of what it sees of a cluster. */
+class ClusterRoomsSuite extends munit.FunSuite:
+  import TestNodes.{but, node, pod, settings}
+
+  private val threads = Executors.newCachedThreadPool()
+  private given ExecutionContext = ExecutionContext.fromExecutor(threads)
+  override def afterAll(): Unit = threads.shutdownNow()
+
+  /** An API server with nodes, and nobody who gives pods to them. */
+  private final class Fixture extends AutoCloseable:
+    private val server =
+      KubernetesMockServer(Context(), MockWebServer(), JavaMap(), PodDispatcher(resizes = true), false)
+    server.init()
+    val client = server.createClient()
+    val cluster = KubernetesCluster.of(server.createClient(), settings)
+    private val told = LinkedBlockingQueue[String]()
+
+    def watch(): ClusterRooms =
+      val rooms =
+        ClusterRooms.watch(settings, "me", cluster, most = 100, "x86_64", summon[ExecutionContext]).get
+      rooms.onChange(() => told.put("changed"))
+      rooms
+
+    def has(names: (String, Int)*): Unit =
+      names.foreach((name, cpus) => client.nodes().resource(node(name, cpus)).create())
+    def gets(name: String, on: String, cpu: String, owner: Option[String] = None): Unit =
+      val _ = client.pods().inNamespace("others").resource(pod(name, on, cpu, owner = owner)).create()
+
+    def cordon(name: String): Unit =
+      val change: UnaryOperator[Node] = _.but(_.getSpec.setUnschedulable(true))
+      val _ = client.nodes().withName(name).edit(change)
+
+    /** Once it is so: it is told of whatever changes. */
+    @tailrec def until(rooms: ClusterRooms, slots: (String, Int)*): Unit =
+      val now = rooms.current.nodes.map(it => (it.node, it.slots))
+      if now != slots.toVector then
+        if Option(told.poll(20, TimeUnit.SECONDS)).isEmpty then assertEquals(now, slots.toVector)
+        until(rooms, slots*)
+
+    def close(): Unit =
+      client.close()
+      cluster.close()
+      server.destroy()
+
+  private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
+
+  test("slots are what others leave, and follow pods and nodes that come and go"):
+    on: fixture =>
+      fixture.has("a" -> 4, "b" -> 4)
+      fixture.gets("web", "a", "1")
+      Using.resource(fixture.watch()): rooms =>
+        assertEquals(rooms.current.nodes.map(it => (it.node, it.slots)), Vector("a" -> 3, "b" -> 4))
+        fixture.gets("more", "b", "2500m")
+        fixture.until(rooms, "a" -> 3, "b" -> 1)
+        fixture.client.pods().inNamespace("others").withName("more").delete()
+        fixture.until(rooms, "a" -> 3, "b" -> 4)
+        fixture.cordon("a")
+        fixture.until(rooms, "b" -> 4)
+        fixture.has("c" -> 2)
+        fixture.until(rooms, "b" -> 4, "c" -> 2)
+        fixture.client.nodes().withName("b").delete()
+        fixture.until(rooms, "c" -> 2)
+
+  test("its own packs are in nobody's way, those of another invoker are another's"):
+    on: fixture =>
+      fixture.has("a" -> 4)
+      fixture.gets("mine", "a", "2", owner = Some("me"))
+      fixture.gets("theirs", "a", "1", owner = Some("you"))
+      Using.resource(fixture.watch()): rooms =>
+        assertEquals(rooms.current.nodes.map(_.slots), Vector(3))
+
+  test("a node that was refused is given nothing"):
+    on: fixture =>
+      fixture.has("a" -> 4, "b" -> 4)
+      Using.resource(fixture.watch()): rooms =>
+        rooms.refused("a")
+        assertEquals(rooms.current.nodes.map(_.node), Vector("b"))
+
+  test("a pod that its node does not take gives up soon, for want of room, and leaves nothing behind"):
+    on: fixture =>
+      fixture.has("a" -> 4, "b" -> 4)
+      val rooms = fixture.watch()
+      val driver = KubernetesDriver(settings, "me", fixture.cluster, summon[ExecutionContext], Some(rooms))
+      assertEquals(driver.room.map(_.nodes.map(_.slots)), Some(Vector(4, 4)))
+      val resources = PackResources(2, 64, Path.of("/nowhere"), ContainerBase.Libraries, node = Some("a"))
+      val outcome = Await.result(driver.start(resources), 20.seconds)
+      val failure = outcome.swap.toOption.get
+      assertEquals(
+        (failure.kind, failure.operation),
+        (FailureKind.StartFailed, Some(StartOperation.Schedule))
+      )
+      assert(failure.message.contains("node a had no room for it within 200 milliseconds"), failure.message)
+      assertEquals(driver.room.map(_.nodes.map(_.node)), Some(Vector("b")))
+      val left = fixture.client.pods().inNamespace(fixture.cluster.namespace).list().getItems
+      assertEquals(left.size, 0)
+      Await.result(driver.close(), 20.seconds)
+
+  test("without the right to see the cluster slots follow nothing"):
+    val server = KubernetesMockServer(false)
+    server.init()
+    server.expect().withPath("/api/v1").andReturn(200, """{"groupVersion":"v1","resources":[]}""").always()
+    val config = Config.empty()
+    config.setMasterUrl(server.url("/"))
+    config.setRequestRetryBackoffLimit(0)
+    val client = KubernetesClientBuilder().withConfig(config).build()
+    val cluster = KubernetesCluster.of(client, settings.copy(callTimeout = 2.seconds))
+    val rooms = ClusterRooms.watch(settings, "me", cluster, 100, "x86_64", summon[ExecutionContext])
+    assertEquals(rooms.map(_.current), Option.empty[ClusterRoom])
+    cluster.close()
+    server.destroy()

@@ -1,0 +1,137 @@
+package burst.invoker.pack
+
+import burst.node.traces.{EndedSpan, SpanKeys, SpanSink}
+import burst.protocol.*
+import scala.collection.mutable
+
+/** What packs leave in their flares' traces. */
+class PackSpansSuite extends munit.FunSuite:
+  private final class Recorded extends SpanSink:
+    val spans: mutable.Buffer[EndedSpan] = mutable.Buffer.empty
+    def isOn: Boolean = true
+    def begin(parent: Option[TraceContext]): Option[TraceContext] = parent
+    def ended(span: EndedSpan): Unit = spans += span
+
+  private final class Setup(origin: Option[Origin], phases: Int = 100, isOn: Boolean = true):
+    val invoker: Recorded = Recorded()
+    val runtime: Recorded = Recorded()
+    var now: Long = 100
+    private val sinks = if isOn then PackSpanSinks(invoker, runtime, phases) else PackSpanSinks.Off
+    private val assignment = PackAssignment(
+      FlareId.random(),
+      attempt = 2,
+      DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1))),
+      pack = 1,
+      packSizes = Vector(3, 2),
+      Inputs.Shared(JsonText("7")),
+      BackendConfig("direct", None, None),
+      Secret.random(),
+      timeLeft = 1000,
+      memory = 128,
+      autostart = false,
+      origin = origin
+    )
+    val spans: PackSpans = PackSpans(assignment, sinks, "i7", () => now)
+    def of(name: String): EndedSpan =
+      (invoker.spans ++ runtime.spans).find(_.name == name).getOrElse(fail(s"no span $name"))
+
+  private val flare = TraceContext.of("a" * 32, "b" * 16, sampled = true)
+  private val origin = Some(Origin("request1", Some(flare)))
+
+  test("a pack starts and runs; its workers and their phases are below that"):
+    val setup = Setup(origin)
+    import setup.spans
+    setup.now = 200
+    spans.ready(PackStart.Warm)
+    setup.now = 1000
+    spans.told(Vector(
+      PackEvent.Ready(None, 190),
+      PackEvent.WorkerStarted(3, 210),
+      PackEvent.Phase(3, "read", 300),
+      PackEvent.Phase(3, "sort", 400),
+      // Of another pack.
+      PackEvent.WorkerStarted(1, 210),
+      PackEvent.WorkerStarted(4, 220),
+      PackEvent.WorkerSucceeded(3, "secret", 500),
+      PackEvent.WorkerFailed(4, Failure(FailureKind.Panic, "secret"), 600)
+    ))
+    spans.ended(Some(Failure(FailureKind.Panic, "secret")))
+    assertEquals(setup.invoker.spans.map(_.name).toVector, Vector("pack", "start", "run"))
+    assertEquals(setup.runtime.spans.map(_.name).toVector, Vector("read", "sort", "worker", "worker"))
+    val (pack, start, run) = (setup.of("pack"), setup.of("start"), setup.of("run"))
+    assertEquals(
+      (pack.parent, pack.start, pack.end, pack.error),
+      (Some("b" * 16), 100L, 1000L, Some("panic"))
+    )
+    assertEquals((start.parent, start.start, start.end), (Some(pack.context.spanId), 100L, 200L))
+    assertEquals((run.parent, run.start, run.end), (Some(pack.context.spanId), 200L, 1000L))
+    assertEquals(start.attributes.get(SpanKeys.Start), "warm")
+    val Seq(third, fourth) = setup.runtime.spans.filter(_.name == "worker").toSeq: @unchecked
+    assertEquals(
+      (third.parent, third.start, third.end, third.error),
+      (Some(run.context.spanId), 210L, 500L, None)
+    )
+    assertEquals((fourth.start, fourth.end, fourth.error), (220L, 600L, Some("panic")))
+    val (read, sort) = (setup.of("read"), setup.of("sort"))
+    assertEquals((read.parent, read.start, read.end), (Some(third.context.spanId), 300L, 400L))
+    assertEquals((sort.parent, sort.start, sort.end), (Some(third.context.spanId), 400L, 500L))
+    val all = setup.invoker.spans ++ setup.runtime.spans
+    assertEquals(all.map(_.context.traceId).toSet, Set("a" * 32))
+    assertEquals(all.map(_.context.spanId).toSet.size, all.size)
+    assert(!all.toString.contains("secret"))
+    // The workers were told these.
+    assertEquals(
+      spans.workers,
+      Some(WorkerSpans("a" * 32, sampled = true, Vector(third.context.spanId, fourth.context.spanId)))
+    )
+
+  test("times of a runtime whose clock is another are held within the pack's own"):
+    val setup = Setup(origin)
+    import setup.spans
+    setup.now = 200
+    spans.ready(PackStart.Cold)
+    setup.now = 300
+    spans.told(Vector(PackEvent.WorkerStarted(3, 5), PackEvent.WorkerSucceeded(3, "", 9000)))
+    val worker = setup.of("worker")
+    assertEquals((worker.start, worker.end), (200L, 300L))
+
+  test("a pack that does not come up has a start that failed, and no run; told twice it is told once"):
+    val setup = Setup(origin)
+    val failure = Some(Failure(FailureKind.StartFailed, "no room"))
+    setup.spans.ended(failure)
+    setup.spans.ended(failure)
+    assertEquals(setup.invoker.spans.map(_.name).toVector, Vector("pack", "start"))
+    assertEquals(setup.of("start").error, Some("start-failed"))
+
+  test("workers that are not heard of any more end with their pack, by what ended it"):
+    val setup = Setup(origin)
+    setup.spans.ready(PackStart.Cold)
+    setup.spans.told(Vector(PackEvent.WorkerStarted(3, 100)))
+    setup.now = 700
+    setup.spans.ended(Some(Failure(FailureKind.OutOfMemory, "killed")))
+    val worker = setup.of("worker")
+    assertEquals((worker.end, worker.error), (700L, Some("out-of-memory")))
+
+  test("of very many phases some are left out, which the pack says"):
+    val setup = Setup(origin, phases = 10)
+    setup.spans.ready(PackStart.Cold)
+    setup.spans.told(PackEvent.WorkerStarted(3, 100) +: Vector.fill(50)(PackEvent.Phase(3, "x", 100)))
+    setup.spans.ended(None)
+    assertEquals(setup.runtime.spans.count(_.name == "x"), 10)
+    assertEquals(setup.of("pack").attributes.get(SpanKeys.LeftOut).toInt, 40)
+
+  test("what is not sampled is passed on and not told"):
+    val unsampled = TraceContext.of("a" * 32, "b" * 16, sampled = false)
+    val setup = Setup(Some(Origin("request1", Some(unsampled))))
+    setup.spans.ready(PackStart.Cold)
+    setup.spans.ended(None)
+    assertEquals(setup.invoker.spans.size, 0)
+    assertEquals(setup.spans.workers.map(_.sampled), Some(false))
+
+  test("where traces are off, programs go on with the flare's span; without a trace there is none"):
+    assertEquals(
+      Setup(origin, isOn = false).spans.workers,
+      Some(WorkerSpans("a" * 32, sampled = true, Vector.fill(2)("b" * 16)))
+    )
+    assertEquals(Setup(None).spans.workers, None)
+    assertEquals(Setup(Some(Origin("request1"))).spans.workers, None)

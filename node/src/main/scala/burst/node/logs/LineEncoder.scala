@@ -1,0 +1,40 @@
+package burst.node.logs
+
+import ch.qos.logback.classic.encoder.PatternLayoutEncoder
+import ch.qos.logback.classic.pattern.ThrowableProxyConverter
+import ch.qos.logback.classic.spi.ILoggingEvent
+import io.circe.Json
+import io.circe.syntax.*
+import java.nio.charset.StandardCharsets.UTF_8
+import scala.jdk.CollectionConverters.*
+
+/** Writes a line of the log by a pattern; or, where its `format` is `json`, as an object: `time`, `level`,
+  * `logger`, `message`, `thread`, the ids of what it is about ([[LogIds]]), and `exception` with its stack.
+  * Logback's own encoder for JSON has the ids in a list of objects, by which no tool searches.
+  */
+final class LineEncoder extends PatternLayoutEncoder:
+  private var isJson = false
+  private val thrown = ThrowableProxyConverter()
+
+  /** `text` or `json`, as logback.xml has it. */
+  def setFormat(format: String): Unit = isJson = format == "json"
+
+  override def start(): Unit =
+    thrown.setContext(getContext)
+    thrown.setOptionList(java.util.List.of("full"))
+    thrown.start()
+    super.start()
+
+  override def encode(event: ILoggingEvent): Array[Byte] = if isJson then json(event) else super.encode(event)
+
+  private def json(event: ILoggingEvent): Array[Byte] =
+    val ids = Option(event.getKeyValuePairs).fold(Vector.empty)(_.asScala.toVector)
+    val fields = Vector(
+      "time" -> event.getInstant.toString.asJson,
+      "level" -> event.getLevel.toString.asJson,
+      "logger" -> event.getLoggerName.asJson,
+      "message" -> event.getFormattedMessage.asJson,
+      "thread" -> event.getThreadName.asJson
+    ) ++ ids.map(pair => pair.key -> String.valueOf(pair.value).asJson)
+      ++ Option(event.getThrowableProxy).map(_ => "exception" -> thrown.convert(event).asJson)
+    (Json.fromFields(fields).noSpaces + "\n").getBytes(UTF_8)

@@ -1,0 +1,22 @@
+package burst.node.logs
+
+import burst.protocol.{FlareId, Origin}
+import org.slf4j.spi.LoggingEventBuilder
+
+/** What a line of the log is about, by names of its own: a reader of JSON finds all lines about a flare, or a
+  * request, by these, whichever process wrote them.
+  */
+object LogIds:
+  private val Flare = "flare"
+  private val Transaction = "transaction"
+  private val Trace = "trace"
+
+  extension (line: LoggingEventBuilder)
+    def of(flare: FlareId): LoggingEventBuilder = line.addKeyValue(Flare, flare.value)
+
+    def of(flare: FlareId, origin: Option[Origin]): LoggingEventBuilder =
+      origin.fold(line.of(flare))(line.of(flare).of(_))
+
+    def of(origin: Origin): LoggingEventBuilder =
+      val known = line.addKeyValue(Transaction, origin.transaction)
+      origin.trace.fold(known)(context => known.addKeyValue(Trace, context.traceId))

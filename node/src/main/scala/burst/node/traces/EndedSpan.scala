@@ -1,0 +1,30 @@
+package burst.node.traces
+
+import burst.protocol.{Failure, FailureKind, TraceContext}
+import io.circe.syntax.*
+import io.opentelemetry.api.common.Attributes
+import io.opentelemetry.api.trace.SpanKind
+
+/** A part of a trace that is over. Times in microseconds since the epoch; one that ends before it began, as
+  * clocks may have it, has taken no time.
+  *
+  * @param parent
+  *   the span of the same trace that this is a part of
+  * @param error
+  *   by which kind of failure it ended, if it did not end well
+  */
+final case class EndedSpan(
+    context: TraceContext,
+    parent: Option[String],
+    name: String,
+    start: Long,
+    end: Long,
+    attributes: Attributes = Attributes.empty,
+    error: Option[String] = None,
+    kind: SpanKind = SpanKind.INTERNAL
+)
+
+object EndedSpan:
+  /** A failure as spans tell it. Its message is the user's: it may have anything in it. */
+  def error(failure: Failure): String = error(failure.kind)
+  def error(kind: FailureKind): String = kind.asJson.asString.getOrElse("")

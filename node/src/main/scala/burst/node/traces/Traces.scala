@@ -1,0 +1,129 @@
+package burst.node.traces
+
+import burst.node.metrics.MetricsRegistry
+import com.typesafe.config.Config
+import io.opentelemetry.api.common.Attributes
+import io.opentelemetry.api.common.AttributeKey.stringKey
+import io.opentelemetry.api.trace.SpanKind
+import io.opentelemetry.context.Context
+import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter
+import io.opentelemetry.sdk.resources.Resource
+import io.opentelemetry.sdk.trace.`export`.{BatchSpanProcessor, SpanExporter}
+import io.opentelemetry.sdk.trace.samplers.{Sampler, SamplingDecision}
+import io.opentelemetry.sdk.trace.{SdkTracerProvider, SpanLimits}
+import java.time.Duration
+import java.util.concurrent.TimeUnit.MILLISECONDS
+import java.util.concurrent.atomic.AtomicLong
+import java.util.logging.{Level, Logger}
+import java.util.{List as JavaList, UUID}
+
+/** The traces of a process: what its services tell goes to a collector, from one queue. What finds the queue
+  * full, or the collector away, is dropped.
+  */
+trait Traces:
+  /** The spans of a service, of which `instance` is one. */
+  def of(service: TracedService, instance: String): SpanSink
+
+  /** Sends what there is, for a moment, and ends. Blocks. */
+  def close(): Unit
+
+/** Whose spans they are, by `service.name`. */
+enum TracedService(val name: String):
+  case Controller extends TracedService("burst-controller")
+  case Invoker extends TracedService("burst-invoker")
+
+  /** A runtime reaches nobody but its invoker, which tells its spans. */
+  case Runtime extends TracedService("burst-runtime")
+
+object Traces:
+  object Off extends Traces:
+    def of(service: TracedService, instance: String): SpanSink = SpanSink.Off
+    def close(): Unit = ()
+
+  /** As configured. Throws `SetupException` for what cannot be used. */
+  def from(config: Config, metrics: MetricsRegistry): Traces =
+    TracesSettings.from(config).fold(Off): settings =>
+      // What fails is told once by WatchedExporter, and not on the terminal.
+      SdkLog.setLevel(Level.OFF)
+      val sending = OtlpHttpSpanExporter
+        .builder()
+        .setEndpoint(settings.endpoint.toString)
+        .setTimeout(ExportTimeout)
+      settings.headers.foreach((name, value) => sending.addHeader(name, value))
+      over(sending.build(), settings, metrics)
+
+  /** With an exporter of one's own. */
+  private[burst] def over(
+      exporter: SpanExporter,
+      settings: TracesSettings,
+      metrics: MetricsRegistry
+  ): Traces =
+    val watched = WatchedExporter(exporter, settings.endpoint.toString)
+    val traces = SdkTraces(watched, settings)
+    metrics.readCounter("burst_trace_spans", "Spans, by what became of them.", "outcome"): read =>
+      read.call(traces.told.get.toDouble, "told")
+      read.call(watched.exported.get.toDouble, "exported")
+      read.call(watched.failed.get.toDouble, "failed")
+    traces
+
+  /** An id for a service that has none of its own. */
+  def newInstance(): String = UUID.randomUUID.toString
+
+  /** The time of day in microseconds, as spans have it. */
+  def now(): Long =
+    java.time.temporal.ChronoUnit.MICROS.between(java.time.Instant.EPOCH, java.time.Instant.now())
+
+  private val ExportTimeout = Duration.ofSeconds(5)
+
+  // Held, as its level goes with it.
+  private val SdkLog = Logger.getLogger("io.opentelemetry")
+
+private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) extends Traces:
+  import SdkTraces.*
+
+  val told: AtomicLong = AtomicLong()
+  private val ids = GivenIds()
+  private val sampler = Sampler.traceIdRatioBased(settings.ratio)
+  private val processor = BatchSpanProcessor
+    .builder(exporter)
+    .setMaxQueueSize(settings.queue)
+    .setMaxExportBatchSize(settings.queue.min(MostAtOnce))
+    .setScheduleDelay(Pause)
+    .build()
+
+  def of(service: TracedService, instance: String): SpanSink =
+    val resource = Resource.create(
+      Attributes.of(stringKey("service.name"), service.name, stringKey("service.instance.id"), instance)
+    )
+    val provider = SdkTracerProvider
+      .builder()
+      .setResource(resource)
+      .setIdGenerator(ids)
+      // Who begins a trace has decided that.
+      .setSampler(Sampler.alwaysOn())
+      .setSpanLimits(SpanLimits.builder().setMaxAttributeValueLength(LongestText).build())
+      .addSpanProcessor(processor)
+      .build()
+    val sink = SdkSpanSink(provider.get("burst"), ids, samples)
+    new SpanSink:
+      export sink.{begin, isOn}
+      def ended(span: EndedSpan): Unit = if span.context.sampled then
+        told.incrementAndGet()
+        sink.ended(span)
+
+  private def samples(trace: String): Boolean =
+    val result =
+      sampler.shouldSample(Context.root(), trace, "", SpanKind.SERVER, Attributes.empty, JavaList.of())
+    result.getDecision == SamplingDecision.RECORD_AND_SAMPLE
+
+  def close(): Unit =
+    val _ = processor.shutdown().join(LastWords.toMillis, MILLISECONDS)
+
+private object SdkTraces:
+  /** Spans that are sent together at most. */
+  private val MostAtOnce = 2048
+
+  /** How long a span waits for others at most. */
+  private val Pause = Duration.ofSeconds(1)
+  private val LastWords = Duration.ofSeconds(2)
+  private val LongestText = 256

@@ -1,0 +1,44 @@
+package burst.node.traces
+
+import burst.node.SetupException
+import com.typesafe.config.Config
+import java.net.URI
+import scala.util.Try
+
+/** `burst.traces`; what each key means stands in `reference.conf`. `headers` may be credentials. */
+final case class TracesSettings(
+    endpoint: URI,
+    headers: Vector[(String, String)],
+    ratio: Double,
+    queue: Int
+):
+  override def toString: String = s"TracesSettings($endpoint, ${headers.map(_(0))}, $ratio, $queue)"
+
+object TracesSettings:
+  private val MostQueued = 1_000_000
+
+  /** Nothing where traces are off. Throws `SetupException` for what cannot be used. */
+  def from(root: Config): Option[TracesSettings] =
+    val config = root.getConfig("burst.traces")
+    Option(config.getString("endpoint").trim).filter(_.nonEmpty).map: endpoint =>
+      val ratio = config.getDouble("ratio")
+      if ratio > 1 then throw SetupException(s"burst.traces.ratio is $ratio: give a number from 0 to 1.")
+      val queue = config.getInt("queue")
+      if queue < 1 || queue > MostQueued then
+        throw SetupException(s"burst.traces.queue is $queue: give a number from 1 to $MostQueued.")
+      TracesSettings(address(endpoint), headers(config.getString("headers")), ratio, queue)
+
+  /** As OTEL_EXPORTER_OTLP_ENDPOINT is understood. */
+  private def address(endpoint: String): URI =
+    Try(URI(s"${endpoint.stripSuffix("/")}/v1/traces")).toOption
+      .filter(uri => Set("http", "https")(uri.getScheme) && uri.getHost != null)
+      .getOrElse(throw SetupException(
+        s"burst.traces.endpoint is '$endpoint': give a collector's address, as in http://localhost:4318."
+      ))
+
+  /** As OTEL_EXPORTER_OTLP_HEADERS is written. */
+  private def headers(text: String): Vector[(String, String)] =
+    text.split(',').toVector.map(_.trim).filter(_.nonEmpty).map:
+      case s"$name=$value" if name.trim.nonEmpty =>
+        name.trim -> java.net.URLDecoder.decode(value.trim.replace("+", "%2B"), "UTF-8")
+      case _ => throw SetupException("burst.traces.headers must be name=value,name=value.")

@@ -1,0 +1,54 @@
+package burst.node.logs
+
+import burst.node.logs.LogIds.of
+import burst.protocol.{FlareId, Origin, TraceContext}
+import ch.qos.logback.classic.LoggerContext
+import ch.qos.logback.classic.joran.JoranConfigurator
+import ch.qos.logback.classic.util.LogbackMDCAdapter
+import io.circe.parser.parse
+import java.nio.file.{Files, Path}
+import org.slf4j.Logger
+import scala.jdk.CollectionConverters.*
+
+/** What a node's own logback.xml makes of a line about a flare. */
+class LogFormatsSuite extends munit.FunSuite:
+  private val id = FlareId.parse("0123456789abcdef0123456789abcdef").get
+  private val origin = Origin("request1", Some(TraceContext.of("4b" * 16, "1" * 16, sampled = true)))
+
+  private def logged(format: String)(say: Logger => Unit): Vector[String] =
+    val directory = Files.createTempDirectory("burst-logs")
+    val context = LoggerContext()
+    context.setMDCAdapter(LogbackMDCAdapter())
+    context.putProperty("burst-logs", directory.toString)
+    context.putProperty("burst-log-format", format)
+    val configurator = JoranConfigurator()
+    configurator.setContext(context)
+    configurator.doConfigure(Path.of("src/main/resources/logback.xml").toFile)
+    say(context.getLogger("burst.node.Something"))
+    context.stop()
+    Files.readAllLines(directory.resolve("burst.log")).asScala.toVector
+
+  test("as text a line ends with the ids of what it is about"):
+    val lines = logged("text"): log =>
+      log.atInfo().of(id, Some(origin)).log("pack {} has gone", 3)
+      log.info("nothing of the kind")
+    assert(
+      lines(0).endsWith(
+        s" - pack 3 has gone [flare=${id.value} transaction=request1 trace=${"4b" * 16}]"
+      ),
+      lines(0)
+    )
+    assert(lines(1).endsWith(" - nothing of the kind"), lines(1))
+
+  test("as JSON a line is an object"):
+    val lines = logged("json"): log =>
+      log.atInfo().of(id, Some(origin)).setCause(RuntimeException("so")).log("a \"pack\"\nhas gone")
+    val line = parse(lines(0)).fold(throw _, identity).hcursor
+    def field(name: String) = line.get[String](name)
+    assertEquals(field("level"), Right("INFO"))
+    assertEquals(field("message"), Right("a \"pack\"\nhas gone"))
+    assertEquals(field("flare"), Right(id.value))
+    assertEquals(field("transaction"), Right("request1"))
+    assertEquals(field("trace"), Right("4b" * 16))
+    assert(field("exception").exists(_.contains("RuntimeException: so")))
+    assertEquals(lines.size, 1)

@@ -1,0 +1,37 @@
+package burst.protocol
+
+import io.circe.{Codec, Decoder, Encoder}
+
+/** A span's place in its trace, as W3C's Trace Context has it: who continues the trace names it as the
+  * parent. Only what is `sampled` is exported. On the wire as `traceparent`.
+  */
+final case class TraceContext private (traceId: String, spanId: String, sampled: Boolean):
+  /** As the header of that name has it. */
+  def traceparent: String = s"00-$traceId-$spanId-${if sampled then "01" else "00"}"
+
+  /** The place of another span of this trace. */
+  def at(span: String): TraceContext = copy(spanId = span)
+
+object TraceContext:
+  private val Form = "00-([0-9a-f]{32})-([0-9a-f]{16})-0([01])".r
+  private val NoTrace = "0" * 32
+  private val NoSpan = "0" * 16
+
+  /** @param traceId
+    *   32 lower-case hexadecimal digits that are not all zero
+    * @param spanId
+    *   16 of them
+    */
+  def of(traceId: String, spanId: String, sampled: Boolean): TraceContext =
+    TraceContext(traceId, spanId, sampled)
+
+  /** What `traceparent` wrote. What clients send may have other forms, too. */
+  def parse(text: String): Option[TraceContext] = text match
+    case Form(trace, span, sampled) if trace != NoTrace && span != NoSpan =>
+      Some(TraceContext(trace, span, sampled == "1"))
+    case _ => None
+
+  given Codec[TraceContext] = Codec.from(
+    Decoder.decodeString.emap(text => parse(text).toRight("not a traceparent")),
+    Encoder.encodeString.contramap(_.traceparent)
+  )

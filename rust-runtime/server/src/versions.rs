@@ -1,0 +1,67 @@
+//! Which version of what is said between invoker and runtime is spoken.
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use burst_protocol::{InvalidVersions, RUNTIME, VERSION_HEADER, VERSIONS_HEADER, Versions};
+
+use crate::error::Error;
+
+/// Refuses an invoker with which no version is common, and tells others which it is.
+pub(crate) async fn check(request: Request<Body>, next: Next) -> Response {
+    let version = match taken(request.headers()) {
+        Ok(version) => version,
+        Err(refused) => return refused.into_response(),
+    };
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(VERSION_HEADER, HeaderValue::from(version));
+    response
+}
+
+fn taken(headers: &HeaderMap) -> Result<u32, Error> {
+    let spoken = match headers.get(VERSIONS_HEADER).map(HeaderValue::to_str) {
+        None => Versions::only(1),
+        Some(text) => {
+            let versions = text.ok().and_then(|text| text.parse().ok());
+            let malformed = || Error::Malformed(format!("{VERSIONS_HEADER}: {InvalidVersions}"));
+            versions.ok_or_else(malformed)?
+        }
+    };
+    RUNTIME
+        .common(spoken)
+        .ok_or(Error::OtherVersion { invoker: spoken })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn said(versions: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(
+            VERSIONS_HEADER.parse().unwrap(),
+            HeaderValue::from_static(versions),
+        )])
+    }
+
+    #[test]
+    fn who_says_nothing_speaks_the_first_version() {
+        assert_eq!(taken(&HeaderMap::new()).unwrap(), 1);
+        assert_eq!(taken(&said("1-7")).unwrap(), 1);
+    }
+
+    #[test]
+    fn others_are_told_which_of_both_is_to_be_upgraded() {
+        let told = |versions| taken(&said(versions)).unwrap_err().to_string();
+        assert_eq!(
+            told("2-7"),
+            "this runtime speaks version 1 of the protocol between invoker and runtime, the invoker versions 2 to 7: \
+             use a runtime of the invoker's release"
+        );
+        assert!(told("0").contains("upgrade the invoker"), "{}", told("0"));
+        assert!(told("all").contains("1-3"), "{}", told("all"));
+    }
+}

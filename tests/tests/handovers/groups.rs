@@ -1,0 +1,112 @@
+//! A group goes on when the scheduler changes its controller, with what runs on it and what waits for it.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use burst_client::Group;
+use burst_tests::invariants::Accepted;
+use burst_tests::{Cluster, failing, wait};
+use serde_json::{Value, json};
+
+use super::{begins_again, two};
+
+const SIZE: u32 = 10;
+
+/// A group of packs of two workers, on more than one machine.
+struct Opened {
+    id: String,
+}
+
+impl Opened {
+    #[track_caller]
+    fn on(cluster: &Cluster) -> Self {
+        let request = json!({"definition": failing::NAME, "size": SIZE, "granularity": 2, "packing": "homogeneous"});
+        let accepted = cluster.api().client().open_group(&request).unwrap();
+        let opened = Self {
+            id: accepted.read().unwrap().group_id,
+        };
+        let open = opened.becomes(cluster, "open");
+        let machines: BTreeSet<&String> = open.packs.iter().map(|pack| &pack.invoker).collect();
+        assert_eq!(machines.len(), 2, "{open:#?}");
+        opened
+    }
+
+    #[track_caller]
+    fn becomes(&self, cluster: &Cluster, state: &str) -> Group {
+        let look = || {
+            let group = cluster.api().client().get_group(&self.id);
+            group.unwrap().read().unwrap()
+        };
+        wait::until_seen("the group's state", wait::SOON, look, |group| {
+            group.state == state
+        })
+    }
+
+    #[track_caller]
+    fn flare(&self, cluster: &Cluster, params: &Value) -> String {
+        let body = json!({"params": params, "timeout": failing::LONG});
+        let accepted = cluster.api().client().flare_on_group(&self.id, &body);
+        accepted.unwrap().read().unwrap().flare_id
+    }
+}
+
+/// The number of the call, and the processes of the workers.
+#[track_caller]
+fn counted(cluster: &Cluster, id: &str) -> (u32, BTreeSet<String>) {
+    let flare = cluster.api().ended(id);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    let outcome = cluster.api().result(id);
+    let said: Vec<String> = outcome
+        .outputs
+        .iter()
+        .map(|output| output.read().unwrap().unwrap())
+        .collect();
+    let (calls, processes): (BTreeSet<&str>, BTreeSet<&str>) =
+        said.iter().map(|it| it.split_once(' ').unwrap()).unzip();
+    assert_eq!(calls.len(), 1, "all workers know the same number: {said:?}");
+    let call = calls.first().unwrap().parse().unwrap();
+    (call, processes.into_iter().map(str::to_owned).collect())
+}
+
+#[test]
+fn a_group_goes_on_with_what_runs_and_what_waits() {
+    let mut cluster = Cluster::start(two());
+    cluster.deploy(failing::NAME);
+    let group = Opened::on(&cluster);
+    let (call, processes) = counted(&cluster, &group.flare(&cluster, &failing::count()));
+    assert_eq!(call, 1);
+
+    let over = cluster.scratch().join("over");
+    let running = group.flare(&cluster, &failing::hold_until(&over, failing::LONG));
+    wait::until_seen(
+        "it runs",
+        wait::SOON,
+        || cluster.api().status(&running),
+        |flare| flare.state == "running",
+    );
+    let waiting = group.flare(&cluster, &failing::count());
+    let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
+    cluster.kill_controller(scheduler);
+    begins_again(&cluster, epoch);
+    cluster.all_up();
+    assert_eq!(cluster.api().status(&running).state, "running");
+    assert_eq!(cluster.api().status(&waiting).state, "queued");
+    fs::write(&over, "").unwrap();
+    let held = cluster.api().ended(&running);
+    assert_eq!(held.state, "succeeded", "{held:#?}");
+    // Its workers have found what they had left before.
+    assert_eq!(counted(&cluster, &waiting), (2, processes.clone()));
+
+    // It rests while the scheduler changes once more.
+    cluster.start_controllers(&[scheduler]);
+    let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
+    cluster.stop_controller(scheduler);
+    begins_again(&cluster, epoch);
+    cluster.all_up();
+    let last = group.flare(&cluster, &failing::count());
+    assert_eq!(counted(&cluster, &last), (3, processes));
+    let closed = cluster.api().delete(&format!("groups/{}", group.id));
+    assert_eq!(closed.status, 202, "{}", closed.text);
+    group.becomes(&cluster, "closed");
+    Accepted::default().hold(&cluster);
+}

@@ -1,0 +1,140 @@
+package traces
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const root = "../.."
+
+// client keeps as many connections as there are callers.
+var client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+
+// platform is a whole one, as `make build` has made it.
+type platform struct {
+	url, user, key string
+	data           string
+	process        int
+}
+
+// startPlatform has one until the test ends.
+func startPlatform(t testing.TB, environment ...string) *platform {
+	t.Helper()
+	data := t.TempDir()
+	command := exec.Command(
+		filepath.Join(root, "dist/bin/burst"), "standalone",
+		"--port", "0", "--slots", "8", "--driver", "process", "--data", data,
+		"--set", "burst.limits.flares-per-minute=1000000", "--set", "burst.limits.requests-per-minute=1000000",
+	)
+	command.Env = append(os.Environ(), environment...)
+	command.Stderr = os.Stderr
+	said, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		command.Process.Signal(syscall.SIGTERM)
+		if err := command.Wait(); err != nil {
+			t.Errorf("the platform did not end well: %v", err)
+		}
+	})
+	started := &platform{data: data, process: command.Process.Pid}
+	lines := bufio.NewScanner(said)
+	for started.url == "" {
+		if !lines.Scan() {
+			t.Fatalf("the platform did not start: %v", lines.Err())
+		}
+		if _, url, found := strings.Cut(lines.Text(), "burst is ready on "); found {
+			started.url = url
+		}
+	}
+	go io.Copy(io.Discard, said)
+	properties, err := os.ReadFile(filepath.Join(data, "properties"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(properties), "\n") {
+		if pair, found := strings.CutPrefix(strings.TrimSpace(line), "AUTH="); found {
+			started.user, started.key, _ = strings.Cut(pair, ":")
+		}
+	}
+	return started
+}
+
+// deploy makes a definition of a file.
+func (p *platform) deploy(t testing.TB, name, path string, more ...string) {
+	t.Helper()
+	arguments := append([]string{"deploy", name, path, "--apihost", p.url, "--auth", p.user + ":" + p.key}, more...)
+	said, err := exec.Command(filepath.Join(root, "dist/bin/burst"), arguments...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+}
+
+// flare runs one to its end: the status of the answer, and its body.
+func (p *platform) flare(t testing.TB, name, body string, headers map[string]string) (int, json.RawMessage) {
+	t.Helper()
+	url := p.url + "/api/v1/namespaces/_/bursts/" + name + "?blocking=true&result=true"
+	request, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.SetBasicAuth(p.user, p.key)
+	request.Header.Set("Content-Type", "application/json")
+	for header, value := range headers {
+		request.Header.Set(header, value)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, text
+}
+
+// file writes one for this test.
+func file(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// awaitLine is the first line of a log that a platform writes of which this is true.
+func (p *platform) awaitLine(t *testing.T, wanted func(string) bool) string {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		text, err := os.ReadFile(filepath.Join(p.data, "logs", "burst.log"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(string(text), "\n") {
+			if wanted(line) {
+				return line
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no such line in\n%s", text)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
