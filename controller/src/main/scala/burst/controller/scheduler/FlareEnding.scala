@@ -67,6 +67,10 @@ object FlareEnding:
   def revealing(failures: Vector[Failure]): Option[Failure] =
     failures.find(failure => !AttemptProgress.Consequences(failure.kind))
 
+  /** Its peers have lost a pack, which does not say anything any more. */
+  def silent(pack: Failure, ofPeer: Failure): Cause =
+    Cause(FlareState.Failed, pack.copy(message = s"${pack.message}; ${describe(ofPeer)}"))
+
   def cancelled(by: CancelledBy, isGroup: Boolean): Cause =
     val message = by match
       case CancelledBy.User if isGroup => "the group was closed"

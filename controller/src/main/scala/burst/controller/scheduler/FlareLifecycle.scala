@@ -278,7 +278,13 @@ final case class FlareLifecycle private (
     val silent = progress.fold("")(_.openPacks.mkString(", "))
     val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
       "their slots stay reserved until they report or their invoker is lost"
-    Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
+    // Whose end its peers have told of: that it is silent says more than that they have lost it.
+    val lost =
+      for
+        known <- cause if known.provisional && known.failure.kind == FailureKind.PeerFailed
+        silent <- told.flatMap(p => p.openPacks.headOption.flatMap(p.errors.get))
+      yield FlareEnding.silent(silent, known.failure)
+    Step(this, Note(note)).andThen(_.copy(progress = told, cause = lost.orElse(cause)).finish(at))
 
   private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
     progress.fold(Step(this))(p => stop(why(p), at))

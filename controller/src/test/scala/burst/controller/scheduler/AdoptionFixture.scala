@@ -10,7 +10,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
   protected val Bound = 30.seconds
 
   protected def placed(state: FlareState, invokers: String*): Flare =
-    val fresh = AdmissionControl.accept(Samples.request(2 * invokers.length), 5)
+    val fresh = AdmissionControl.accept(Samples.request(2 * invokers.length, timeout = 600_000), 5)
     fresh.copy(
       state = state,
       placed = Some(900_000L),

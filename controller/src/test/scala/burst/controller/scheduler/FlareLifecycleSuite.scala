@@ -304,8 +304,8 @@ class FlareLifecycleSuite extends FunSuite:
 
   /** Its peer on the other machine has lost it, and ended. */
   private def silent(retries: Int) =
-    val driver =
-      LifecycleDriver(retries = retries).run().report(0, failed(0, FailureKind.PeerFailed), ended())
+    val driver = LifecycleDriver(retries = retries).run()
+    driver.report(0, failed(0, FailureKind.PeerFailed), failed(1, FailureKind.PeerFailed), ended())
     driver.expire(FlareTimer.PeerGrace)
     assertEquals(driver.life.stage, Stage.Stopping)
     driver.expire(FlareTimer.Abort)
@@ -320,6 +320,12 @@ class FlareLifecycleSuite extends FunSuite:
   test("a machine that is not lost, and whose packs do not end, is waited for no longer than it could be"):
     val driver = silent(retries = 1).expire(FlareTimer.Loss).stored(FlareState.Failed)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
+    val error = driver.announced.flatMap(_.error).head
+    assertEquals(
+      (error.kind, error.pack, error.invoker),
+      (FailureKind.PackLost, Some(1), Some(InvokerId("b")))
+    )
+    assert(error.message.contains("did not report its end") && error.message.contains("worker 0"), error)
 
   test(
     "who is not to be tried again waits for nobody's loss, and who is cancelled meanwhile for no more of it"
