@@ -475,6 +475,7 @@ pub struct Queue {
     pub waits_for: Option<WaitsFor>,
     /// What there is and what it needs, such as "the cluster can give 6 slots now, and the flare needs 8"; null
     /// where it waits for its turn on a group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
@@ -487,6 +488,7 @@ pub struct Pack {
     /// On which machine.
     pub invoker: String,
     /// On which node of a cluster, where the slots of its invoker are those of a cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Their numbers.
     pub workers: Vec<u32>,

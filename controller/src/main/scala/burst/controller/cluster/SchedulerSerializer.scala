@@ -23,9 +23,9 @@ import scala.reflect.ClassTag
   * controller refuses what one of another release says.
   *
   * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
-  * its summary, and of one that has ended the answer is that it goes on no more. What invokers have warm,
-  * and on which nodes they have room, is for the scheduler: of many of them it would be more than a message
-  * may have.
+  * its summary, and of one that has ended the answer is that it goes on no more. What invokers have warm, and
+  * on which nodes they have room, is for the scheduler: of many of them it would be more than a message may
+  * have.
   */
 final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSerializer(7302, system):
   import SchedulerSerializer.{given, *}
@@ -45,7 +45,10 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   private given Codec[Suspicion] = ConfiguredCodec.derived
   private given Codec[InvokerView] =
     val whole = ConfiguredCodec.derived[InvokerView]
-    Codec.from(whole, whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty, room = None))))
+    Codec.from(
+      whole,
+      whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty, room = None)))
+    )
 
   protected val kinds: Vector[Kind[?]] = Vector(
     kind[Submit]("submit", ConfiguredCodec.derived),
