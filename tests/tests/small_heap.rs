@@ -55,7 +55,7 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
         // So that what has been accepted ends within seconds.
         .set("burst.scheduler.namespace-queue-limit", "100")
         // So that strangers' bodies are too much already, whatever the machine can do.
-        .set("burst.http.web-bodies-rate", "1MiB")
+        .set("burst.http.web-bodies-rate", "128KiB")
         .set("burst.http.web-bodies-burst", "512KiB");
     let platform = Platform::start(settings);
     let api = platform.api();

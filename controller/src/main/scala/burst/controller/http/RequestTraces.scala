@@ -4,13 +4,14 @@ import burst.node.traces.{EndedSpan, SpanKeys, SpanSink, TraceHeader, Traces}
 import burst.protocol.{Origin, TraceContext}
 import io.opentelemetry.api.common.Attributes
 import io.opentelemetry.api.trace.SpanKind
+import org.apache.pekko.http.scaladsl.model.headers.Authorization
 import org.apache.pekko.http.scaladsl.model.{AttributeKey, HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.*
 
 /** The span of each request to what the API describes, but for what is asked all the time and begins nothing.
   * It goes on with the client's trace, where the request has a `traceparent`, and lasts until its answer
-  * begins.
+  * begins. Strangers, who show no credentials, do not decide what is traced.
   */
 final class RequestTraces(templates: RouteTemplates, spans: SpanSink):
   import RequestTraces.*
@@ -23,7 +24,7 @@ final class RequestTraces(templates: RouteTemplates, spans: SpanSink):
 
   private def traced(request: HttpRequest, route: String): Directive0 =
     val began = Traces.now()
-    val client = clients(request)
+    val client = clients(request).filter(_ => request.header[Authorization].isDefined)
     spans.begin(client).fold(pass): context =>
       mapRequest(_.addAttribute(Key, context)) & mapResponse: response =>
         if context.sampled then spans.ended(span(request, route, response, began, client, context))

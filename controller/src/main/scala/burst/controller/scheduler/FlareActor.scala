@@ -280,7 +280,9 @@ private final class FlareActor(
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
-    case FlareEffect.Note(message) => context.log.atWarn().of(id, request.origin).log(message)
+    case FlareEffect.Note(message) =>
+      // Failures' messages are users': a line of theirs is not to look like one of the log.
+      context.log.atWarn().of(id, request.origin).log(message.linesIterator.mkString(" "))
     case FlareEffect.Announce(flare) => announce(flare)
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
 

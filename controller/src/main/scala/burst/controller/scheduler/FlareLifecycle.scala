@@ -60,7 +60,8 @@ final case class FlareLifecycle private (
     deadline: Option[Long],
     cancelled: Boolean,
     terms: FlareLifecycle.Terms,
-    awaitsLoss: Boolean = false
+    awaitsLoss: Boolean = false,
+    unplaced: Int = 0
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -310,24 +311,30 @@ final case class FlareLifecycle private (
   private def wantsRetry: Boolean =
     !cancelled && cause.exists: c =>
       neverAskedFor(c) || hadNoRoom(c) || FlareEnding.retriable(c) &&
-        (flare.attempt <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
+        (tries <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
 
   /** The scheduler changed while packs were being asked for: no worker has begun, as some of them were not.
     */
   private def neverAskedFor(why: Cause): Boolean =
-    why.failure.kind == FailureKind.ControllerRestarted && flare.attempt < FlareLifecycle.MostStarts
+    why.failure.kind == FailureKind.ControllerRestarted && tries < FlareLifecycle.MostStarts
 
   /** The cluster had less room than its invoker thought: all of its pods are given back, so that of two
     * flares which each have some of what they need one goes first. That is no attempt, as no worker of it has
     * begun.
     */
   private def hadNoRoom(why: Cause): Boolean =
-    flare.started.isEmpty && flare.request.memberOf.isEmpty && flare.attempt < FlareLifecycle.MostPlacings &&
-      why.failure.kind == FailureKind.StartFailed && why.failure.operation.contains(StartOperation.Schedule)
+    flare.started.isEmpty && flare.request.memberOf.isEmpty && unplaced + 1 < FlareLifecycle.MostPlacings &&
+      why.failure.kind == FailureKind.StartFailed && why.failure.operation.contains(
+        StartOperation.Schedule
+      ) &&
+      progress.exists(_.plan.packs.exists(_.node.isDefined))
+
+  /** Which attempt it is but for those for which there was no room. */
+  private def tries: Int = flare.attempt - unplaced
 
   /** Its machines went before any was asked for a pack: that is no attempt. */
   private def neverAsked(why: Cause): Boolean =
-    stage == Stage.Placing && flare.request.memberOf.isEmpty && flare.attempt < FlareLifecycle.MostStarts &&
+    stage == Stage.Placing && flare.request.memberOf.isEmpty && tries < FlareLifecycle.MostStarts &&
       why.failure.kind == FailureKind.InvokerLost
 
   /** An invocation whose program never began, by no fault of its own: nothing is done twice. Of a machine
@@ -336,7 +343,7 @@ final case class FlareLifecycle private (
   private def startsElsewhere(why: Cause): Boolean =
     val mayHaveBegun = why.failure.kind == FailureKind.InvokerLost && progress.exists(_.begins)
     flare.request.activation.exists(!_.burst) && flare.started.isEmpty && !mayHaveBegun &&
-    flare.attempt < FlareLifecycle.MostStarts && FlareEnding.isOfMachine(why.failure)
+    tries < FlareLifecycle.MostStarts && FlareEnding.isOfMachine(why.failure)
 
   private def finishUnasked(at: Long): Step = if willRetry then retry else close(at)
 
@@ -364,7 +371,9 @@ final case class FlareLifecycle private (
           FlareEnding.describe(c.failure)
         )}"
     )
-    val again = FlareLifecycle.queued(FlareLifecycle.reset(flare, next), terms)
+    val unplacedNow = if cause.exists(hadNoRoom) then unplaced + 1 else unplaced
+    val again =
+      FlareLifecycle.queued(FlareLifecycle.reset(flare, next), terms).copy(unplaced = unplacedNow)
     // While placing no pack was asked for, so that nothing was left. And the store may say `queued` still: who
     // has taken the flare over runs this attempt, and keeps what it puts out by the same names.
     val asked = stage != Stage.Placing
@@ -469,7 +478,9 @@ object FlareLifecycle:
       progress = Some(AttemptProgress.resume(known, terms.outputLimit)),
       deadline = Some(flare.started.getOrElse(at) + flare.request.timeout * 1000)
     )
-    val begun = Step(life, SetTimer(FlareTimer.Deadline))
+    // Of a group it is the time without a flare, which begins when it is open.
+    val begun = Step(life)
+      .add(Option.when(!flare.request.isGroup)(SetTimer(FlareTimer.Deadline)).toVector)
       .add(Option.when(starting)(SetTimer(FlareTimer.Start)).toVector)
     flare.error match
       case Some(why) => begun.andThen(_.stop(FlareEnding.known(why), at))

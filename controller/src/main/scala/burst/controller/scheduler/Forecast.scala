@@ -43,10 +43,10 @@ final class Forecast(
     walltimes: WalltimePredictor,
     couldHold: FlareRequest => Boolean = _ => true
 ):
-  import Forecast.Needs
+  import Forecast.{Needs, Standing}
 
   private val held = mutable.Map.empty[Needs, Boolean]
-  private val found = mutable.HashMap.empty[FlareId, QueueEstimate]
+  private val found = mutable.HashMap.empty[FlareId, Standing]
   private val ends = mutable.PriorityQueue.empty[(Long, Int)](using
     Ordering.by[(Long, Int), Long](_._1).reverse
   )
@@ -70,7 +70,9 @@ final class Forecast(
     if queue.next > next then
       queue.since(next).foreach(lend)
       next = queue.next
-    found.get(id)
+    found.get(id).map: it =>
+      val reason = it.flare.why.fold("")(why => s"$why; ") + why(it.flare.request, it.fits)
+      QueueEstimate(it.position, it.start, Some(reason))
 
   private def lend(flare: Waiting): Unit =
     val fits = possible(flare.request)
@@ -88,8 +90,7 @@ final class Forecast(
       if !flare.request.isGroup then ends += ((start + walltimes.expected(flare.request), flare.size))
     }
     position += 1
-    val reason = flare.why.fold("")(why => s"$why; ") + why(flare.request, fits)
-    found.update(flare.id, QueueEstimate(position, starts, Some(reason)))
+    found.update(flare.id, Standing(flare, position, starts, fits))
 
   /** One that is larger than what is up holds up nobody. */
   private def possible(request: FlareRequest) = request.size <= slots &&
@@ -104,6 +105,13 @@ final class Forecast(
     else s"$idle of the cluster's $slots slots are free, and $needs"
 
 object Forecast:
+  private final case class Standing(
+      flare: Waiting,
+      position: Int,
+      start: Either[WaitsFor, Long],
+      fits: Boolean
+  )
+
   /** What decides whether machines could hold a flare. */
   private final case class Needs(size: Int, granularity: Option[Int], memory: Int, packing: Packing)
 

@@ -45,8 +45,8 @@ private[scheduler] final class GroupTurns(
 
   /** A flare whose packs were not asked for is at another attempt, and it is still its turn. */
   def again(flare: FlareId, attempt: Int): Unit =
-    for group <- queues.groupOf(flare) if current(group).contains(flare) do
-      flares.tell(flare, placed(group, attempt).getOrElse(FlareActor.GroupEnded))
+    val group = queues.groupOf(flare).filter(current(_).contains(flare))
+    flares.tell(flare, group.flatMap(placed(_, attempt)).getOrElse(FlareActor.GroupEnded))
 
   /** A flare has ended, or waits no more. */
   def leave(flare: FlareId): Unit = queues.groupOf(flare).foreach: group =>

@@ -56,8 +56,8 @@ final class InvokerMetrics(registry: MetricsRegistry):
   def begins(start: PackStart, workers: Int): PackWatch = PackWatch(this, start, workers)
 
   private[metrics] def sent(backend: String, traffic: Traffic): Unit =
-    messages.labelValues(backend).inc(traffic.messages)
-    messageBytes.labelValues(backend).inc(traffic.bytes)
+    messages.labelValues(backend).inc(traffic.messages.max(0))
+    messageBytes.labelValues(backend).inc(traffic.bytes.max(0))
 
   def packFailed(kind: FailureKind): Unit = packFailures(kind).inc()
   def workerFailed(kind: FailureKind): Unit = workerFailures(kind).inc()

@@ -2,7 +2,8 @@ package burst.node.traces
 
 import burst.node.SetupException
 import com.typesafe.config.Config
-import java.net.URI
+import java.net.{URI, URLDecoder}
+import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Try
 
 /** `burst.traces`; what each key means stands in `reference.conf`. `headers` may be credentials. */
@@ -22,7 +23,8 @@ object TracesSettings:
     val config = root.getConfig("burst.traces")
     Option(config.getString("endpoint").trim).filter(_.nonEmpty).map: endpoint =>
       val ratio = config.getDouble("ratio")
-      if ratio > 1 then throw SetupException(s"burst.traces.ratio is $ratio: give a number from 0 to 1.")
+      if !(ratio >= 0 && ratio <= 1) then
+        throw SetupException(s"burst.traces.ratio is $ratio: give a number from 0 to 1.")
       val queue = config.getInt("queue")
       if queue < 1 || queue > MostQueued then
         throw SetupException(s"burst.traces.queue is $queue: give a number from 1 to $MostQueued.")
@@ -40,5 +42,9 @@ object TracesSettings:
   private def headers(text: String): Vector[(String, String)] =
     text.split(',').toVector.map(_.trim).filter(_.nonEmpty).map:
       case s"$name=$value" if name.trim.nonEmpty =>
-        name.trim -> java.net.URLDecoder.decode(value.trim.replace("+", "%2B"), "UTF-8")
+        // Not shown: it may be a credential.
+        name.trim -> Try(URLDecoder.decode(value.trim.replace("+", "%2B"), UTF_8))
+          .getOrElse(throw SetupException(
+            s"burst.traces.headers: the value of ${name.trim} has a % that is none."
+          ))
       case _ => throw SetupException("burst.traces.headers must be name=value,name=value.")

@@ -1,8 +1,10 @@
 package burst.invoker.driver
 package kubernetes
 
+import burst.node.SetupException
 import burst.protocol.ClusterRoom
 import io.fabric8.kubernetes.api.model.{Node, Pod}
+import io.fabric8.kubernetes.client.KubernetesClientException
 import io.fabric8.kubernetes.client.informers.{ResourceEventHandler, SharedIndexInformer}
 import java.util.concurrent.TimeUnit
 import java.util.concurrent.atomic.AtomicBoolean
@@ -69,7 +71,7 @@ private[driver] final class ClusterRooms private (
   private def begin(): Unit =
     for informer <- Vector(pods, nodes) do
       val started = informer.start().toCompletableFuture
-      val _ = started.get(cluster.callTimeout.toMillis, TimeUnit.MILLISECONDS)
+      val _ = started.get((cluster.callTimeout * Patience).toMillis, TimeUnit.MILLISECONDS)
     reckon()
 
   private def reckonSoon(): Unit = if due.compareAndSet(false, true) then Delay.after(Pause)(reckon())
@@ -93,7 +95,21 @@ private[driver] object ClusterRooms:
 
   private val HoldOff = 15.seconds
 
-  /** Nothing, and the log says why, where the invoker may not see the cluster. Blocks until it is seen. */
+  /** Of calls: lists of a large cluster are more than one. */
+  private val Patience = 3
+
+  /** What an API server answers to who may not see something. */
+  private val Hidden = Set(401, 403, 404)
+
+  private def isHidden(problem: Throwable): Boolean =
+    Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists:
+      case answer: KubernetesClientException => Hidden(answer.getCode)
+      case _ => false
+
+  /** Nothing, and the log says why, where the invoker may not see the cluster. Blocks until it is seen.
+    * Throws `SetupException` where it cannot be seen for now: what it has is not to be guessed for as long as
+    * the invoker lives.
+    */
   def watch(
       settings: KubernetesSettings,
       owner: String,
@@ -109,6 +125,12 @@ private[driver] object ClusterRooms:
       log.info("the cluster has {} slots for packs, on {} nodes", nodes.map(_.slots).sum, nodes.size)
       Some(rooms)
     catch
+      case NonFatal(problem) if !isHidden(problem) =>
+        rooms.close()
+        throw SetupException(
+          s"the cluster's nodes and pods cannot be watched: ${KubernetesCluster.reason(problem)}",
+          problem
+        )
       case NonFatal(problem) =>
         rooms.close()
         log.warn(

@@ -60,6 +60,10 @@ object KubernetesSettings:
     parallelism = settings.int("parallelism"),
     followCluster = settings.boolean("follow-cluster"),
     share = settings.parsed("share", NodeShare.parse(settings.string("share"))),
-    slotMemory = settings.int("slot-memory"),
+    slotMemory = settings.int("slot-memory") match
+      case memory if memory > 0 => memory
+      case memory =>
+        throw SetupException(s"burst.invoker.kubernetes.slot-memory is $memory: give at least 1.")
+    ,
     scheduleTimeout = settings.duration("schedule-timeout")
   )

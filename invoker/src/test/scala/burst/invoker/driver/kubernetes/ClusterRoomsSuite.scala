@@ -1,6 +1,7 @@
 package burst.invoker.driver
 package kubernetes
 
+import burst.node.SetupException
 import burst.protocol.{ClusterRoom, FailureKind, StartOperation}
 import io.fabric8.kubernetes.api.model.Node
 import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer
@@ -112,7 +113,21 @@ class ClusterRoomsSuite extends munit.FunSuite:
       assertEquals(left.size, 0)
       Await.result(driver.close(), 20.seconds)
 
+  test("a cluster that does not answer is not guessed at"):
+    withoutNodes: (server, cluster) =>
+      server.destroy()
+      val failure = intercept[SetupException]:
+        ClusterRooms.watch(settings, "me", cluster, 100, "x86_64", summon[ExecutionContext])
+      assert(failure.getMessage.contains("cannot be watched"), failure.getMessage)
+
   test("without the right to see the cluster slots follow nothing"):
+    withoutNodes: (server, cluster) =>
+      val rooms = ClusterRooms.watch(settings, "me", cluster, 100, "x86_64", summon[ExecutionContext])
+      assertEquals(rooms.map(_.current), Option.empty[ClusterRoom])
+      server.destroy()
+
+  /** An API server that shows nothing. */
+  private def withoutNodes(test: (KubernetesMockServer, KubernetesCluster) => Unit): Unit =
     val server = KubernetesMockServer(false)
     server.init()
     server.expect().withPath("/api/v1").andReturn(200, """{"groupVersion":"v1","resources":[]}""").always()
@@ -121,7 +136,5 @@ class ClusterRoomsSuite extends munit.FunSuite:
     config.setRequestRetryBackoffLimit(0)
     val client = KubernetesClientBuilder().withConfig(config).build()
     val cluster = KubernetesCluster.of(client, settings.copy(callTimeout = 2.seconds))
-    val rooms = ClusterRooms.watch(settings, "me", cluster, 100, "x86_64", summon[ExecutionContext])
-    assertEquals(rooms.map(_.current), Option.empty[ClusterRoom])
+    test(server, cluster)
     cluster.close()
-    server.destroy()
