@@ -182,8 +182,7 @@ private final class ControllerLink(
     }
 
   private def hello(status: InvokerStatus, tries: Long): Unit =
-    val Versions(oldest, newest) = Protocol.Nodes
-    endpoints.foreach(_ ! Hello(oldest, Some(newest), status.id, tries, context.self, settings.home))
+    endpoints.foreach(_ ! Hello.own(status.id, tries, context.self, settings.home))
 
   /** With the packs that were kept of the session before. */
   private def join(

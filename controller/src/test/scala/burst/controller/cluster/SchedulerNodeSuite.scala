@@ -3,7 +3,7 @@ package burst.controller.cluster
 import burst.controller.store.{EmbeddedStorage, UncontendedLock}
 import burst.controller.scheduler.GangScheduler
 import burst.protocol.link.{Hello, Over, Refused, SessionEndpoint, ToLink, Welcome}
-import burst.protocol.{InvokerId, Protocol}
+import burst.protocol.InvokerId
 import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
 import org.apache.pekko.actor.typed.ActorRefResolver
 import scala.concurrent.Await
@@ -26,24 +26,10 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
         scheduling.invokers.unsafeUpcast[Any] ! stray
         endpoint.unsafeUpcast[Any] ! stray
         val invoker = TestProbe[ToLink]()(using system)
-        endpoint ! Hello(
-          Protocol.Nodes.oldest,
-          Some(Protocol.Nodes.newest),
-          InvokerId("i"),
-          1,
-          invoker.ref,
-          "own"
-        )
+        endpoint ! Hello.own(InvokerId("i"), 1, invoker.ref, "own")
         invoker.expectMessageType[Welcome](Soon): Unit
         scheduling.invokers.unsafeUpcast[Any] ! stray
-        endpoint ! Hello(
-          Protocol.Nodes.oldest,
-          Some(Protocol.Nodes.newest),
-          InvokerId("j"),
-          1,
-          invoker.ref,
-          "own"
-        )
+        endpoint ! Hello.own(InvokerId("j"), 1, invoker.ref, "own")
         assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 1L)
       finally
         system.terminate()
@@ -60,25 +46,11 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
       val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
       val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
       val invoker = TestProbe[ToLink]()(using system)
-      endpoint ! Hello(
-        Protocol.Nodes.oldest,
-        Some(Protocol.Nodes.newest),
-        InvokerId("i"),
-        1,
-        invoker.ref,
-        "own"
-      )
+      endpoint ! Hello.own(InvokerId("i"), 1, invoker.ref, "own")
       val welcome = invoker.expectMessageType[Welcome](Soon)
       scheduling.invokers.unsafeUpcast[Any] ! GangScheduler.Submit(null, 1, system.ignoreRef)
       invoker.expectMessage(Soon, Over(welcome.session, handsOver = true))
-      endpoint ! Hello(
-        Protocol.Nodes.oldest,
-        Some(Protocol.Nodes.newest),
-        InvokerId("i"),
-        1,
-        invoker.ref,
-        "own"
-      )
+      endpoint ! Hello.own(InvokerId("i"), 1, invoker.ref, "own")
       assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 2L)
     finally
       system.terminate()

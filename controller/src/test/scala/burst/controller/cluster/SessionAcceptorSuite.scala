@@ -25,7 +25,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       kit.spawn(SessionAcceptor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref, spoken))
 
     def hello(tries: Long, from: TestProbe[ToLink] = invoker, home: String = "own"): Unit =
-      acceptor ! Hello(Protocol.Nodes.oldest, Some(Protocol.Nodes.newest), status.id, tries, from.ref, home)
+      acceptor ! Hello.own(status.id, tries, from.ref, home)
 
     private val demand = kit.createTestProbe[ProducerController.RequestNext[ToController]]()
     private val reports = kit.spawn(ProducerController[ToController]("reports", None))

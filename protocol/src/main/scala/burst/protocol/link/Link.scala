@@ -66,6 +66,11 @@ final case class Hello(
   def follows(other: Hello): Boolean =
     home == other.home && from.path.address.host == other.from.path.address.host
 
+object Hello:
+  /** Of an invoker of this release. */
+  def own(id: InvokerId, tries: Long, from: ActorRef[ToLink], home: String): Hello =
+    Hello(Protocol.Nodes.oldest, Some(Protocol.Nodes.newest), id, tries, from, home)
+
 /** To the invoker's end of a session, besides `ToInvoker`. */
 sealed trait ToLink extends LinkMessage
 
