@@ -70,7 +70,7 @@ object ControllerLink:
     *   bytes of what packs told that may be kept for another scheduler
     */
   final case class Settings(
-      endpoints: Vector[ActorRef[Hello]],
+      endpoints: Vector[SessionEndpoint],
       home: String,
       asked: String,
       journalMemory: Long
@@ -215,10 +215,7 @@ private final class ControllerLink(
     invoker ! InvokerRequest(AbortPack(pack.flareId, pack.pack, failure), answers)
 
   private def unanswered: String =
-    val addresses =
-      endpoints.map(endpoint =>
-        s"${endpoint.path.address.host.mkString}:${endpoint.path.address.port.mkString}"
-      )
+    val addresses = endpoints.map(_.address).map(at => s"${at.host.mkString}:${at.port.mkString}")
     s"no controller answers at ${addresses.mkString(", ")}, or it knows this invoker's id by one that is silent; " +
       s"still trying. Does one run there, and ${settings.asked}?"
 

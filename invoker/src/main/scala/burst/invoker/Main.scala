@@ -9,7 +9,7 @@ import burst.protocol.UnregisterInvoker
 import burst.protocol.link.SessionEndpoint
 import java.util.concurrent.{CompletableFuture, TimeUnit}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
-import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
@@ -25,7 +25,6 @@ object Main:
     given system: ActorSystem[Nothing] =
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, settings.config)
     given ExecutionContext = system.executionContext
-    given ActorRefResolver = ActorRefResolver(system)
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
     val cluster = ClusterSettings.from(settings.config)
     val joined = Promise[Unit]()

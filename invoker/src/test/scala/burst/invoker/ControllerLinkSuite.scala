@@ -4,9 +4,11 @@ import burst.protocol.*
 import burst.protocol.link.*
 import com.typesafe.config.ConfigFactory
 import org.apache.pekko.Done
+import org.apache.pekko.actor.ActorSelection
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
+import org.apache.pekko.actor.typed.scaladsl.adapter.*
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The invoker's end of sessions; the test plays endpoint, session and invoker. */
@@ -25,7 +27,12 @@ class ControllerLinkSuite extends munit.FunSuite:
     val invoker: TestProbe[Invoker.Command] = kit.createTestProbe()
     val link: ActorRef[RegistryCommand[Invoker.Command]] =
       kit.spawn(ControllerLink(
-        ControllerLink.Settings(Vector(endpoint.ref), "own", "", 1L << 20),
+        ControllerLink.Settings(
+          Vector(SessionEndpoint(ActorSelection(endpoint.ref.toClassic, ""))),
+          "own",
+          "",
+          1L << 20
+        ),
         events.ref
       ))
     link ! RegisterInvoker(status, invoker.ref)

@@ -9,7 +9,7 @@ import java.nio.file.Path
 import java.util.concurrent.{Semaphore, TimeUnit}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
-import org.apache.pekko.actor.typed.{ActorRef, ActorRefResolver, ActorSystem, Behavior}
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, Behavior}
 import scala.concurrent.Await
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
@@ -26,8 +26,7 @@ final class LightInvokers(seed: String, key: Path, data: Path):
   ).config
   private val cluster = ClusterSettings.from(config)
   private val system = ActorSystem(Behaviors.empty[Nothing], ClusterSettings.SystemName, config)
-  private val endpoints =
-    cluster.seedAddresses.map(SessionEndpoint.at(_)(using ActorRefResolver(system)))
+  private val endpoints = cluster.seedAddresses.map(SessionEndpoint.at(_)(using system))
   private val joined = Semaphore(0)
   private val events = system.systemActorOf(
     Behaviors.receiveMessage[ControllerLink.Event] {

@@ -5,7 +5,8 @@ import burst.controller.scheduler.GangScheduler
 import burst.protocol.link.{Hello, Over, Refused, SessionEndpoint, ToLink, Welcome}
 import burst.protocol.InvokerId
 import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
-import org.apache.pekko.actor.typed.ActorRefResolver
+import org.apache.pekko.actor.typed.scaladsl.adapter.*
+import org.apache.pekko.actor.Actor
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
@@ -21,10 +22,10 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
         val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
         Await.result(membership.joined, Soon)
         val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
-        val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
+        val endpoint = SessionEndpoint.at("pekko://burst")(using system)
         val stray = Refused("this is for an invoker")
         scheduling.invokers.unsafeUpcast[Any] ! stray
-        endpoint.unsafeUpcast[Any] ! stray
+        system.toClassic.actorSelection(s"/system/${SessionEndpoint.Name}").tell(stray, Actor.noSender)
         val invoker = TestProbe[ToLink]()(using system)
         endpoint ! Hello.own(InvokerId("i"), 1, invoker.ref, "own")
         invoker.expectMessageType[Welcome](Soon): Unit
@@ -44,7 +45,7 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
       val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
       Await.result(membership.joined, Soon)
       val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
-      val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
+      val endpoint = SessionEndpoint.at("pekko://burst")(using system)
       val invoker = TestProbe[ToLink]()(using system)
       endpoint ! Hello.own(InvokerId("i"), 1, invoker.ref, "own")
       val welcome = invoker.expectMessageType[Welcome](Soon)

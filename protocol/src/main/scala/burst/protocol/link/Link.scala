@@ -1,8 +1,10 @@
 package burst.protocol.link
 
 import burst.protocol.*
-import org.apache.pekko.actor.typed.{ActorRef, ActorRefResolver}
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
 import org.apache.pekko.actor.typed.delivery.ProducerController
+import org.apache.pekko.actor.typed.scaladsl.adapter.*
+import org.apache.pekko.actor.{Actor, ActorSelection, Address}
 import scala.concurrent.duration.FiniteDuration
 
 /** What travels between a controller and an invoker in another process.
@@ -106,11 +108,21 @@ final case class Beat(
 /** The invoker stops, and nothing of it is left. */
 final case class Farewell(reason: String) extends ToSession
 
-/** Where invokers say Hello. */
+/** Where invokers say Hello. The actor is looked for anew with each, as a controller listens before it has
+  * one: of a reference by its path Pekko may remember that nobody was there. (Such a path, too, is given a
+  * short name that both sides keep, and what is sent by that goes to nobody for as long as the controller
+  * lives.)
+  */
+final class SessionEndpoint(selection: ActorSelection):
+  def !(hello: Hello): Unit = selection.tell(hello, Actor.noSender)
+
+  /** Of the controller. */
+  def address: Address = selection.anchorPath.address
+
 object SessionEndpoint:
   /** Every controller has a system actor of this name that takes `Hello`. */
   val Name = "burst-door"
 
   /** The endpoint of the controller whose actor system has this address. */
-  def at(system: String)(using refs: ActorRefResolver): ActorRef[Hello] =
-    refs.resolveActorRef[Hello](s"$system/system/$Name")
+  def at(controller: String)(using system: ActorSystem[?]): SessionEndpoint =
+    SessionEndpoint(system.toClassic.actorSelection(s"$controller/system/$Name"))
