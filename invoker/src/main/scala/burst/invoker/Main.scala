@@ -7,9 +7,10 @@ import burst.node.traces.Traces
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.UnregisterInvoker
 import burst.protocol.link.SessionEndpoint
+import java.util.concurrent.atomic.AtomicBoolean
 import java.util.concurrent.{CompletableFuture, TimeUnit}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
-import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector, Terminated}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
@@ -28,14 +29,17 @@ object Main:
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
     val cluster = ClusterSettings.from(settings.config)
     val joined = Promise[Unit]()
-    val turnedAway = Promise[String]()
+    val unusable = Promise[String]()
+    val stopping = AtomicBoolean()
+    def giveUp(reason: String): Unit =
+      if !stopping.get && !joined.tryFailure(SetupException(reason)) then unusable.trySuccess(reason): Unit
     val events = system.systemActorOf(
       Behaviors.receiveMessage[Event] {
         case Event.Joined =>
           joined.trySuccess(())
           Behaviors.same
         case Event.TurnedAway(reason) =>
-          if !joined.tryFailure(SetupException(reason)) then turnedAway.trySuccess(reason)
+          giveUp(reason)
           Behaviors.same
       },
       "burst-link-events"
@@ -54,20 +58,34 @@ object Main:
         "burst-controller-link"
       )
       running = prepared.start(link, metrics, traces)
+      _ = Seq(link, running.ref).foreach(broken(_)(giveUp))
     yield new Node:
       val ready = joined.future.map(_ => s"${running.packs}\nburst invoker ${config.id.value} is ready")
-      override def lost: Future[String] = turnedAway.future
+      override def lost: Future[String] = unusable.future
       override def drain(bound: FiniteDuration): Future[Unit] = running.drain(bound)
       def stop(bound: FiniteDuration): Future[Unit] =
         running
           .stop(bound)
           .flatMap: _ =>
+            stopping.set(true)
             link ! UnregisterInvoker(config.id, running.ref, "it was stopped")
             // What was said is on its way when the system has terminated. A line to a controller that has died may
             // keep it from that, and nothing depends on such a line.
             system.terminate()
             val told = Future(traces.close())(using blocking)
             atMost(LastWords, system.whenTerminated.zip(told))
+
+  /** One of its parts died of a defect: without it this process would be there and do nothing. */
+  private[invoker] def broken(part: ActorRef[Nothing])(tell: String => Unit)(using
+      system: ActorSystem[?]
+  ): Unit =
+    val watch = Behaviors.setup[Nothing]: context =>
+      context.watch(part)
+      Behaviors.receiveSignal[Nothing]:
+        case (_, Terminated(_)) =>
+          tell(s"${part.path.name} died of a defect (see burst.log in its data directory): start it again.")
+          Behaviors.stopped
+    system.systemActorOf(watch, s"${part.path.name}-watch"): Unit
 
   /** Completes with `done`, and when so much time has passed. */
   private[invoker] def atMost(time: FiniteDuration, done: Future[Any]): Future[Unit] =

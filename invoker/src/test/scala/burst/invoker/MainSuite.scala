@@ -1,10 +1,26 @@
 package burst.invoker
 
 import munit.FunSuite
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, Future}
+import scala.concurrent.{Await, Future, Promise}
 
 class MainSuite extends FunSuite:
   test("the end is waited for, but not for ever"):
     Await.result(Main.atMost(20.millis, Future.never), 10.seconds)
     Await.result(Main.atMost(1.hour, Future.unit), 10.seconds)
+
+  test("a part that dies of a defect is told by its name"):
+    val kit = ActorTestKit()
+    try
+      given ActorSystem[?] = kit.system
+      val dies = Behaviors.receiveMessage[String](_ => throw IllegalStateException("a defect"))
+      val part = kit.spawn(dies, "the-part")
+      val told = Promise[String]()
+      Main.broken(part)(told.success(_): Unit)
+      part ! "go"
+      val reason = Await.result(told.future, 10.seconds)
+      assert(reason.startsWith("the-part died"), reason)
+    finally kit.shutdownTestKit()
