@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, PackReport}
 
 import FlareEffect.*
 import FlareLifecycle.{FinishTimers, Stage, Step}
@@ -308,42 +308,9 @@ final case class FlareLifecycle private (
 
   private def willRetry: Boolean = allEnded && wantsRetry
 
-  private def wantsRetry: Boolean =
-    !cancelled && cause.exists: c =>
-      neverAskedFor(c) || hadNoRoom(c) || FlareEnding.retriable(c) &&
-        (tries <= flare.request.retries || neverAsked(c) || startsElsewhere(c))
+  private def wantsRetry: Boolean = !cancelled && cause.exists(attempts.allowAnother)
 
-  /** The scheduler changed while packs were being asked for: no worker has begun, as some of them were not.
-    */
-  private def neverAskedFor(why: Cause): Boolean =
-    why.failure.kind == FailureKind.ControllerRestarted && tries < FlareLifecycle.MostStarts
-
-  /** The cluster had less room than its invoker thought: all of its pods are given back, so that of two
-    * flares which each have some of what they need one goes first. That is no attempt, as no worker of it has
-    * begun.
-    */
-  private def hadNoRoom(why: Cause): Boolean =
-    flare.started.isEmpty && flare.request.memberOf.isEmpty && unplaced + 1 < FlareLifecycle.MostPlacings &&
-      why.failure.kind == FailureKind.StartFailed && why.failure.operation.contains(
-        StartOperation.Schedule
-      ) &&
-      progress.exists(_.plan.packs.exists(_.node.isDefined))
-
-  /** Which attempt it is but for those for which there was no room. */
-  private def tries: Int = flare.attempt - unplaced
-
-  /** Its machines went before any was asked for a pack: that is no attempt. */
-  private def neverAsked(why: Cause): Boolean =
-    stage == Stage.Placing && flare.request.memberOf.isEmpty && tries < FlareLifecycle.MostStarts &&
-      why.failure.kind == FailureKind.InvokerLost
-
-  /** An invocation whose program never began, by no fault of its own: nothing is done twice. Of a machine
-    * that is lost nobody knows whether it began what was about to begin there.
-    */
-  private def startsElsewhere(why: Cause): Boolean =
-    val mayHaveBegun = why.failure.kind == FailureKind.InvokerLost && progress.exists(_.begins)
-    flare.request.activation.exists(!_.burst) && flare.started.isEmpty && !mayHaveBegun &&
-    tries < FlareLifecycle.MostStarts && FlareEnding.isOfMachine(why.failure)
+  private def attempts = FlareAttempts(flare, progress, unplaced, asked = stage != Stage.Placing)
 
   private def finishUnasked(at: Long): Step = if willRetry then retry else close(at)
 
@@ -371,9 +338,10 @@ final case class FlareLifecycle private (
           FlareEnding.describe(c.failure)
         )}"
     )
-    val unplacedNow = if cause.exists(hadNoRoom) then unplaced + 1 else unplaced
-    val again =
-      FlareLifecycle.queued(FlareLifecycle.reset(flare, next), terms).copy(unplaced = unplacedNow)
+    val noRoom = cause.filter(attempts.hadNoRoom)
+    val again = FlareLifecycle
+      .queued(FlareLifecycle.reset(flare, next), terms)
+      .copy(unplaced = unplaced + noRoom.size)
     // While placing no pack was asked for, so that nothing was left. And the store may say `queued` still: who
     // has taken the flare over runs this attempt, and keeps what it puts out by the same names.
     val asked = stage != Stage.Placing
@@ -381,16 +349,9 @@ final case class FlareLifecycle private (
       .add(Option.when(asked)(ClearAttempt).toVector)
       .add(Vector(
         Store(again.record, confirm = false),
-        Requeue(next, unstarted, cause.filter(hadNoRoom).map(_.failure.message)),
+        Requeue(next, cause.flatMap(attempts.unstarted), noRoom.map(_.failure.message)),
         SetTimer(FlareTimer.Queue)
       ))
-
-  /** Where the attempt failed to start. */
-  private def unstarted: Option[InvokerId] =
-    val ofStart = cause.map(_.failure).filter(f =>
-      f.kind == FailureKind.StartFailed || f.operation.exists(StartOperation.All)
-    )
-    ofStart.flatMap(_.invoker)
 
   /** One output or error per worker, then the final record. */
   private def close(at: Long): Step =
@@ -424,12 +385,6 @@ final case class FlareLifecycle private (
 object FlareLifecycle:
   private val FinishTimers =
     Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort, FlareTimer.Loss)
-
-  /** How often an invocation is tried to be started. */
-  val MostStarts = 3
-
-  /** How often a flare is placed for which a cluster then has no room. */
-  val MostPlacings = 10
 
   enum Stage:
     case Waiting, Placing, Starting, Running, Stopping, Cleaning, Closing, Ended

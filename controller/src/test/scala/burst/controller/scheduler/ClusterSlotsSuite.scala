@@ -151,9 +151,9 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val a = world.cluster("x" -> 4)
     val flare = world.submit(Samples.request(2))
     val end = world.await(flare.id)
-    for _ <- 1 to FlareLifecycle.MostPlacings do a.notUp(a.prepared(), StartOperation.Schedule)
+    for _ <- 1 to FlareAttempts.MostPlacings do a.notUp(a.prepared(), StartOperation.Schedule)
     val ended = world.ended(end)
-    assertEquals((ended.state, ended.attempt), (FlareState.Failed, FlareLifecycle.MostPlacings))
+    assertEquals((ended.state, ended.attempt), (FlareState.Failed, FlareAttempts.MostPlacings))
     assertEquals(ended.error.map(_.kind), Some(FailureKind.StartFailed))
     assertEquals(world.free(), Map("a" -> 4), "nobody is avoided for it")
 
