@@ -135,11 +135,9 @@ fn drained(api: &Api) {
                 (now != seen).then_some(now)
             },
             || {
-                let flares: Vec<Value> = seen.iter().map(|(id, _, _)| brief(api, id)).collect();
-                format!(
-                    "nothing becomes of {flares:#?}, with these invokers: {:#?}",
-                    api.invokers()
-                )
+                let flares: Vec<String> = seen.iter().map(|(id, _, _)| brief(api, id)).collect();
+                let (invokers, flares) = (api.invokers(), flares.join("\n"));
+                format!("with the invokers {invokers:?} nothing becomes of\n{flares}")
             },
         );
     }
@@ -168,13 +166,14 @@ fn under_way(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
         .collect()
 }
 
-/// What the API says of a flare but for its workers.
-fn brief(api: &Api, id: &str) -> Value {
+/// What the API says of a flare but for its workers, in a line: there may be many.
+fn brief(api: &Api, id: &str) -> String {
     let mut flare = api.get(&format!("flares/{id}")).json;
     if let Some(fields) = flare.as_object_mut() {
         fields.remove("workers");
+        fields.retain(|_, value| !value.is_null());
     }
-    flare
+    flare.to_string()
 }
 
 /// All that the API says of an ended flare.

@@ -43,7 +43,7 @@ final class Forecast(
     walltimes: WalltimePredictor,
     couldHold: FlareRequest => Boolean = _ => true
 ):
-  import Forecast.{Needs, Standing}
+  import Forecast.{MostLooks, Needs, Standing}
 
   private val held = mutable.Map.empty[Needs, Boolean]
   private val found = mutable.HashMap.empty[FlareId, Standing]
@@ -92,9 +92,14 @@ final class Forecast(
     position += 1
     found.update(flare.id, Standing(flare, position, starts, fits))
 
-  /** One that is larger than what is up holds up nobody. */
+  /** One that is larger than what is up, or has packs that are, holds up nobody. */
   private def possible(request: FlareRequest) = request.size <= slots &&
-    (!view.hasNodes || held.getOrElseUpdate(Needs(request), couldHold(request)))
+    held.getOrElse(Needs(request), held.size >= MostLooks || looked(request))
+
+  private def looked(request: FlareRequest): Boolean =
+    val fits = couldHold(request)
+    held.update(Needs(request), fits)
+    fits
 
   private def why(request: FlareRequest, fits: Boolean): String =
     val needs = s"the flare needs ${request.size}"
@@ -105,6 +110,9 @@ final class Forecast(
     else s"$idle of the cluster's $slots slots are free, and $needs"
 
 object Forecast:
+  /** Kinds of flares for which all machines are looked at. Of others it is guessed that they fit. */
+  private val MostLooks = 64
+
   private final case class Standing(
       flare: Waiting,
       position: Int,

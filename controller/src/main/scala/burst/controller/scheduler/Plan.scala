@@ -119,7 +119,6 @@ final case class Machine(
 final case class ClusterView(machines: Vector[Machine]):
   lazy val totalSlots: Int = machines.iterator.map(_.slots).sum
   lazy val freeSlots: Int = machines.iterator.map(_.free).sum
-  lazy val hasNodes: Boolean = machines.exists(_.node.isDefined)
   lazy val largestMachine: Int = machines.iterator.map(_.slots).maxOption.getOrElse(0)
 
   /** The same machines as one flare sees them. */

@@ -62,6 +62,30 @@ class ForecastSuite extends FunSuite:
     val busy = ClusterState.empty.up(a, 8).report(a, overloaded = true, Set.empty)
     assertEquals(estimate(one, busy), Some(QueueEstimate(1, Left(WaitsFor.Slots))))
 
+  test("one whose packs fit on no machine waits for invokers, and says so; each kind is looked at once"):
+    val two = ClusterState.empty.up(a, 8).up(InvokerId("b"), 8)
+    val wide = Waiting(FlareId.random(), 1, Samples.request(12, granularity = Some(6)), 0)
+    val wider = wide.copy(id = FlareId.random(), request = Samples.request(13, granularity = Some(6)))
+    val alike = (1 to 9).map(_ => wider.copy(id = FlareId.random()))
+    val all = (wide +: wider +: alike).foldLeft(FlareQueue.empty)(_.enqueue(_))
+    var looks = 0
+    val forecast = Forecast(
+      two,
+      all,
+      0,
+      nothingKnown,
+      request =>
+        looks += 1
+        request.size <= 12
+    )
+    assertEquals(forecast.of(wide.id, all).map(_.start), Some(Right(0L)))
+    val reason =
+      "the cluster can give 16 slots now, but not on machines large enough: the flare needs 13 of " +
+        s"${wider.request.memory} MiB, in packs of 6"
+    val stands = QueueEstimate(2, Left(WaitsFor.Invokers), Some(reason))
+    assertEquals(forecast.of(wider.id, all), Some(stands))
+    assertEquals(looks, 2)
+
   /** Forecasts of a second's quarter that take so long to make, by a clock that is set. */
   private final class Asked(var queue: FlareQueue, takes: Long = 0):
     var (made, now) = (0, 0L)
