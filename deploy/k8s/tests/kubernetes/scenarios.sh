@@ -262,6 +262,12 @@ release_with() {
     until_so 120 platform_ready || complain "the release is not ready after the upgrade"
 }
 
+# A line for each: its phase and its node.
+demand_pods() { k get pods -l burst.demand --output json | jq -r '.items[] | "\(.status.phase) \(.spec.nodeName // "nowhere")"'; }
+demand_is_pending() { [ "$(demand_pods | sort -u)" = "Pending nowhere" ] && [ -n "$(demand_reason)" ]; }
+demand_is_gone() { [ -z "$(demand_pods)" ]; }
+demand_reason() { k get pods -l burst.demand --output json | jq -r '[.items[].status.conditions[]? | select(.reason == "Unschedulable") | .message][0] // ""'; }
+
 scenario_slots() {
     local all one large first second began
     release_with --set invoker.slots=cluster
@@ -280,10 +286,13 @@ scenario_slots() {
     large=$(flare burden --size "$all" --param sleep=500 --timeout 60s)
     until_so 20 waits_for_room "$large" "$all" || complain "it does not say why it waits: $(reason_of "$large")"
     shows "a flare of $all waits: $(reason_of "$large")"
+    until_so 20 demand_is_pending || complain "autoscalers see nothing of it: $(demand_pods)"
+    shows "$(demand_pods | wc -l) pods show autoscalers what waits, of which Kubernetes says: $(demand_reason)"
     began=$(millis)
     kubectl --namespace tenant delete deployment tenant >/dev/null
     until_so 90 is "$large" succeeded || complain "it does not run when there is room: $(state_of "$large") $(error_of "$large")"
     figure room-to-large-flare-done $(($(millis) - began)) ms
+    until_so 20 demand_is_gone || complain "pods for what waited are left: $(demand_pods)"
     shows "it runs once the tenant has gone, done after $(($(millis) - began)) ms"
 
     kubectl cordon node-2 >/dev/null

@@ -101,6 +101,9 @@ private final class ControllerLink(
   private var fetches = Map.empty[FetchPackage, ActorRef[PackageReply]]
   private val journals = PackJournals(settings.journalMemory)
 
+  /** Of the invoker's cluster, by who waits. */
+  private var wanted = Vector.empty[WantedPacks]
+
   /** Since when all packs are there that any scheduler asked for. */
   private var keptSince = Option.empty[Long]
 
@@ -228,8 +231,9 @@ private final class ControllerLink(
       session.beat(now)
       if session.isQuiet then hello(now, session.welcome.tries)
       if now == status then Behaviors.same else connected(invoker, now, session)
-    case Seen(beat) =>
+    case Seen(beat, news) =>
       session.seen(beat)
+      news.foreach(want(invoker, _))
       invoker ! Invoker.RenewLease(session.lease)
       Behaviors.same
     case Check if session.isOverdue =>
@@ -295,6 +299,11 @@ private final class ControllerLink(
       askers.values.foreach(_ ! missing)
       fetches = others
 
+  private def want(invoker: ActorRef[Invoker.Command], packs: Vector[WantedPacks]): Unit =
+    if packs != wanted then
+      wanted = packs
+      invoker ! InvokerRequest(WantRoom(packs), answers)
+
   private def leave(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
@@ -304,6 +313,7 @@ private final class ControllerLink(
     context.log.warn(s"$reason: every pack is killed before another session begins")
     session.close()
     fetches = Map.empty
+    want(invoker, Vector.empty)
     journals.clear()
     keptSince = None
     val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))

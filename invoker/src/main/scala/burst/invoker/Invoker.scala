@@ -178,6 +178,7 @@ private final class Invoker(
       packs.tell(flareId, pack)(PackActor.Abort(flareId, failure, atOnce = false))
     case OutputStored(flareId, pack) => packs.tell(flareId, pack)(PackActor.OutputStored(flareId))
     case CleanFlare(flareId, backend) => clean(flareId, backend, replyTo)
+    case WantRoom(packs) => services.driver.want(packs)
     case _: (AdoptPack | PackStored) => () // for the link, which keeps what packs report
 
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =

@@ -5,7 +5,7 @@ import burst.protocol.link.*
 import com.typesafe.config.ConfigFactory
 import org.apache.pekko.Done
 import org.apache.pekko.actor.ActorSelection
-import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, FishingOutcomes, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.adapter.*
@@ -155,6 +155,23 @@ class ControllerLinkSuite extends munit.FunSuite:
       lease = next
       fixture.link ! Heartbeat(status)
     fixture.invoker.expectNoMessage(50.millis)
+
+  test("what waits for room is told once, and nothing waits without a session"):
+    val fixture = Fixture()
+    val hello = fixture.endpoint.receiveMessage()
+    val welcome = fixture.welcome(hello)
+    val packs = Vector(WantedPacks(4, 256, 2))
+    for beat <- 1 to 2 do hello.from ! Seen(beat, Some(packs))
+    hello.from ! Over(welcome.session, handsOver = false)
+    val told = Vector.fill(2):
+      fixture.invoker.fishForMessage(20.seconds):
+        case InvokerRequest(_: WantRoom, _) => FishingOutcomes.complete
+        case _ => FishingOutcomes.continueAndIgnore
+      .last
+    assertEquals(
+      told.collect { case InvokerRequest(WantRoom(packs), _) => packs },
+      Vector(packs, Vector.empty)
+    )
 
   test("a session that is over is left, an older one's end is not its own"):
     val fixture = Fixture()

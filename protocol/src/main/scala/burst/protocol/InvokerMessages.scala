@@ -46,6 +46,14 @@ final case class PackStored(flareId: FlareId, attempt: Int, pack: Int, reports: 
   */
 final case class CleanFlare(flareId: FlareId, backend: BackendConfig) extends InvokerCommand
 
+/** Packs that wait for room which a cluster does not have: so many, each of so many workers with so much
+  * memory (MiB).
+  */
+final case class WantedPacks(workers: Int, memory: Int, count: Int) derives Codec.AsObject
+
+/** All that wait for more of the invoker's cluster than there is. In a session it is told with `Seen`. */
+final case class WantRoom(packs: Vector[WantedPacks]) extends InvokerCommand
+
 /** The answer to `FetchPackage`. */
 sealed trait PackageReply extends ToInvoker
 final case class PackageChunk(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)

@@ -64,6 +64,7 @@ private final class InvokerSession(
   private val outbox = Outbox[ToInvoker]()
 
   private var joined = false
+  private var wanted = Option.empty[Vector[WantedPacks]]
 
   /** It is not the scheduler that ends. */
   private var ended = false
@@ -117,6 +118,9 @@ private final class InvokerSession(
     case Fetched(reply) =>
       outbox.put(reply)
       Behaviors.same
+    case InvokerRequest(WantRoom(packs), _) =>
+      wanted = Some(packs)
+      Behaviors.same
     case InvokerRequest(command, replyTo) =>
       expectAnswer(command, replyTo)
       outbox.put(command)
@@ -129,7 +133,7 @@ private final class InvokerSession(
 
   private def onBeat(beat: Beat): Unit =
     heard()
-    hello.from ! Seen(beat.number)
+    hello.from ! Seen(beat.number, wanted)
     if rivals.nonEmpty then
       context.log.warn(s"refused another invoker by the id of ${id.value}, which is up")
       rivals.foreach(_ ! Refused(taken))
@@ -151,7 +155,7 @@ private final class InvokerSession(
     case AdoptPack(flareId, attempt, pack) => packs = packs.updated((flareId, attempt, pack), replyTo)
     case CleanFlare(flareId, _) =>
       cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
-    case _: (StartPack | AbortPack | OutputStored | PackStored) => ()
+    case _: (StartPack | AbortPack | OutputStored | PackStored | WantRoom) => ()
 
   private def onReceived(message: ToController): Unit = message match
     case report: PackReport =>

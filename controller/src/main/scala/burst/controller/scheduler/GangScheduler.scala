@@ -12,7 +12,9 @@ import burst.protocol.{
   InvokerId,
   InvokerReport,
   InvokerRequest,
-  InvokerStatus
+  InvokerStatus,
+  WantRoom,
+  WantedPacks
 }
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -179,6 +181,9 @@ private final class GangScheduler(
   private val groups = GroupTurns(flares, state.holding, invokers)
   private var revoked = Set.empty[String]
 
+  /** What invokers were last told that waits for room. */
+  private var wanted = Map.empty[InvokerId, Vector[WantedPacks]]
+
   /** What another scheduler had placed, by the attempt that it was at. */
   private var adopted = Map.empty[FlareId, Int]
 
@@ -263,7 +268,9 @@ private final class GangScheduler(
       awaited.filterNot(id => state.machine(id).exists(_.up)).foreach: id =>
         onLost(id, "it did not come back when the controller was replaced")
     case InvokerLost(id, reason) => onLost(id, reason)
-    case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
+    case InvokerForgotten(id) =>
+      wanted -= id
+      if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
     case Requeue(id, attempt, request, avoid, why) =>
@@ -344,13 +351,21 @@ private final class GangScheduler(
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     invokers.up(status, invoker)
+    wanted -= status.id
     state.up(status)
 
   private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     if state.machine(status.id).exists(_.up) then
       invokers.report(status)
       state.report(status)
+      tellWanted(status.id, invoker)
     else onUp(status, invoker)
+
+  /** What waits for room, where it is other than what was told last. */
+  private def tellWanted(id: InvokerId, invoker: ActorRef[InvokerRequest]): Unit =
+    for packs <- state.wanted(id) if wanted.getOrElse(id, Vector.empty) != packs do
+      wanted = wanted.updated(id, packs)
+      invoker ! InvokerRequest(WantRoom(packs), context.system.ignoreRef)
 
   /** Each flare that was placed there by another scheduler is told what is left of it; what belongs to none
     * ends.

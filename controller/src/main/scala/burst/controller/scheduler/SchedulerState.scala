@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
-import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus}
+import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus, WantedPacks}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.duration.DurationLong
 
@@ -118,6 +118,18 @@ private[scheduler] final class SchedulerState(
     cluster = cluster.releaseAll(attempt)
     begun(attempt)
     trust(quarantine.undecided(attempt))
+
+  /** What waits for room that a cluster does not have, for who can show that: one of those that follow one.
+    * Nothing for who does not.
+    */
+  def wanted(id: InvokerId): Option[Vector[WantedPacks]] =
+    machine(id).filter(_.room.isDefined).map: _ =>
+      val shows = cluster.machines.iterator.find((_, it) => it.offers && it.room.isDefined).map(_._1)
+      if !shows.contains(id) then Vector.empty
+      else
+        val unit = settings.defaultGranularity.unit(cluster.view)
+        val holds = rounds.couldHold(cluster.view, _)
+        Demand.of(cluster, queue, slotLimits.getOrElse(_, Int.MaxValue), unit, holds)
 
   // ---- Machines ------------------------------------------------------------------------------------------
 

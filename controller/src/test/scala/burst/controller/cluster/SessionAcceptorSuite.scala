@@ -56,6 +56,15 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.invoker.expectMessage(Seen(2))
     fixture.registry.expectMessage(Heartbeat(status))
 
+  test("what waits for room goes with each beat that is seen, as it was last"):
+    val fixture = Fixture()
+    val (welcome, up) = fixture.join()
+    val packs = Vector(WantedPacks(4, 256, 2))
+    up ! InvokerRequest(WantRoom(packs), kit.system.ignoreRef)
+    for beat <- 2 to 3 do
+      welcome.session ! Beat(beat, status, fixture.invoker.ref.unsafeUpcast[Any])
+      fixture.invoker.expectMessage(Seen(beat, Some(packs)))
+
   test("a Hello that was overtaken ends nothing, one that was not answered is answered again"):
     val fixture = Fixture()
     fixture.hello(2)

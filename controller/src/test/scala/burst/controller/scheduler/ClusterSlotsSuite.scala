@@ -1,7 +1,19 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareState
-import burst.protocol.{ClusterRoom, FailureKind, FlareId, NodeRoom, PackEvent, StartOperation}
+import burst.protocol.{
+  ClusterRoom,
+  FailureKind,
+  FlareId,
+  InvokerRequest,
+  NodeRoom,
+  PackEvent,
+  StartOperation,
+  WantRoom,
+  WantedPacks
+}
+import java.util.concurrent.atomic.AtomicReference
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.duration.DurationInt
 
 /** Flares on an invoker whose slots are what a cluster has now. */
@@ -10,7 +22,17 @@ class ClusterSlotsSuite extends SchedulerFixture:
 
   extension (world: World)
     private def cluster(nodes: (String, Int)*): ScriptedInvoker =
-      val invoker = ScriptedInvoker("a", kit.createTestProbe[burst.protocol.InvokerRequest]())
+      val probe = kit.createTestProbe[InvokerRequest]()
+      val wanted = kit.createTestProbe[Vector[WantedPacks]]()
+      wants.set(wanted)
+      val hearing = kit.spawn(Behaviors.receiveMessage[InvokerRequest]:
+        case InvokerRequest(WantRoom(packs), _) =>
+          wanted.ref ! packs
+          Behaviors.same
+        case other =>
+          probe.ref ! other
+          Behaviors.same)
+      val invoker = ScriptedInvoker("a", probe, Some(hearing))
       world.scheduler ! InvokerUp(status(invoker, nodes*), invoker.ref)
       invoker
     private def becomes(invoker: ScriptedInvoker, nodes: (String, Int)*): Unit =
@@ -22,6 +44,9 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val room =
       ClusterRoom(nodes.map((node, slots) => NodeRoom(node, slots, 1L << 20)).toVector, 64, most = 64)
     invoker.status(nodes.map(_._2).sum).copy(room = Some(room))
+
+  /** What the last of them was told that waits for room. */
+  private lazy val wants = AtomicReference(kit.createTestProbe[Vector[WantedPacks]]())
 
   private def on(pack: Prepared) = (pack.assignment.node, pack.assignment.size)
 
@@ -169,3 +194,15 @@ class ClusterSlotsSuite extends SchedulerFixture:
     assertEquals(world.ended(end).attempt, 1)
 
   private def homogeneous = burst.controller.definition.Packing.Homogeneous
+
+  test("what waits for room is told with the invoker's reports, once, until it has it"):
+    val world = World()
+    val a = world.cluster("x" -> 4)
+    world.submit(Samples.request(10, granularity = Some(2), packing = homogeneous))
+    val wanted = wants.get
+    world.becomes(a, "x" -> 4)
+    world.becomes(a, "x" -> 4)
+    assertEquals(wanted.receiveMessage(), Vector(WantedPacks(2, 64, 3)))
+    world.becomes(a, "x" -> 4, "y" -> 6)
+    assertEquals(wanted.receiveMessage(), Vector.empty)
+    assertEquals(Vector.fill(5)(a.prepared()).map(_.assignment.size), Vector.fill(5)(2))

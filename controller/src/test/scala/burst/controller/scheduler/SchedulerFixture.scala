@@ -28,10 +28,16 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 /** A pack an invoker was asked for. */
 final case class Prepared(assignment: PackAssignment, replyTo: ActorRef[InvokerReport])
 
-/** An invoker a test plays by hand: requests arrive at a probe, reports go back as told. */
-final class ScriptedInvoker(name: String, probe: TestProbe[InvokerRequest]):
+/** An invoker a test plays by hand: requests arrive at a probe, where `hearing` sends them there, and reports
+  * go back as told.
+  */
+final class ScriptedInvoker(
+    name: String,
+    probe: TestProbe[InvokerRequest],
+    hearing: Option[ActorRef[InvokerRequest]] = None
+):
   val id: InvokerId = InvokerId(name)
-  def ref: ActorRef[InvokerRequest] = probe.ref
+  def ref: ActorRef[InvokerRequest] = hearing.getOrElse(probe.ref)
 
   def status(slots: Int): InvokerStatus =
     InvokerStatus(id, slots, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))

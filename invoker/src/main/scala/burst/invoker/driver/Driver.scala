@@ -1,7 +1,7 @@
 package burst.invoker.driver
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{ClusterRoom, DefinitionRef, Failure, FailureKind, Secret}
+import burst.protocol.{ClusterRoom, DefinitionRef, Failure, FailureKind, Secret, WantedPacks}
 import java.nio.file.Path
 import scala.annotation.unused
 import scala.concurrent.Future
@@ -135,6 +135,9 @@ trait Driver:
 
   /** Whom to tell when that has changed. */
   def onRoom(@unused changed: () => Unit): Unit = ()
+
+  /** What waits for room that the cluster does not have: all of it, each time that it is another. */
+  def want(@unused packs: Vector[WantedPacks]): Unit = ()
 
   /** Makes ready what all containers need. Called once, after `removeOrphans` and before `start`. Throws
     * `SetupException`.

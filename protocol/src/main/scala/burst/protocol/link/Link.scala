@@ -87,7 +87,9 @@ final case class Welcome(
     session: ActorRef[ToSession],
     toInvoker: ActorRef[ProducerController.Command[ToInvoker]]
 ) extends ToLink
-final case class Seen(beat: Long) extends ToLink
+
+/** `wanted` is what waits for room that the invoker's cluster does not have (`WantRoom`). */
+final case class Seen(beat: Long, wanted: Option[Vector[WantedPacks]] = None) extends ToLink
 
 /** There will be no session: another invoker has this one's id and is alive, or no version is common. */
 final case class Refused(reason: String) extends ToLink

@@ -44,6 +44,8 @@ class LinkSerializerSuite extends munit.FunSuite:
       Hello(2, Some(3), status.id, 3, anyone, "9f86"),
       Welcome(7, Some(2), 3, 10.seconds, anyone, anyone),
       Seen(12),
+      Seen(13, Some(Vector(WantedPacks(4, 256, 2)))),
+      WantRoom(Vector(WantedPacks(4, 256, 2))),
       Refused("there is another one"),
       Over(anyone, handsOver = true),
       Beat(4, status, anyone),

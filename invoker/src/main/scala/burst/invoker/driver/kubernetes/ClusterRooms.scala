@@ -53,6 +53,9 @@ private[driver] final class ClusterRooms private (
   def onChange(changed: () => Unit): Unit = synchronized:
     listeners :+= changed
 
+  /** All nodes there are, by the label that Kubernetes gives each. */
+  def hosts: Set[String] = nodes.getStore.list().asScala.map(NodeSeen.host).toSet
+
   /** A node had no room for what was thought to fit: it is given nothing for a while, as more is known of it
     * elsewhere than is seen here.
     */

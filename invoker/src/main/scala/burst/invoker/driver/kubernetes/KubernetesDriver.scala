@@ -2,7 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{ClusterRoom, Failure, FailureKind, Secret, StartOperation}
+import burst.protocol.{ClusterRoom, Failure, FailureKind, Secret, StartOperation, WantedPacks}
 import io.fabric8.kubernetes.client.dsl.base.{PatchContext, PatchType}
 import java.net.{InetSocketAddress, Socket}
 import java.util.concurrent.ConcurrentHashMap
@@ -24,14 +24,15 @@ import scala.util.{Try, Using}
   * server cannot change them, a pod serves packs of its own size only.
   *
   * `blocking` runs the calls, which wait for the API. With `rooms` packs have slots of a node, and are made
-  * for it.
+  * for it; by `demand` the cluster sees what waits for more.
   */
 final class KubernetesDriver(
     settings: KubernetesSettings,
     owner: String,
     cluster: KubernetesCluster,
     blocking: ExecutionContext,
-    rooms: Option[ClusterRooms] = None
+    rooms: Option[ClusterRooms] = None,
+    demand: Option[DemandPods] = None
 ) extends Driver:
   import KubernetesDriver.*
 
@@ -53,6 +54,8 @@ final class KubernetesDriver(
 
   override def room: Option[ClusterRoom] = rooms.map(_.current)
   override def onRoom(changed: () => Unit): Unit = rooms.foreach(_.onChange(changed))
+
+  override def want(packs: Vector[WantedPacks]): Unit = demand.foreach(_.want(packs))
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
     case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
@@ -247,6 +250,7 @@ final class KubernetesDriver(
   def removeOrphans(): Future[Int] =
     for
       removed <- Future.traverse(watched.strangers())(remove)
+      _ <- Future(demand.foreach(_.clear()))
       _ <- Future(cluster.secrets.withLabel(PackPod.OwnerLabel, owner).delete()).recover: problem =>
         log.error("cannot remove tokens of an earlier run: {}", KubernetesCluster.reason(problem))
     yield removed.size
@@ -256,6 +260,7 @@ final class KubernetesDriver(
     for
       _ <- Future.traverse(watched.all)(remove)
       _ <- Future.sequence(removals.asScala.toVector)
+      _ <- Future(demand.foreach(_.close()))
     yield
       watched.close()
       rooms.foreach(_.close())

@@ -16,4 +16,6 @@ object KubernetesKind extends DriverKind:
     val rooms =
       if own.followCluster then ClusterRooms.watch(own, owner, cluster, host.slots, runtime.arch, calls)
       else None
-    ConnectedDriver(KubernetesDriver(own, owner, cluster, calls, rooms), runtime)
+    val demand = rooms.filter(_ => own.demandPods > 0).map: rooms =>
+      DemandPods(own, owner, cluster, () => rooms.hosts)(using calls)
+    ConnectedDriver(KubernetesDriver(own, owner, cluster, calls, rooms, demand), runtime)

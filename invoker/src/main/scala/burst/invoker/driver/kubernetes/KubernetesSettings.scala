@@ -36,7 +36,8 @@ final case class KubernetesSettings(
     followCluster: Boolean = false,
     share: NodeShare = NodeShare(0, 1),
     slotMemory: Int = 256,
-    scheduleTimeout: FiniteDuration = 10.seconds
+    scheduleTimeout: FiniteDuration = 10.seconds,
+    demandPods: Int = 0
 )
 
 object KubernetesSettings:
@@ -65,5 +66,6 @@ object KubernetesSettings:
       case memory =>
         throw SetupException(s"burst.invoker.kubernetes.slot-memory is $memory: give at least 1.")
     ,
-    scheduleTimeout = settings.duration("schedule-timeout")
+    scheduleTimeout = settings.duration("schedule-timeout"),
+    demandPods = settings.int("demand-pods").max(0)
   )

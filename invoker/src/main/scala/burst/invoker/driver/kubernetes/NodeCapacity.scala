@@ -22,6 +22,13 @@ private[driver] object NodeSeen:
   /** Kubernetes' own taints come and go with what becomes of a node; others say for whom it is. */
   private val Passing = "node.kubernetes.io/"
 
+  /** The label by which pods say which nodes they are for. */
+  val HostLabel = "kubernetes.io/hostname"
+
+  def host(node: Node): String =
+    val labels = Option(node.getMetadata.getLabels)
+    labels.flatMap(known => Option(known.get(HostLabel))).getOrElse(node.getMetadata.getName)
+
   /** `arch` is what packs are built for, as `uname` says it. */
   def of(node: Node, arch: String): NodeSeen =
     val labels = Option(node.getMetadata.getLabels).fold(Map.empty[String, String])(_.asScala.toMap)

@@ -37,7 +37,9 @@ private[driver] final class OthersPods(owner: String, changed: () => Unit) exten
   override def isFullState(): Boolean = false
 
   private def isOwn(pod: Pod): Boolean =
-    Option(pod.getMetadata.getLabels).exists(_.get(PackPod.OwnerLabel) == owner)
+    // what stands for packs leaves as soon as it has a node
+    Option(pod.getMetadata.getLabels).exists: labels =>
+      labels.get(PackPod.OwnerLabel) == owner || labels.containsKey(DemandPod.Label)
 
   private def bare(pod: Pod): Pod =
     val metadata = ObjectMetaBuilder()

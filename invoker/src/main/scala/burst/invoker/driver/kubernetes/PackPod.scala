@@ -139,7 +139,7 @@ private[driver] object PackPod:
     val affinity = NodeAffinityBuilder().withRequiredDuringSchedulingIgnoredDuringExecution(required).build()
     AffinityBuilder().withNodeAffinity(affinity).build()
 
-  private def spec(
+  private[kubernetes] def spec(
       settings: KubernetesSettings,
       user: Long,
       container: PodContainerSpec,
@@ -170,7 +170,11 @@ private[driver] object PackPod:
       )
       .build()
 
-  private def container(settings: KubernetesSettings, name: String, limits: PodLimits): PodContainerSpec =
+  private[kubernetes] def container(
+      settings: KubernetesSettings,
+      name: String,
+      limits: PodLimits
+  ): PodContainerSpec =
     ContainerBuilder()
       .withName("runtime")
       .withImage(settings.image)

@@ -1,0 +1,99 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.protocol.WantedPacks
+import io.fabric8.kubernetes.api.model.Pod
+import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer
+import io.fabric8.mockwebserver.{Context, MockWebServer}
+import java.util.HashMap as JavaMap
+import java.util.concurrent.Executors
+import java.util.function.UnaryOperator
+import scala.annotation.tailrec
+import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.{Deadline, DurationInt}
+import scala.jdk.CollectionConverters.*
+import scala.util.Using
+
+/** Pods that show a cluster what waits for room. */
+class DemandPodsSuite extends munit.FunSuite:
+  import TestNodes.settings
+
+  private val threads = Executors.newCachedThreadPool()
+  private given ExecutionContext = ExecutionContext.fromExecutor(threads)
+  override def afterAll(): Unit = threads.shutdownNow()
+
+  private final class Fixture extends AutoCloseable:
+    private val server =
+      KubernetesMockServer(Context(), MockWebServer(), JavaMap(), PodDispatcher(resizes = true), false)
+    server.init()
+    private val client = server.createClient()
+    private val cluster = KubernetesCluster.of(server.createClient(), settings)
+    val demand = DemandPods(settings.copy(demandPods = 5), "me", cluster, () => Set("b", "a"))
+    private def api = client.pods().inNamespace(cluster.namespace)
+
+    def pods: Vector[Pod] = api.list().getItems.asScala.toVector
+    def place(pod: Pod): Unit =
+      val change: UnaryOperator[Pod] = it =>
+        it.getSpec.setNodeName("c")
+        it
+      val _ = api.withName(pod.getMetadata.getName).edit(change)
+
+    /** Once there are so many of each size. */
+    @tailrec def until(sizes: (Int, Int)*)(also: Vector[Pod] => Boolean = _ => true)(using
+        deadline: Deadline = 20.seconds.fromNow
+    ): Vector[Pod] =
+      val now = pods
+      val found = now.flatMap(DemandPod.kind).groupMapReduce(_.workers)(_ => 1)(_ + _)
+      if found == sizes.toMap && also(now) then now
+      else
+        if deadline.isOverdue() then assertEquals(found, sizes.toMap)
+        Thread.`yield`()
+        until(sizes*)(also)
+
+    def close(): Unit =
+      demand.close()
+      client.close()
+      cluster.close()
+      server.destroy()
+
+  private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
+
+  test("there are as many as packs wait, at most so many in all, and they go with what is wanted"):
+    on: fixture =>
+      fixture.demand.want(Vector(WantedPacks(4, 256, 2), WantedPacks(2, 256, 9)))
+      fixture.until(4 -> 2, 2 -> 3)()
+      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.until(4 -> 1)()
+      fixture.demand.want(Vector.empty)
+      fixture.until()()
+
+  test("each requests what its pack would, is for none of the nodes there are, and would end at once"):
+    on: fixture =>
+      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      val spec = fixture.until(4 -> 1)().head.getSpec
+      val container = spec.getContainers.get(0)
+      assertEquals(PodLimits.read(container.getResources), Some(PodLimits.of(settings, 4, 256)))
+      val terms = spec.getAffinity.getNodeAffinity.getRequiredDuringSchedulingIgnoredDuringExecution
+      val rule = terms.getNodeSelectorTerms.get(0).getMatchExpressions.get(0)
+      assertEquals(
+        (rule.getKey, rule.getOperator, rule.getValues.asScala.toVector),
+        ("kubernetes.io/hostname", "NotIn", Vector("a", "b"))
+      )
+      assertEquals((container.getArgs.asScala.toVector, container.getEnv.size), (Vector("--version"), 0))
+
+  test("one that is given a node leaves it to packs, and another waits in its place"):
+    on: fixture =>
+      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      val first = fixture.until(4 -> 1)().head
+      fixture.place(first)
+      fixture.until(4 -> 1)(now => now.forall(_.getMetadata.getUid != first.getMetadata.getUid))
+
+  test("what an earlier run left is removed, and nothing is left at the end"):
+    on: fixture =>
+      fixture.demand.want(Vector(WantedPacks(4, 256, 2)))
+      fixture.until(4 -> 2)()
+      fixture.demand.clear()
+      fixture.demand.close()
+      assertEquals(fixture.pods, Vector.empty)
+      fixture.demand.want(Vector(WantedPacks(4, 256, 2)))
+      assertEquals(fixture.pods, Vector.empty)
