@@ -194,6 +194,8 @@ private final class ControllerLink(
       session: Session
   ): Behavior[Command] =
     epoch = session.welcome.epoch
+    // who takes over may be of a release that never says
+    want(invoker, Vector.empty)
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)
     val held = journals.held

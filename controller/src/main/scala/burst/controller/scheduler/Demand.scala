@@ -1,15 +1,15 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.FlareRequest
 import burst.protocol.WantedPacks
 import scala.collection.mutable
 
 /** What waits that clusters with nodes have no room for now, as packs: what they would have to grow by. Pure.
   *
-  * Goes through the first of the queue in its order: what is free is for them, one after the other, and of
-  * the first that it does not do for, and of all after it, the rest is missing; all of one whose packs no
-  * machine could hold. Flares that their namespace's limit holds up ask for nothing. Where neither flare nor
-  * platform says how large packs are, they are as the largest machine.
+  * Goes through the first of the queue in its order, of each namespace its share: what is free and large
+  * enough for a flare's packs is for it, and the rest is missing. A namespace that its limit holds up asks
+  * for nothing from there on. Where neither flare nor platform says how large packs are, they are as the
+  * largest machine holds them. Packs that no machine could hold are asked for last: perhaps there are larger
+  * ones, and perhaps not.
   *
   * Example: 6 slots are free on nodes of 4. Waiting are A for 8 and B for 6 in packs of 3: missing is a pack
   * of 4 for A, which lacks 2, and two of 3.
@@ -19,32 +19,51 @@ private[scheduler] object Demand:
   private val MostLooks = 64
   private val MostPacks = 100
 
+  private final case class Missing(pack: Int, memory: Int, workers: Int, fits: Boolean)
+
   def of(
       cluster: ClusterState,
       queue: FlareQueue,
       slotLimit: String => Int,
-      unit: Option[Int],
-      couldHold: FlareRequest => Boolean
+      unit: Option[Int]
   ): Vector[WantedPacks] =
+    val missing = lacking(cluster, queue, slotLimit, unit)
+    var grows = cluster.most.fold(0L)(_ - cluster.view.totalSlots).max(0L)
+    var packs = 0
+    val wanted = mutable.LinkedHashMap.empty[(Int, Int), Int]
+    for it <- missing.filter(_.fits) ++ missing.filterNot(_.fits) if grows > 0 && packs < MostPacks do
+      val workers = grows.min(it.workers.toLong)
+      val count = ((workers + it.pack - 1) / it.pack).toInt.min(MostPacks - packs)
+      grows -= workers
+      packs += count
+      wanted.update((it.pack, it.memory), wanted.getOrElse((it.pack, it.memory), 0) + count)
+    wanted.iterator.map { case ((workers, memory), count) => WantedPacks(workers, memory, count) }.toVector
+
+  private def lacking(
+      cluster: ClusterState,
+      queue: FlareQueue,
+      slotLimit: String => Int,
+      unit: Option[Int]
+  ): Vector[Missing] =
     val view = cluster.view
     var free = view.freeSlots
-    var grows = cluster.most.fold(0L)(_ - view.totalSlots)
+    val share = (MostLooks / queue.waitingTenants.max(1)).max(1)
+    val looks = mutable.Map.empty[String, Int].withDefaultValue(share)
     val used = mutable.Map.empty[String, Int]
-    val wanted = mutable.LinkedHashMap.empty[(Int, Int), Int]
-    var packs = 0
-    for flare <- queue.order.take(MostLooks) if grows > 0 && packs < MostPacks do
+    val missing = Vector.newBuilder[Missing]
+    for flare <- queue.order(done = looks(_) <= 0).take(MostLooks) do
+      looks(flare.tenant) -= 1
       val after = used.getOrElse(flare.tenant, cluster.used(flare.tenant)) + flare.size
-      if after <= slotLimit(flare.tenant) then
+      if after > slotLimit(flare.tenant) then looks(flare.tenant) = 0
+      else
         used.update(flare.tenant, after)
-        val has = if couldHold(flare.request) || flare.size > view.totalSlots then free.min(flare.size) else 0
+        val seen = view.holding(flare.request.memory)
+        val least = flare.request.granularity.getOrElse(1)
+        val usable = seen.machines.iterator.map(machine => machine.free / least * least).sum
+        val has = usable.min(free).min(flare.size)
         free -= has
-        val missing = (flare.size - has).toLong.min(grows)
-        if missing > 0 then
-          val pack =
-            flare.request.granularity.orElse(unit).getOrElse(view.largestMachine).min(flare.size).max(1)
-          val count = ((missing + pack - 1) / pack).min(MostPacks - packs).toInt
-          packs += count
-          grows -= missing
-          val kind = (pack, flare.request.memory)
-          wanted.update(kind, wanted.getOrElse(kind, 0) + count)
-    wanted.iterator.map { case ((workers, memory), count) => WantedPacks(workers, memory, count) }.toVector
+        if has < flare.size then
+          val largest = seen.largestMachine
+          val pack = flare.request.granularity.orElse(unit).getOrElse(largest).min(flare.size).max(1)
+          missing += Missing(pack, flare.request.memory, flare.size - has, fits = pack <= largest)
+    missing.result()

@@ -361,9 +361,11 @@ private final class GangScheduler(
       tellWanted(status.id, invoker)
     else onUp(status, invoker)
 
-  /** What waits for room, where it is other than what was told last. */
+  /** What waits for room, where it is other than what it was told last: nothing is told, too, as an invoker
+    * may have heard other of another scheduler.
+    */
   private def tellWanted(id: InvokerId, invoker: ActorRef[InvokerRequest]): Unit =
-    for packs <- state.wanted(id) if wanted.getOrElse(id, Vector.empty) != packs do
+    for packs <- state.wanted(id) if !wanted.get(id).contains(packs) do
       wanted = wanted.updated(id, packs)
       invoker ! InvokerRequest(WantRoom(packs), context.system.ignoreRef)
 

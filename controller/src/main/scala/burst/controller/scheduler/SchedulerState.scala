@@ -33,6 +33,9 @@ private[scheduler] final class SchedulerState(
   )
   private var slotLimits = Map.empty[String, Int]
 
+  /** What was last found to wait for room, and until when that holds. */
+  private var demand = (Long.MinValue, Vector.empty[WantedPacks])
+
   /** Machines that the administrator has drained, there or not. */
   private var drained = Set.empty[InvokerId]
   private var roundDue = false
@@ -120,16 +123,23 @@ private[scheduler] final class SchedulerState(
     trust(quarantine.undecided(attempt))
 
   /** What waits for room that a cluster does not have, for who can show that: one of those that follow one.
-    * Nothing for who does not.
+    * Nothing for who does not. Reckoned for some time, however often it is asked for.
     */
   def wanted(id: InvokerId): Option[Vector[WantedPacks]] =
     machine(id).filter(_.room.isDefined).map: _ =>
       val shows = cluster.machines.iterator.find((_, it) => it.offers && it.room.isDefined).map(_._1)
-      if !shows.contains(id) then Vector.empty
-      else
-        val unit = settings.defaultGranularity.unit(cluster.view)
-        val holds = rounds.couldHold(cluster.view, _)
-        Demand.of(cluster, queue, slotLimits.getOrElse(_, Int.MaxValue), unit, holds)
+      if shows.contains(id) then demandNow else Vector.empty
+
+  /** Of a forecast: who adds nodes is in no hurry. */
+  private val DemandLifetimes = 4
+
+  private def demandNow: Vector[WantedPacks] =
+    val now = elapsed()
+    if now >= demand._1 then
+      val unit = settings.defaultGranularity.unit(cluster.view)
+      val found = Demand.of(cluster, queue, slotLimits.getOrElse(_, Int.MaxValue), unit)
+      demand = (now + DemandLifetimes * settings.forecastLifetime.toMicros, found)
+    demand._2
 
   // ---- Machines ------------------------------------------------------------------------------------------
 

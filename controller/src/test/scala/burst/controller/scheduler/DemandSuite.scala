@@ -13,12 +13,11 @@ class DemandSuite extends munit.FunSuite:
 
   private def demand(
       cluster: ClusterState,
-      couldHold: FlareRequest => Boolean = _ => true,
       limit: String => Int = _ => Int.MaxValue,
       unit: Option[Int] = None
   )(flares: FlareRequest*) =
     val queue = flares.foldLeft(FlareQueue.empty)((queue, request) => queue.enqueue(waiting(request)))
-    Demand.of(cluster, queue, limit, unit, couldHold)
+    Demand.of(cluster, queue, limit, unit)
 
   test("the worked example"):
     val found = demand(cluster(100, 4, 2))(Samples.request(8), Samples.request(6, granularity = Some(3)))
@@ -32,12 +31,36 @@ class DemandSuite extends munit.FunSuite:
   test("nobody asks for more than there may be, nor for what a limit keeps from it"):
     assertEquals(demand(cluster(6, 4))(Samples.request(20)), Vector(WantedPacks(4, 64, 1)))
     assertEquals(demand(cluster(4, 4))(Samples.request(20)), Vector.empty)
-    val found = demand(cluster(100, 4), limit = _ => 10)(Samples.request(12), Samples.request(8))
+    val found = demand(
+      cluster(100, 4),
+      limit = _ => 10
+    )(Samples.request(12), Samples.request(8), Samples.request(8, "other"))
     assertEquals(found, Vector(WantedPacks(4, 64, 1)))
 
-  test("packs that no machine could hold are missing as a whole, whatever is free"):
-    val found = demand(cluster(100, 4, 4), couldHold = _ => false)(Samples.request(6, granularity = Some(6)))
-    assertEquals(found, Vector(WantedPacks(6, 64, 1)))
+  test("packs that no machine could hold are missing as a whole, whatever is free, after all others"):
+    val large = Samples.request(20, granularity = Some(8))
+    assertEquals(demand(cluster(100, 4, 4))(large), Vector(WantedPacks(8, 64, 3)))
+    val found = demand(cluster(18, 4, 4))(large, Samples.request(14))
+    assertEquals(found, Vector(WantedPacks(4, 64, 2), WantedPacks(8, 64, 1)))
+
+  test("what is free in pieces too small for a flare's packs is not free for it"):
+    val held = cluster(100, 3, 3)
+    assertEquals(demand(held)(Samples.request(4, granularity = Some(2))), Vector.empty)
+    assertEquals(demand(held)(Samples.request(6, granularity = Some(3))), Vector.empty)
+    assertEquals(demand(held)(Samples.request(6, granularity = Some(2))), Vector(WantedPacks(2, 64, 1)))
+
+  test("packs are no larger than what a node has of memory for their workers"):
+    val rooms = Vector(NodeRoom("n", 16, 64L << 10))
+    val one = ClusterState.empty.up(InvokerId("a"), 16, Some(ClusterRoom(rooms, 64, 512)))
+    val request = Samples.request(32)
+    val large = request.copy(terms = request.terms.copy(memory = 8 << 10))
+    assertEquals(demand(one)(large), Vector(WantedPacks(7, 8 << 10, 4)))
+
+  test("no namespace has more than its share of what is looked at"):
+    val crowd = (1 to 200).map(_ => Samples.request(1, namespace = "crowd"))
+    val found =
+      demand(cluster(1000, 4))(crowd :+ Samples.request(8, namespace = "other", granularity = Some(8))*)
+    assertEquals(found.map(_.workers).toSet, Set(1, 8))
 
   test("without a node packs are of the platform's size, or of one worker; and there is an end of them"):
     assertEquals(demand(cluster(100), unit = Some(3))(Samples.request(6)), Vector(WantedPacks(3, 64, 2)))

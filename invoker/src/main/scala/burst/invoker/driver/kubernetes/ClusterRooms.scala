@@ -33,7 +33,7 @@ private[driver] final class ClusterRooms private (
   private var listeners = Vector.empty[() => Unit]
   @volatile private var last = ClusterRoom(Vector.empty, settings.memoryOverhead, most)
 
-  private val others = OthersPods(owner, () => reckonSoon())
+  private val others = OthersPods(owner, cluster.namespace, () => reckonSoon())
   private val pods: SharedIndexInformer[Pod] = cluster.allPods
     .runnableInformer(0)
     .itemStore(others)

@@ -24,6 +24,9 @@ import scala.util.Try
   */
 private[driver] object DemandPod:
   val Label = "burst.demand"
+
+  /** Which nodes there were when it was made. */
+  val Nodes = "burst.nodes"
   private val Workers = "burst.workers"
   private val Memory = "burst.memory"
 
@@ -35,6 +38,7 @@ private[driver] object DemandPod:
       owner: String,
       kind: Kind,
       hosts: Set[String],
+      arch: String,
       invoker: Option[OwnerReference]
   ): Pod =
     val name = PackPod.name(owner)
@@ -47,24 +51,31 @@ private[driver] object DemandPod:
         ObjectMetaBuilder()
           .withName(name)
           .withLabels(Map(
-            "app.kubernetes.io/name" -> "burst-demand",
+            // what packs may not reach it may not
+            "app.kubernetes.io/name" -> "burst-pack",
             Label -> owner,
             Workers -> kind.workers.toString,
-            Memory -> kind.memory.toString
+            Memory -> kind.memory.toString,
+            Nodes -> mark(hosts)
           ).asJava)
           .withOwnerReferences(invoker.toList.asJava)
           .build()
       )
-      .withSpec(PodSpecBuilder(spec).withAffinity(Option.when(hosts.nonEmpty)(off(hosts)).orNull).build())
+      .withSpec(PodSpecBuilder(spec).withAffinity(elsewhere(hosts, arch)).build())
       .build()
+
+  def mark(hosts: Set[String]): String = f"${hosts.toVector.sorted.hashCode}%08x"
 
   def kind(pod: Pod): Option[Kind] =
     val labels = pod.getMetadata.getLabels
     Try(Kind(labels.get(Workers).toInt, labels.get(Memory).toInt)).toOption
 
-  /** Whether it still stands for something: it was given no node, and is not about to go. */
-  def waits(pod: Pod): Boolean =
-    Option(pod.getSpec.getNodeName).forall(_.isEmpty) && pod.getMetadata.getDeletionTimestamp == null
+  /** Whether it still stands for something: it was given no node, is not about to go, and the nodes are those
+    * it is not for.
+    */
+  def waits(pod: Pod, hosts: Set[String]): Boolean =
+    Option(pod.getSpec.getNodeName).forall(_.isEmpty) && pod.getMetadata.getDeletionTimestamp == null &&
+      pod.getMetadata.getLabels.get(Nodes) == mark(hosts)
 
   /** Pods to make, at most `most` in all. */
   def kinds(packs: Vector[WantedPacks], most: Int): Map[Kind, Int] =
@@ -74,14 +85,20 @@ private[driver] object DemandPod:
       (left - count, if count > 0 then all.updated(kind, all.getOrElse(kind, 0) + count) else all)
     }._2
 
-  private def off(hosts: Set[String]): Affinity =
-    val label = NodeSelectorRequirementBuilder()
-      .withKey(NodeSeen.HostLabel)
-      .withOperator("NotIn")
-      .withValues(hosts.toVector.sorted.asJava)
+  /** On a node that packs could use, and none of these. */
+  private def elsewhere(hosts: Set[String], arch: String): Affinity =
+    def rule(key: String, operator: String, values: Iterable[String]) = NodeSelectorRequirementBuilder()
+      .withKey(key)
+      .withOperator(operator)
+      .withValues(values.toVector.sorted.asJava)
       .build()
+    val fits = List(
+      rule(NodeSeen.OsLabel, "In", Seq("linux")),
+      rule(NodeSeen.ArchLabel, "In", Seq(NodeSeen.goArch(arch)))
+    )
+    val rules = fits ++ Option.when(hosts.nonEmpty)(rule(NodeSeen.HostLabel, "NotIn", hosts))
     val required = NodeSelectorBuilder()
-      .withNodeSelectorTerms(NodeSelectorTermBuilder().withMatchExpressions(label).build())
+      .withNodeSelectorTerms(NodeSelectorTermBuilder().withMatchExpressions(rules.asJava).build())
       .build()
     AffinityBuilder()
       .withNodeAffinity(

@@ -5,30 +5,41 @@ import burst.protocol.WantedPacks
 import io.fabric8.kubernetes.api.model.Pod
 import org.slf4j.LoggerFactory
 import scala.concurrent.ExecutionContext
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Deadline, DurationInt}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
 /** Keeps as many pods as packs wait for room ([[DemandPod]]), looking after them every other second for as
-  * long as there are any: one that has been given a node is removed, as the node's room is for packs.
+  * long as there are any. One that has been given a node, or was made for other nodes than there are, is
+  * removed: a new node's room is for packs. Then it takes a turn until there are others, by which those who
+  * waited may have it.
   *
   * @param hosts
   *   the nodes that are there
+  * @param arch
+  *   what packs are built for, as `uname` says it
   */
 private[driver] final class DemandPods(
     settings: KubernetesSettings,
     owner: String,
     cluster: KubernetesCluster,
-    hosts: () => Set[String]
+    hosts: () => Set[String],
+    arch: String
 )(using ExecutionContext)
     extends AutoCloseable:
   import DemandPods.*
 
   private val log = LoggerFactory.getLogger(classOf[DemandPods])
+
+  /** Held for as long as calls are made, so that who closes finds what there is. */
+  private val calls = Object()
+  private var made = false
+  @volatile private var closed = false
+  @volatile private var rests = Deadline.now
+
   private var wanted = Vector.empty[WantedPacks]
   private var due = false
   private var failing = false
-  private var closed = false
 
   /** Does not block. */
   def want(packs: Vector[WantedPacks]): Unit = synchronized:
@@ -37,38 +48,46 @@ private[driver] final class DemandPods(
       due = true
       Delay.after(Pause)(keep())
 
-  /** Removes those of an earlier run. Blocks. */
-  def clear(): Unit = attempt(pods().foreach(remove)): Unit
-
-  /** Removes all. Blocks. */
-  def close(): Unit =
-    synchronized:
-      closed = true
-      wanted = Vector.empty
+  /** Packs have no room for those that stand for others, as by a quota: they go, for a while. */
+  def yieldRoom(): Unit =
+    rests = Rest.fromNow
     clear()
 
-  private def keep(): Unit =
-    val (packs, over) = synchronized((wanted, closed))
-    if !over then
-      val left = attempt(settle(DemandPod.kinds(packs, settings.demandPods)))
-      synchronized:
-        due = !closed && (wanted.nonEmpty || left.forall(_ > 0))
-        if due then Delay.after(Interval)(keep())
+  /** Removes all, those of an earlier run among them. Blocks. */
+  def clear(): Unit = calls.synchronized:
+    attempt(pods().foreach(pod => attempt(remove(pod)))): Unit
+
+  /** Removes those it has made. Blocks. */
+  def close(): Unit =
+    closed = true
+    calls.synchronized:
+      if made then clear()
+
+  private def keep(): Unit = if !closed then
+    val packs = synchronized(if rests.hasTimeLeft() then Vector.empty else wanted)
+    val left = attempt(calls.synchronized(settle(DemandPod.kinds(packs, settings.demandPods))))
+    synchronized:
+      due = !closed && (wanted.nonEmpty || left.forall(_ > 0))
+      if due then Delay.after(Interval)(keep())
 
   /** How many there are then. */
   private def settle(kinds: Map[DemandPod.Kind, Int]): Int =
-    val byKind = pods().groupBy(pod => DemandPod.kind(pod).filter(_ => DemandPod.waits(pod)))
-    for (kind, there) <- byKind do there.drop(kind.flatMap(kinds.get).getOrElse(0)).foreach(remove)
     val here = hosts()
-    for
-      (kind, count) <- kinds
-      _ <- 0 until count - byKind.get(Some(kind)).fold(0)(_.size)
-    do
-      val pod = DemandPod.pod(settings, owner, kind, here, cluster.invoker)
-      val made = cluster.pods.resource(pod).create()
-      // who closed meanwhile has looked before it was there
-      if synchronized(closed) then remove(made)
-    kinds.valuesIterator.sum
+    val (waiting, others) = pods().partition(DemandPod.waits(_, here))
+    val byKind = waiting.groupBy(DemandPod.kind)
+    val surplus =
+      for (kind, there) <- byKind.toVector; pod <- there.drop(kind.flatMap(kinds.get).getOrElse(0)) yield pod
+    (others ++ surplus).foreach(pod => attempt(remove(pod)))
+    if others.isEmpty then
+      for
+        (kind, count) <- kinds
+        _ <- 0 until count - byKind.get(Some(kind)).fold(0)(_.size)
+      do attempt(create(DemandPod.pod(settings, owner, kind, here, arch, cluster.invoker)))
+    kinds.valuesIterator.sum + others.size
+
+  private def create(pod: Pod): Unit = if !closed then
+    made = true
+    val _ = cluster.pods.resource(pod).create()
 
   private def pods(): Vector[Pod] =
     cluster.pods.withLabel(DemandPod.Label, owner).list().getItems.asScala.toVector
@@ -95,3 +114,4 @@ private[driver] object DemandPods:
   /** Between what is wanted and what is done about it. */
   private val Pause = 100.millis
   private val Interval = 2.seconds
+  private val Rest = 30.seconds

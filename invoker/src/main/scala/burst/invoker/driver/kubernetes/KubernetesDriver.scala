@@ -101,7 +101,11 @@ final class KubernetesDriver(
               case Some(Left(why)) => Future.successful(Left(why))
               case None => Future.successful(Left(late(pod)))
             .map(_.left.map(NotUp(_)))
-      .recover(problem => Left(NotUp(s"Kubernetes refused it: ${KubernetesCluster.reason(problem)}")))
+      .recover: problem =>
+        val why = KubernetesCluster.reason(problem)
+        val overQuota = why.contains("exceeded quota")
+        if overQuota then demand.foreach(_.yieldRoom())
+        Left(NotUp(s"Kubernetes refused it: $why", overQuota = overQuota && node.isDefined))
       .flatMap:
         case Right(address) =>
           // The runtime has it now.
@@ -114,7 +118,7 @@ final class KubernetesDriver(
           val failure = Failure(
             FailureKind.StartFailed,
             s"the pack's pod did not come up: ${stuck.why}",
-            operation = Option.when(crowded)(StartOperation.Schedule)
+            operation = Option.when(crowded || stuck.overQuota)(StartOperation.Schedule)
           )
           remove(pod).map(_ => Left(failure))
 
@@ -305,8 +309,10 @@ object KubernetesDriver:
   private val ResizeBound = 5.seconds
   private val AsJsonPatch = PatchContext.of(PatchType.JSON)
 
-  /** Why a pod is not up; `unplaced` where its node did not take it. */
-  private final case class NotUp(why: String, unplaced: Boolean = false)
+  /** Why a pod is not up; `unplaced` where its node did not take it, `overQuota` where its namespace may not
+    * have it now.
+    */
+  private final case class NotUp(why: String, unplaced: Boolean = false, overQuota: Boolean = false)
 
 /** A pod with a runtime in it. A pre-warmed one is another value, of the same pod, once it has a package. */
 private final class PodContainer(

@@ -17,5 +17,5 @@ object KubernetesKind extends DriverKind:
       if own.followCluster then ClusterRooms.watch(own, owner, cluster, host.slots, runtime.arch, calls)
       else None
     val demand = rooms.filter(_ => own.demandPods > 0).map: rooms =>
-      DemandPods(own, owner, cluster, () => rooms.hosts)(using calls)
+      DemandPods(own, owner, cluster, () => rooms.hosts, runtime.arch)(using calls)
     ConnectedDriver(KubernetesDriver(own, owner, cluster, calls, rooms, demand), runtime)

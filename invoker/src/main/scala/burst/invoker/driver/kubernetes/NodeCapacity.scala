@@ -24,6 +24,8 @@ private[driver] object NodeSeen:
 
   /** The label by which pods say which nodes they are for. */
   val HostLabel = "kubernetes.io/hostname"
+  val OsLabel = "kubernetes.io/os"
+  val ArchLabel = "kubernetes.io/arch"
 
   def host(node: Node): String =
     val labels = Option(node.getMetadata.getLabels)
@@ -32,8 +34,8 @@ private[driver] object NodeSeen:
   /** `arch` is what packs are built for, as `uname` says it. */
   def of(node: Node, arch: String): NodeSeen =
     val labels = Option(node.getMetadata.getLabels).fold(Map.empty[String, String])(_.asScala.toMap)
-    val fits = labels.get("kubernetes.io/os").forall(_ == "linux") &&
-      labels.get("kubernetes.io/arch").forall(_ == goArch(arch))
+    val fits = labels.get(OsLabel).forall(_ == "linux") &&
+      labels.get(ArchLabel).forall(_ == goArch(arch))
     val spec = Option(node.getSpec)
     val taints =
       spec.fold(Vector.empty[Taint])(_.getTaints.asScala.toVector).filter(t => Blocking(t.getEffect))
@@ -49,7 +51,8 @@ private[driver] object NodeSeen:
       allocatable(node)
     )
 
-  private def goArch(arch: String): String = arch match
+  /** As Kubernetes writes what `uname` says. */
+  def goArch(arch: String): String = arch match
     case "x86_64" => "amd64"
     case "aarch64" => "arm64"
     case other => other

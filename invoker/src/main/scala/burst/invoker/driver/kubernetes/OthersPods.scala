@@ -8,10 +8,11 @@ import java.util.stream.Stream
 import scala.jdk.CollectionConverters.*
 
 /** What a watch over all pods of a cluster keeps: their names and versions, and what those that are not this
-  * `owner`'s hold of their nodes. There may be many, so that nothing else is. Calls `changed` when what is
-  * held may be another.
+  * `owner`'s, whose packs are in `namespace`, hold of their nodes. There may be many, so that nothing else
+  * is. Calls `changed` when what is held may be another.
   */
-private[driver] final class OthersPods(owner: String, changed: () => Unit) extends ItemStore[Pod]:
+private[driver] final class OthersPods(owner: String, namespace: String, changed: () => Unit)
+    extends ItemStore[Pod]:
   private val pods = ConcurrentHashMap[String, Pod]()
   private val held = ConcurrentHashMap[String, (String, PodUse)]()
 
@@ -37,9 +38,10 @@ private[driver] final class OthersPods(owner: String, changed: () => Unit) exten
   override def isFullState(): Boolean = false
 
   private def isOwn(pod: Pod): Boolean =
-    // what stands for packs leaves as soon as it has a node
     Option(pod.getMetadata.getLabels).exists: labels =>
-      labels.get(PackPod.OwnerLabel) == owner || labels.containsKey(DemandPod.Label)
+      // what stands for packs leaves as soon as it has a node; by the label alone anybody could hide
+      val stands = pod.getMetadata.getNamespace == namespace && labels.containsKey(DemandPod.Label)
+      labels.get(PackPod.OwnerLabel) == owner || stands
 
   private def bare(pod: Pod): Pod =
     val metadata = ObjectMetaBuilder()

@@ -28,7 +28,8 @@ class DemandPodsSuite extends munit.FunSuite:
     server.init()
     private val client = server.createClient()
     private val cluster = KubernetesCluster.of(server.createClient(), settings)
-    val demand = DemandPods(settings.copy(demandPods = 5), "me", cluster, () => Set("b", "a"))
+    @volatile var hosts = Set("b", "a")
+    val demand = DemandPods(settings.copy(demandPods = 5), "me", cluster, () => hosts, "aarch64")
     private def api = client.pods().inNamespace(cluster.namespace)
 
     def pods: Vector[Pod] = api.list().getItems.asScala.toVector
@@ -74,10 +75,14 @@ class DemandPodsSuite extends munit.FunSuite:
       val container = spec.getContainers.get(0)
       assertEquals(PodLimits.read(container.getResources), Some(PodLimits.of(settings, 4, 256)))
       val terms = spec.getAffinity.getNodeAffinity.getRequiredDuringSchedulingIgnoredDuringExecution
-      val rule = terms.getNodeSelectorTerms.get(0).getMatchExpressions.get(0)
+      val rules = terms.getNodeSelectorTerms.get(0).getMatchExpressions.asScala.toVector
       assertEquals(
-        (rule.getKey, rule.getOperator, rule.getValues.asScala.toVector),
-        ("kubernetes.io/hostname", "NotIn", Vector("a", "b"))
+        rules.map(rule => (rule.getKey, rule.getOperator, rule.getValues.asScala.toVector)),
+        Vector(
+          ("kubernetes.io/os", "In", Vector("linux")),
+          ("kubernetes.io/arch", "In", Vector("arm64")),
+          ("kubernetes.io/hostname", "NotIn", Vector("a", "b"))
+        )
       )
       assertEquals((container.getArgs.asScala.toVector, container.getEnv.size), (Vector("--version"), 0))
 
@@ -87,6 +92,22 @@ class DemandPodsSuite extends munit.FunSuite:
       val first = fixture.until(4 -> 1)().head
       fixture.place(first)
       fixture.until(4 -> 1)(now => now.forall(_.getMetadata.getUid != first.getMetadata.getUid))
+
+  test("those that were made for other nodes go, and others come a turn later"):
+    on: fixture =>
+      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      val first = fixture.until(4 -> 1)().head
+      fixture.hosts += "c"
+      fixture.until()()
+      val next = fixture.until(4 -> 1)().head
+      assert(next.getMetadata.getUid != first.getMetadata.getUid)
+
+  test("they make room for packs that a quota keeps out"):
+    on: fixture =>
+      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.until(4 -> 1)()
+      fixture.demand.yieldRoom()
+      assertEquals(fixture.pods, Vector.empty)
 
   test("what an earlier run left is removed, and nothing is left at the end"):
     on: fixture =>
