@@ -39,7 +39,10 @@ private[driver] final class DemandPods(
 
   private var wanted = Vector.empty[WantedPacks]
   private var due = false
+
+  /** Whether the last turn failed in something, which is told once; and whether this one has. */
   private var failing = false
+  @volatile private var broken = false
 
   /** Does not block. */
   def want(packs: Vector[WantedPacks]): Unit = synchronized:
@@ -65,12 +68,14 @@ private[driver] final class DemandPods(
 
   private def keep(): Unit = if !closed then
     val packs = synchronized(if rests.hasTimeLeft() then Vector.empty else wanted)
+    broken = false
     val left = attempt(calls.synchronized(settle(DemandPod.kinds(packs, settings.demandPods))))
     synchronized:
+      failing = broken
       due = !closed && (wanted.nonEmpty || left.forall(_ > 0))
       if due then Delay.after(Interval)(keep())
 
-  /** How many there are then. */
+  /** How many may be there then. */
   private def settle(kinds: Map[DemandPod.Kind, Int]): Int =
     val here = hosts()
     val (waiting, others) = pods().partition(DemandPod.waits(_, here))
@@ -83,7 +88,7 @@ private[driver] final class DemandPods(
         (kind, count) <- kinds
         _ <- 0 until count - byKind.get(Some(kind)).fold(0)(_.size)
       do attempt(create(DemandPod.pod(settings, owner, kind, here, arch, cluster.invoker)))
-    kinds.valuesIterator.sum + others.size
+    kinds.valuesIterator.sum + others.size + surplus.size
 
   private def create(pod: Pod): Unit = if !closed then
     made = true
@@ -96,16 +101,11 @@ private[driver] final class DemandPods(
     val _ = cluster.pods.withName(pod.getMetadata.getName).withGracePeriod(0).delete()
 
   private def attempt[A](calls: => A): Option[A] =
-    try
-      val outcome = calls
-      synchronized { failing = false }
-      Some(outcome)
+    try Some(calls)
     catch
       case NonFatal(problem) =>
-        val news = synchronized:
-          val before = failing
-          failing = true
-          !before
+        val news = synchronized(!failing && !broken)
+        broken = true
         if news then
           log.warn("pods that show what waits cannot be kept: {}", KubernetesCluster.reason(problem))
         None
