@@ -34,8 +34,9 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
     packs.foreach(pack => slots.update(pack.invoker, slots.getOrElse(pack.invoker, 0) + pack.size))
     slots.toMap
 
-  /** And of each place. */
-  lazy val places: Map[Place, Int] = packs.groupMapReduce(_.place)(_.size)(_ + _)
+  /** What it takes of each place, with workers of so many MiB. */
+  def taken(memory: Int): Map[Place, Taken] =
+    packs.groupMapReduce(_.place)(pack => Taken(pack.size, pack.size.toLong * memory, 1))(_ + _)
 
   /** Pairs of workers that do not share a pack: what every message between them costs is a trip outside. */
   def remotePairs: Long =
@@ -111,6 +112,16 @@ final case class Machine(
   /** As it is for workers of so many MiB. */
   def holding(perWorker: Int): Machine = memory.fold(this): m =>
     copy(slots = slots.min(m.workers(m.total, perWorker)), free = free.min(m.workers(m.free, perWorker)))
+
+  /** Once so much of it is taken. */
+  def less(taken: Taken): Machine =
+    copy(free = free - taken.slots, memory = memory.map(m => m.copy(free = m.free - taken.all(m.pack))))
+
+  /** With no more free than is free in `other`. */
+  def within(other: Machine): Machine = copy(
+    free = free.min(other.free),
+    memory = memory.map(m => m.copy(free = other.memory.fold(m.free)(_.free.min(m.free))))
+  )
 
   /** With nothing running on it. */
   def emptied: Machine = copy(free = slots, memory = memory.map(m => m.copy(free = m.total)))

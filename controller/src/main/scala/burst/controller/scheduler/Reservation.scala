@@ -1,26 +1,27 @@
 package burst.controller.scheduler
 
 /** What is kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of
-  * the running flares are known, and `spare` is what each machine will then have left over. Others may start
-  * before it as long as that stays true.
+  * the running flares are known, and `spare` is what each machine will then have left over, slots and memory.
+  * Others may start before it as long as that stays true.
   */
-final case class Reservation(at: Long, spare: Map[Place, Int]):
+final case class Reservation(at: Long, spare: Map[Place, Machine]):
 
   /** The part of the cluster that is open to flares which will still be there at `at`. */
   def leftOver(view: ClusterView): ClusterView =
-    ClusterView(view.machines.map(m => m.copy(free = m.free.min(spare.getOrElse(m.place, m.free)))))
+    ClusterView(view.machines.map(m => spare.get(m.place).fold(m)(m.within)))
 
   /** A flare was started beside it. */
-  def beside(plan: Plan, end: Long): Reservation =
+  def beside(plan: Plan, memory: Int, end: Long): Reservation =
     if end <= at then this
     else
-      copy(spare = plan.places.foldLeft(spare) { case (rest, (place, taken)) =>
-        rest.updatedWith(place)(_.map(_ - taken))
+      copy(spare = plan.taken(memory).foldLeft(spare) { case (rest, (place, taken)) =>
+        rest.updatedWith(place)(_.map(_.less(taken)))
       })
 
 object Reservation:
-  /** The earliest moment at which `place` finds room for `size` workers, and what it leaves; nothing when not
-    * even the end of all that runs would make room (machines are down, overloaded or held by groups).
+  /** The earliest moment at which `place` finds room for `size` workers of `memory` MiB, and what it leaves;
+    * nothing when not even the end of all that runs would make room (machines are down, overloaded or held by
+    * groups).
     *
     * More is free the later it is. As long as there are fewer slots than workers nobody need be asked; from
     * then on the moment is found by halving, `O(log k)` plans for `k` running flares, and mostly one: slots
@@ -29,6 +30,7 @@ object Reservation:
   def earliest(
       cluster: ClusterState,
       size: Int,
+      memory: Int,
       end: Walltime => Long,
       place: ClusterView => Either[NoPlacement, Plan]
   ): Option[Reservation] =
@@ -51,7 +53,9 @@ object Reservation:
       val middle = if low == first then low else (low + high) >>> 1
       at(middle) match
         case (view, Some(plan)) =>
-          val spare = view.machines.map(m => m.place -> (m.free - plan.places.getOrElse(m.place, 0))).toMap
+          val taken = plan.taken(memory)
+          val spare =
+            view.machines.map(m => m.place -> m.less(taken.getOrElse(m.place, Taken.Nothing))).toMap
           best = Some(Reservation(holdings(moments(middle))._1, spare))
           high = middle - 1
         case _ => low = middle + 1

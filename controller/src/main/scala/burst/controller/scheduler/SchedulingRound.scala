@@ -17,8 +17,9 @@ final case class Placement(flare: Waiting, plan: Plan)
   * ([[ClusterState.reserve]]), so that two flares which each find half of what they need never hold on to it.
   *
   * The first flare that does not fit gets a [[Reservation]]: the earliest moment at which the ends of running
-  * flares make room for it, and the slots it will take then. A later flare may start now only if it does not
-  * delay that (backfill): it gives its slots back by that moment, or takes only slots left over at it.
+  * flares make room for it, and the slots and memory it will take then. A later flare may start now only if
+  * it does not delay that (backfill): it gives its slots back by that moment, or takes only what is left over
+  * at it.
   *
   * ''Which ends.'' At first those that are expected from past runs ([[WalltimePredictor]]), for both sides:
   * slots are used well, and a guess that is wrong costs the waiting flare a little. Once it has waited for
@@ -69,7 +70,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
         case Right((after, plan)) =>
           started(next.tenant) += 1
           outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
-          open = open.after(plan, walltime, after.view)
+          open = open.after(plan, next.request.memory, walltime, after.view)
         case Left(why) =>
           passed += 1
           looks(next.tenant) = if atLimit then 0 else looks(next.tenant) - 1
@@ -118,7 +119,9 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
   private def reserve(cluster: ClusterState, flare: Waiting, now: Long): Option[Reserved] =
     val end: Walltime => Long =
       if now - flare.since >= overtakingMicros then _.latestAfter(now) else _.expectedAfter(now)
-    Reservation.earliest(cluster, flare.size, end, place(_, flare.request)).map(Reserved(_, end))
+    Reservation
+      .earliest(cluster, flare.size, flare.request.memory, end, place(_, flare.request))
+      .map(Reserved(_, end))
 
 object SchedulingRound:
   final case class Outcome(cluster: ClusterState, queue: FlareQueue, placed: Vector[Placement])
@@ -133,5 +136,5 @@ object SchedulingRound:
     def to(walltime: Walltime): ClusterView =
       if reserved.exists(k => k.end(walltime) > k.reservation.at) then leftOver else all
 
-    def after(plan: Plan, walltime: Walltime, view: ClusterView): Open =
-      Open(view, reserved.map(k => k.copy(reservation = k.reservation.beside(plan, k.end(walltime)))))
+    def after(plan: Plan, memory: Int, walltime: Walltime, view: ClusterView): Open =
+      Open(view, reserved.map(k => k.copy(reservation = k.reservation.beside(plan, memory, k.end(walltime)))))

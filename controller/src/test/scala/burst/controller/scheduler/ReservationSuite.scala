@@ -49,10 +49,15 @@ class ReservationSuite extends ScalaCheckSuite:
 
   property("the moment is the first at which there is room, and what is over then is spare"):
     forAll(clusters, requests): (cluster, request) =>
-      val found = Reservation.earliest(cluster, request.size, _.latest, round.place(_, request))
+      val found =
+        Reservation.earliest(cluster, request.size, request.memory, _.latest, round.place(_, request))
       val wanted = first(cluster, request).map: (moment, view, plan) =>
         Reservation(
           moment,
-          view.machines.map(m => m.place -> (m.free - plan.places.getOrElse(m.place, 0))).toMap
+          view.machines
+            .map(m =>
+              m.place -> m.copy(free = m.free - plan.packs.filter(_.place == m.place).map(_.size).sum)
+            )
+            .toMap
         )
       assertEquals(found, wanted)

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
 import org.scalacheck.{Gen, Prop}
@@ -57,6 +57,22 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
         }
       }
       .toVector
+
+  test("who passes a flare that waits for a node's memory leaves that to it"):
+    val room = ClusterRoom(Vector(NodeRoom("x", slots = 8, memory = 1000)), packMemory = 64, most = 8)
+    val running = Plan.ofShares(Vector(Share(a, 4, 0, Some("x"))), 4)
+    val soon = Walltime(definition("other", "any"), 0, 5 * second, 5 * second)
+    val cluster = ClusterState.empty
+      .up(a, 8, Some(room))
+      .reserve(AttemptId(FlareId.random(), 1), "other", running, soon, memory = 100)
+      .get
+    def of(memory: Int, flare: Waiting) =
+      flare.copy(request = flare.request.copy(terms = flare.request.terms.copy(memory = memory)))
+    val first = of(400, waiting("A", 2))
+    val large = of(100, waiting("B", 2))
+    val small = of(64, waiting("C", 1))
+    val short = of(100, waiting("D", 2, takes = 4))
+    assertEquals(run(cluster, 0, first, large, small, short), Vector(small, short))
 
   test("a namespace with many flares does not hold up another"):
     val flares = Vector.fill(6)(waiting("A", 8)) ++ Vector.fill(2)(waiting("B", 8))

@@ -11,8 +11,13 @@ import scala.jdk.CollectionConverters.*
 /** Writes a line of the log by a pattern; or, where its `format` is `json`, as an object: `time`, `level`,
   * `logger`, `message`, `thread`, the ids of what it is about ([[LogIds]]), and `exception` with its stack.
   * Logback's own encoder for JSON has the ids in a list of objects, by which no tool searches.
+  *
+  * What is logged may have been said by anybody: as text a line that has more than one goes on indented, so
+  * that it cannot be taken for another, and no control character reaches a terminal.
   */
 final class LineEncoder extends PatternLayoutEncoder:
+  import LineEncoder.*
+
   private var isJson = false
   private val thrown = ThrowableProxyConverter()
 
@@ -25,7 +30,19 @@ final class LineEncoder extends PatternLayoutEncoder:
     thrown.start()
     super.start()
 
-  override def encode(event: ILoggingEvent): Array[Byte] = if isJson then json(event) else super.encode(event)
+  override def encode(event: ILoggingEvent): Array[Byte] =
+    if isJson then json(event) else plain(super.encode(event))
+
+  private def plain(lines: Array[Byte]): Array[Byte] =
+    val isPlain =
+      !lines.iterator.take(lines.length - 1).exists(byte => byte >= 0 && byte < ' ' || byte == Delete)
+    if isPlain then lines
+    else
+      val text = String(lines, UTF_8)
+      val said = text.stripLineEnd
+      val ending = text.substring(said.length)
+      val joined = NewLine.replaceAllIn(said, "\n  ")
+      (Control.replaceAllIn(joined, "?") + ending).getBytes(UTF_8)
 
   private def json(event: ILoggingEvent): Array[Byte] =
     val ids = Option(event.getKeyValuePairs).fold(Vector.empty)(_.asScala.toVector)
@@ -38,3 +55,8 @@ final class LineEncoder extends PatternLayoutEncoder:
     ) ++ ids.map(pair => pair.key -> String.valueOf(pair.value).asJson)
       ++ Option(event.getThrowableProxy).map(_ => "exception" -> thrown.convert(event).asJson)
     (Json.fromFields(fields).noSpaces + "\n").getBytes(UTF_8)
+
+private object LineEncoder:
+  private val Delete = 0x7f
+  private val NewLine = "\\R(?!\t)".r
+  private val Control = "[\\p{Cc}&&[^\t\n]]".r

@@ -10,7 +10,6 @@ import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter
 import io.opentelemetry.sdk.resources.Resource
 import io.opentelemetry.sdk.trace.`export`.{BatchSpanProcessor, SpanExporter}
 import io.opentelemetry.sdk.trace.samplers.{Sampler, SamplingDecision}
-import io.opentelemetry.sdk.trace.{SdkTracerProvider, SpanLimits}
 import java.time.Duration
 import java.util.concurrent.TimeUnit.MILLISECONDS
 import java.util.concurrent.atomic.AtomicLong
@@ -82,7 +81,6 @@ private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) 
   import SdkTraces.*
 
   val told: AtomicLong = AtomicLong()
-  private val ids = GivenIds()
   private val sampler = Sampler.traceIdRatioBased(settings.ratio)
   private val processor = BatchSpanProcessor
     .builder(exporter)
@@ -95,16 +93,7 @@ private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) 
     val resource = Resource.create(
       Attributes.of(stringKey("service.name"), service.name, stringKey("service.instance.id"), instance)
     )
-    val provider = SdkTracerProvider
-      .builder()
-      .setResource(resource)
-      .setIdGenerator(ids)
-      // Who begins a trace has decided that.
-      .setSampler(Sampler.alwaysOn())
-      .setSpanLimits(SpanLimits.builder().setMaxAttributeValueLength(LongestText).build())
-      .addSpanProcessor(processor)
-      .build()
-    val sink = SdkSpanSink(provider.get("burst"), ids, samples)
+    val sink = QueuedSpanSink(processor, resource, samples)
     new SpanSink:
       export sink.{begin, isOn}
       def ended(span: EndedSpan): Unit = if span.context.sampled then
@@ -126,4 +115,3 @@ private object SdkTraces:
   /** How long a span waits for others at most. */
   private val Pause = Duration.ofSeconds(1)
   private val LastWords = Duration.ofSeconds(2)
-  private val LongestText = 256

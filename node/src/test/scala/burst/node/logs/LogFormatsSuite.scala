@@ -40,6 +40,18 @@ class LogFormatsSuite extends munit.FunSuite:
     )
     assert(lines(1).endsWith(" - nothing of the kind"), lines(1))
 
+  test("what somebody says is never a line of its own, and moves no terminal's cursor"):
+    val forged = "gone\n2026-01-01T00:00:00.000Z ERROR b.node.Other - no\r\u2028no\u001b[2J"
+    val lines = logged("text"): log =>
+      log.info("pack {}", forged)
+      log.error("it broke", IllegalStateException(forged))
+      log.info("the next")
+    val ownLines = lines.filter(_.matches("20\\d\\d-.*"))
+    assertEquals(ownLines.map(_.replaceFirst(".* - ", "")), Vector("pack gone", "it broke", "the next"))
+    val rest = lines.filterNot(ownLines.contains)
+    assert(rest.forall(line => line.startsWith("  ") || line.startsWith("\t")), rest.mkString("\n"))
+    assert(!lines.exists(_.exists(c => c.isControl && c != '\t')), lines.mkString("\n"))
+
   test("as JSON a line is an object"):
     val lines = logged("json"): log =>
       log.atInfo().of(id, Some(origin)).setCause(RuntimeException("so")).log("a \"pack\"\nhas gone")
