@@ -30,7 +30,7 @@ impl Data {
     pub fn take(given: Option<&Path>, end: &str) -> Result<Self, Error> {
         let path = match given {
             Some(path) => path.to_owned(),
-            None => default(end).ok_or_else(|| {
+            None => data_dir(end).ok_or_else(|| {
                 Error::Usage("no home directory: say where data goes with --data".into())
             })?,
         };
@@ -61,13 +61,6 @@ pub fn unusable(data: &Path, cause: &io::Error) -> Error {
         "{} cannot be used ({cause}): give another directory with --data",
         data.display()
     ))
-}
-
-/// What a node of a cluster has is beside what a standalone platform has.
-fn default(end: &str) -> Option<PathBuf> {
-    let mut place = data_dir()?.into_os_string();
-    place.push(end);
-    Some(place.into())
 }
 
 fn lock(data: &Path) -> Result<OwnedFd, Error> {

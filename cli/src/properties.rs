@@ -2,6 +2,7 @@
 //!
 //! A properties file has `KEY=VALUE` lines; `#` starts a comment.
 
+use std::cmp::Reverse;
 use std::env::{self, VarError};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -84,7 +85,7 @@ pub struct Setting {
     pub source: String,
 }
 
-/// The property in effect: flag, environment, properties file, `burst standalone`'s file.
+/// The property in effect: flag, environment, properties file, the files of this machine's own platform.
 pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Error> {
     if let Some(value) = property.given(args).filter(|value| !value.is_empty()) {
         return Ok(Some(Setting {
@@ -103,8 +104,7 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
         }
         Ok(_) | Err(VarError::NotPresent) => {}
     }
-    let own = data_dir().map(|dir| dir.join("properties"));
-    for path in [user_file(), own].into_iter().flatten() {
+    for path in user_file().into_iter().chain(own_files()) {
         if let Some(value) = read(&path)?.and_then(|text| lookup(&text, property.key())) {
             return Ok(Some(Setting {
                 value,
@@ -117,10 +117,14 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
 
 /// The file of certificates to trust. That of this machine's own platform says nothing of any other.
 pub fn certificates(args: &GlobalArgs) -> Result<Option<String>, Error> {
-    let own = data_dir().map(|dir| dir.join("properties").display().to_string());
     let host = find(Property::ApiHost, args)?.map(|setting| setting.source);
     let found = find(Property::CaCert, args)?;
-    let found = found.filter(|it| Some(&it.source) != own.as_ref() || host == own);
+    let is_own = |source: &str| {
+        own_files()
+            .iter()
+            .any(|path| path.display().to_string() == source)
+    };
+    let found = found.filter(|it| !is_own(&it.source) || host.as_ref() == Some(&it.source));
     Ok(found.map(|setting| setting.value))
 }
 
@@ -231,9 +235,23 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     write().map(drop).map_err(Error::file("write", path))
 }
 
-/// The data directory of `burst standalone` unless told otherwise.
-pub fn data_dir() -> Option<PathBuf> {
-    env::home_dir().map(|home| home.join(".burst"))
+/// What the name of a controller's data directory ends with.
+pub const OF_CONTROLLER: &str = "-controller";
+
+/// The data directory of a process of the platform unless told otherwise: that of `burst standalone`, and with an `end`
+/// to its name that of a node of a cluster.
+pub fn data_dir(end: &str) -> Option<PathBuf> {
+    env::home_dir().map(|home| home.join(format!(".burst{end}")))
+}
+
+/// What `burst standalone` and `burst controller` leave in their data directories at each start, the newest first.
+fn own_files() -> Vec<PathBuf> {
+    let mut files: Vec<_> = (["", OF_CONTROLLER].into_iter())
+        .filter_map(data_dir)
+        .map(|dir| dir.join("properties"))
+        .collect();
+    files.sort_by_key(|file| Reverse(file.metadata().and_then(|it| it.modified()).ok()));
+    files
 }
 
 fn user_file() -> Option<PathBuf> {

@@ -99,8 +99,8 @@ pub enum NamespaceAction {
 const CREDENTIALS: &str = "\
 The administrator's credentials, admin:KEY, are taken from --admin-auth, else BURST_ADMIN_AUTH, else
 ADMIN_AUTH in the properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else
-what `burst standalone` left in ~/.burst/properties. KEY is the platform's setting
-burst.http.admin-key.";
+what `burst standalone` left in ~/.burst/properties, or `burst controller` in
+~/.burst-controller/properties. KEY is the platform's setting burst.http.admin-key.";
 
 /// A namespace and those of its limits that differ from the configured ones.
 #[derive(Debug, Args)]

@@ -55,8 +55,9 @@ characters are the least.
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
 properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else what
-`burst standalone` left in ~/.burst/properties. A platform behind https whose certificate the
-system does not know: --cacert, BURST_CACERT or CACERT in those files.
+`burst standalone` left in ~/.burst/properties, or `burst controller` in
+~/.burst-controller/properties. A platform behind https whose certificate the system does not know:
+--cacert, BURST_CACERT or CACERT in those files.
 
 Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found; 4 refused; 5 conflict;
 6 invalid request; 7 cannot reach the platform; 8 the platform failed; 9 timed out; 10 cancelled;

@@ -20,7 +20,7 @@ use crate::args::platform::{
 use crate::data::{self, Data};
 use crate::error::Error;
 use crate::output;
-use crate::properties::write_private;
+use crate::properties::{OF_CONTROLLER, write_private};
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
@@ -60,7 +60,7 @@ pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
 
 /// Replaces this process by a controller; only comes back with an error.
 pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
-    let data = Data::take(args.process.data.as_deref(), "-controller")?;
+    let data = Data::take(args.process.data.as_deref(), OF_CONTROLLER)?;
     become_java(&CONTROLLER, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.api(&args.api)?;

@@ -146,6 +146,14 @@ fn flag_environment_and_files_win_in_this_order() {
     );
     let here = format!("APIHOST={}\n", platform.address());
 
+    // Of this machine's own platforms that which was started last.
+    burst.file(
+        ".burst-controller/properties",
+        format!("{here}AUTH=cluster:key\n"),
+    );
+    burst.run(&["list"]).ok();
+    assert_eq!(caller(), basic("cluster"));
+
     burst.file(".burst/properties", format!("{here}AUTH=data:key\n"));
     burst.run(&["list"]).ok();
     assert_eq!(caller(), basic("data"));

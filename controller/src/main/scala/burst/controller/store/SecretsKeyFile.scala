@@ -32,8 +32,8 @@ object SecretsKeyFile:
       case (None, Some(id)) =>
         log.warn(
           "the key of the secrets, {}, is not there: copy it from another controller or from where it was kept " +
-            "apart (its id is {}), or name it by burst.store.secrets-key. Until then definitions with secrets are " +
-            "not deployed or run from here.",
+            "apart (its id is {}), or name it by burst.store.secrets-key, and start this controller again. Until " +
+            "then definitions with secrets are not deployed or run from here.",
           file,
           id
         )
