@@ -31,11 +31,14 @@ object FlareActor:
   /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its life. */
   final case class Begin(flare: Flare, origin: Origin) extends Command
 
-  /** Slots are reserved for an attempt. `invokers` are those of the plan. */
+  /** Slots are reserved for an attempt. `invokers` are those of the plan; in its `turn` the flare waits again
+    * where these prove to have no room.
+    */
   final case class Placed(
       attempt: Int,
       plan: Plan,
-      invokers: Map[InvokerId, ActorRef[InvokerRequest]]
+      invokers: Map[InvokerId, ActorRef[InvokerRequest]],
+      turn: Option[Turn] = None
   ) extends Command
 
   /** An invoker is back with these packs of an attempt that another scheduler placed. */
@@ -146,6 +149,9 @@ private final class FlareActor(
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
 
+  /** That of the last attempt. */
+  private var turn = Option.empty[Turn]
+
   origin match
     case Origin.Accepted(replyTo, placed) =>
       subscribers.submits(replyTo)
@@ -212,6 +218,7 @@ private final class FlareActor(
 
   private def onPlaced(placed: Placed): Unit =
     packs.reach(placed.invokers)
+    turn = placed.turn
     happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
     // found out before any invoker is asked for a pack: the slots just go back
     if backends.find(request.backend, request.chunkSize).isEmpty then
@@ -275,7 +282,8 @@ private final class FlareActor(
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt, avoid, why) =>
-      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why)
+      // who only found that there was no room has had nothing of its turn
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why, why.flatMap(_ => turn))
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)

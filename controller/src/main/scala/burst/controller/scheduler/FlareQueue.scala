@@ -7,7 +7,7 @@ import scala.collection.mutable
 
 /** A flare that waits for its slots. `since` is when it began to wait, in microseconds by a clock that only
   * goes on; `avoid` is where its last attempt did not start, `why` what became of that, where it has given
-  * its slots back because a cluster had no room for its packs.
+  * its slots back because a cluster had no room for its packs. Such a one stands by the `number` it had.
   */
 final case class Waiting(
     id: FlareId,
@@ -15,11 +15,15 @@ final case class Waiting(
     request: FlareRequest,
     since: Long,
     avoid: Option[InvokerId] = None,
-    why: Option[String] = None
+    why: Option[String] = None,
+    number: Option[Long] = None
 ):
   def tenant: String = request.definition.namespace
   def size: Int = request.size
   def attemptId: AttemptId = AttemptId(id, attempt)
+
+/** The place of a flare that was given its slots: where it stood, and since when it had waited. */
+final case class Turn(number: Long, since: Long)
 
 object Waiting:
   /** Whether it is one of a sequence. */
@@ -72,18 +76,23 @@ final case class FlareQueue private (
   def exceeds(most: Int, tenant: String): Boolean =
     queues.get(tenant).exists(queue => queue.length - queue.parts > most)
 
-  /** A flare comes; one that stands here already goes to the end. */
+  /** A flare comes, to the end of its namespace unless it has a number; one that stands here already moves.
+    */
   def enqueue(flare: Waiting): FlareQueue = remove(flare.id, flare.tenant).added(flare)
 
   private def added(flare: Waiting): FlareQueue =
     val queue = queues.getOrElse(flare.tenant, TenantQueue(TreeMap.empty, 0, clock))
     val served = if queue.waiting.isEmpty then queue.served.max(clock) else queue.served
+    val number = flare.number.getOrElse(next)
     FlareQueue(
-      queues.updated(flare.tenant, queue.copy(served = served).enqueue(next, flare)),
-      places.updated(flare.id, next),
-      next + 1,
+      queues.updated(flare.tenant, queue.copy(served = served).enqueue(number, flare)),
+      places.updated(flare.id, number),
+      next.max(number + 1),
       clock
     )
+
+  /** That of a flare that stands here. */
+  def turn(flare: Waiting): Option[Turn] = places.get(flare.id).map(Turn(_, flare.since))
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that

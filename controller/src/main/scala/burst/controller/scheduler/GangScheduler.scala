@@ -109,7 +109,8 @@ object GangScheduler:
       attempt: Int,
       request: FlareRequest,
       avoid: Option[InvokerId],
-      why: Option[String]
+      why: Option[String],
+      turn: Option[Turn]
   ) extends Command
 
   /** What became of packs' starts. */
@@ -272,9 +273,10 @@ private final class GangScheduler(
       wanted -= id
       if state.forget(id) then invokers.forget(id)
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
-    case Requeue(id, attempt, request, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
-    case Requeue(id, attempt, request, avoid, why) =>
-      state.enqueue(Waiting(id, attempt, request, elapsed(), avoid, why))
+    case Requeue(id, attempt, request, _, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
+    case Requeue(id, attempt, request, avoid, why, turn) =>
+      val since = turn.fold(elapsed())(_.since)
+      state.enqueue(Waiting(id, attempt, request, since, avoid, why, turn.map(_.number)))
       state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
       state.heard(AttemptId(id, attempt), definition, outcomes)
@@ -347,7 +349,8 @@ private final class GangScheduler(
       state.release(placement.flare.attemptId)
 
   private def placed(placement: Placement): FlareActor.Placed =
-    FlareActor.Placed(placement.flare.attempt, placement.plan, invokers.refs(placement.plan.demand.keySet))
+    val reached = invokers.refs(placement.plan.demand.keySet)
+    FlareActor.Placed(placement.flare.attempt, placement.plan, reached, placement.turn)
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     invokers.up(status, invoker)

@@ -5,8 +5,8 @@ import burst.controller.flare.FlareRequest
 import burst.protocol.WarmPack
 import scala.collection.mutable
 
-/** A flare that was given its slots. */
-final case class Placement(flare: Waiting, plan: Plan)
+/** A flare that was given its slots, and its place in the queue until then. */
+final case class Placement(flare: Waiting, plan: Plan, turn: Option[Turn] = None)
 
 /** Hands out the free slots: cluster and queue in, cluster, queue and placements out. Pure, so that a
   * simulator can drive it with a clock of its own.
@@ -69,7 +69,8 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       placed match
         case Right((after, plan)) =>
           started(next.tenant) += 1
-          outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
+          val placement = Placement(next, plan, outcome.queue.turn(next))
+          outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ placement)
           open = open.after(plan, next.request.memory, walltime, after.view)
         case Left(why) =>
           passed += 1

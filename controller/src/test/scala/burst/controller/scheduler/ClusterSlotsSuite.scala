@@ -171,6 +171,27 @@ class ClusterSlotsSuite extends SchedulerFixture:
     assertEquals(ends.map(world.ended(_).state), Vector.fill(2)(FlareState.Succeeded))
     world.eventuallyFree("a" -> 4)
 
+  test("a gang that finds no room has not had its turn: it goes before those that still wait"):
+    val world = World()
+    val a = world.cluster("x" -> 4, "y" -> 4)
+    val flares = Vector.fill(3)(world.submit(Samples.request(8)))
+    val ends = flares.map(flare => world.await(flare.id))
+    val (up, crowded) = (a.prepared(), a.prepared())
+    a.comesUp(up)
+    a.notUp(crowded, StartOperation.Schedule)
+    assertEquals(a.aborted().pack, up.assignment.pack)
+    a.end(up)
+    val order = flares.map: _ =>
+      val packs = Vector(a.prepared(), a.prepared())
+      packs.foreach(a.ready)
+      packs.foreach(_ => a.started())
+      packs.foreach(a.succeed)
+      packs.map(p => (p.assignment.flareId, p.assignment.attempt)).distinct
+    // the second may have the slots before the first is back
+    assertEquals(order.take(2).flatten.toSet, Set(flares(0).id -> 2, flares(1).id -> 1))
+    assertEquals(order(2), Vector(flares(2).id -> 1))
+    assertEquals(ends.map(world.ended(_).state), Vector.fill(3)(FlareState.Succeeded))
+
   test("a cluster that never has the room it says fails the flare in the end, with the reason"):
     val world = World()
     val a = world.cluster("x" -> 4)

@@ -64,6 +64,16 @@ class FlareQueueSuite extends ScalaCheckSuite:
     assertEquals(after.remove(b.id, "B").since(before.next), Vector(c))
     assertEquals(after.since(after.next), Vector.empty)
 
+  test("one that gives back what it was served stands where it stood, and nobody else moves"):
+    val (a, b, c) = (waiting("A"), waiting("A"), waiting("A"))
+    val queue = FlareQueue.empty.enqueue(a).enqueue(b)
+    val turn = queue.turn(a).get
+    val without = queue.served(a).enqueue(c)
+    val back = a.copy(attempt = 2, number = Some(turn.number))
+    assertEquals(without.enqueue(back).order.toVector, Vector(back, b, c))
+    assertEquals(without.enqueue(back).next, without.next)
+    assertEquals(FlareQueue.empty.enqueue(back).enqueue(b).order.toVector, Vector(back, b))
+
   test("one that is not there leaves nothing behind, and one that comes again goes to the end"):
     val (a, b) = (waiting("A"), waiting("A"))
     val queue = FlareQueue.empty.enqueue(a).enqueue(b)
