@@ -15,9 +15,10 @@ import (
 	"time"
 )
 
-// BenchmarkFlares is what traces cost: flares of 8 workers that do nothing in a warm pack, by 32 clients, with traces
-// and without them in turns, for so many rounds as -benchtime says. What the platform's JVM has computed for a flare is
-// less at the mercy of what else the machine does than how many there were in a second.
+// BenchmarkFlares is what it costs to be watched: flares of 8 workers that do nothing in a warm pack, by 32 clients, of
+// a platform that tells traces and logs as JSON and is asked for its metrics, and of one that is not, in turns, for so
+// many rounds as -benchtime says. What the platform's JVM has computed for a flare is less at the mercy of what else the
+// machine does than how many there were in a second.
 func BenchmarkFlares(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		io.Copy(io.Discard, request.Body)
@@ -25,8 +26,10 @@ func BenchmarkFlares(b *testing.B) {
 	defer sink.Close()
 	platforms := []*platform{
 		startPlatform(b, "OTEL_EXPORTER_OTLP_ENDPOINT="),
-		startPlatform(b, "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.URL),
+		startPlatform(b, "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.URL, "BURST_LOG_FORMAT=json"),
 	}
+	scraped := scrape(b, platforms[1])
+	defer scraped()
 	for _, platform := range platforms {
 		platform.deploy(b, "noop", root+"/dist/examples/noop")
 		platform.load(b, 10*time.Second)
@@ -49,6 +52,29 @@ func BenchmarkFlares(b *testing.B) {
 	}
 	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Printf("flares/s %.0f and %.0f, load %s", rates[0], rates[1], load)
+}
+
+// scrape asks a platform for its metrics, three times as often as Prometheus does by itself, until it is told to end.
+func scrape(b *testing.B, p *platform) (end func()) {
+	ended, clock := make(chan struct{}), time.NewTicker(5*time.Second)
+	var scraper sync.WaitGroup
+	scraper.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-clock.C:
+				if length, err := p.metrics(); err != nil || length == 0 {
+					b.Errorf("metrics: %d bytes, %v", length, err)
+				}
+			}
+		}
+	})
+	return func() {
+		clock.Stop()
+		close(ended)
+		scraper.Wait()
+	}
 }
 
 // load has 32 clients call for so long: flares in a second, and in all.

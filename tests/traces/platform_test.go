@@ -3,6 +3,7 @@ package traces
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -106,6 +107,19 @@ func (p *platform) flare(t testing.TB, name, body string, headers map[string]str
 		t.Fatal(err)
 	}
 	return answer.StatusCode, text
+}
+
+// metrics asks for all of them, and says how many bytes they are.
+func (p *platform) metrics() (int64, error) {
+	answer, err := client.Get(p.url + "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("%s", answer.Status)
+	}
+	return io.Copy(io.Discard, answer.Body)
 }
 
 // file writes one for this test.

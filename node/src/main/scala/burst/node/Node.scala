@@ -28,6 +28,7 @@ trait Node:
   */
 object Node:
   def run(role: Role)(start: (Settings, DataDirectory) => Future[Node]): Unit =
+    NameCache.shorten()
     try
       val settings = Settings.load(role = role)
       val data = DataDirectory.open(settings.data)
