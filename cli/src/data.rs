@@ -6,15 +6,22 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_lock, open};
 use rustix::io::Errno;
 
+use crate::args::platform::ProcessArgs;
 use crate::error::Error;
+use crate::output;
 use crate::properties::data_dir;
 
 /// Temporary files of the JVM, below the data.
 const TEMPORARY: &str = "tmp";
+
+/// Between two looks whether a directory that another process has is free: the kernel's own wait has no deadline.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A data directory that no other process has. Its lock is of the kind that stays when this process becomes the
 /// JVM, which finds it held by itself.
@@ -26,10 +33,11 @@ pub struct Data {
 }
 
 impl Data {
-    /// The directory that was given, else the one in the user's home directory, with this end to its name.
-    pub fn take(given: Option<&Path>, end: &str) -> Result<Self, Error> {
-        let path = match given {
-            Some(path) => path.to_owned(),
+    /// The directory that was given, else the one in the user's home directory, with this end to its name. Waits for
+    /// it as long as was asked for.
+    pub fn take(args: &ProcessArgs, end: &str) -> Result<Self, Error> {
+        let path = match &args.data {
+            Some(path) => path.clone(),
             None => data_dir(end).ok_or_else(|| {
                 Error::Usage("no home directory: say where data goes with --data".into())
             })?,
@@ -41,7 +49,7 @@ impl Data {
             .create(path.join(TEMPORARY))
             .and_then(|()| fs::canonicalize(&path))
             .map_err(|cause| unusable(&path, &cause))?;
-        let lock = lock(&path)?;
+        let lock = lock(&path, Duration::from_millis(args.data_wait))?;
         Ok(Self { path, _lock: lock })
     }
 
@@ -63,25 +71,45 @@ pub fn unusable(data: &Path, cause: &io::Error) -> Error {
     ))
 }
 
-fn lock(data: &Path) -> Result<OwnedFd, Error> {
+fn lock(data: &Path, wait: Duration) -> Result<OwnedFd, Error> {
     let file = data.join("lock");
     let failed = |errno: Errno| Error::file("open", &file)(errno.into());
     // Not closed when this process becomes the JVM.
     let lock = open(&file, OFlags::CREATE | OFlags::RDWR, Mode::from(0o600)).map_err(failed)?;
-    match fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => write_owner(&lock).map_err(Error::file("write", &file))?,
-        Err(Errno::AGAIN | Errno::ACCESS) => {
-            let owner = fs::read_to_string(&file).unwrap_or_default();
+    let asked = Instant::now();
+    let mut waits = false;
+    loop {
+        match fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::AGAIN | Errno::ACCESS) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
+        // By this very descriptor, as below.
+        let owner = owner(&lock).map_err(Error::file("read", &file))?;
+        let used = format!(
+            "{} is used by another platform (process {owner})",
+            data.display()
+        );
+        let left = wait.saturating_sub(asked.elapsed());
+        if left.is_zero() {
             return Err(Error::InUse(format!(
-                "{} is used by another platform (process {}): stop that one, or give this one another \
-                 directory with --data",
-                data.display(),
-                owner.trim()
+                "{used}: stop that one, or give this one another directory with --data"
             )));
         }
-        Err(errno) => return Err(failed(errno)),
+        if !waits {
+            output::note(&format!("{used}: waiting for its end"));
+            waits = true;
+        }
+        thread::sleep(PAUSE.min(left));
     }
+    write_owner(&lock).map_err(Error::file("write", &file))?;
     Ok(lock)
+}
+
+fn owner(lock: &OwnedFd) -> io::Result<String> {
+    let mut text = [0; 32];
+    let length = rustix::io::pread(lock, &mut text, 0)?;
+    Ok(String::from_utf8_lossy(&text[..length]).trim().to_owned())
 }
 
 /// The process keeps its number when it becomes the JVM.

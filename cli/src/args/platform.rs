@@ -168,6 +168,9 @@ pub struct ProcessArgs {
     /// Where everything is kept [default: ~/.burst, or ~/.burst-controller, ~/.burst-invoker]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
+    /// Wait so long for the data while another process has it, such as one that is ending, before giving up
+    #[arg(long, value_name = "TIME", value_parser = milliseconds, default_value = "0s")]
+    pub data_wait: u64,
     /// A file with settings, in HOCON; flags go before it, and it before their defaults
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

@@ -50,7 +50,7 @@ fn compilers() -> &'static str {
 
 /// Replaces this process by a platform; only comes back with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
-    let data = Data::take(args.process.data.as_deref(), "")?;
+    let data = Data::take(&args.process, "")?;
     become_java(&STANDALONE, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.standalone(args)?;
@@ -60,7 +60,7 @@ pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
 
 /// Replaces this process by a controller; only comes back with an error.
 pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
-    let data = Data::take(args.process.data.as_deref(), OF_CONTROLLER)?;
+    let data = Data::take(&args.process, OF_CONTROLLER)?;
     become_java(&CONTROLLER, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.api(&args.api)?;
@@ -72,7 +72,7 @@ pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
 
 /// Replaces this process by an invoker; only comes back with an error.
 pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
-    let data = Data::take(args.process.data.as_deref(), "-invoker")?;
+    let data = Data::take(&args.process, "-invoker")?;
     become_java(&INVOKER, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         if let Some(id) = &args.id {

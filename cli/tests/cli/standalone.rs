@@ -271,6 +271,29 @@ fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
 }
 
 #[test]
+fn a_data_directory_in_use_is_waited_for_where_one_asks_for_it() {
+    let burst = installed();
+    // This java ends once another one waits for its data, which then becomes a java, too.
+    let first = format!(
+        "#!/bin/sh\n[ -n \"$NESTED\" ] && {{ echo it ran; exit; }}\n\
+         NESTED=1 {BURST} invoker --data data --data-wait 60s --seed h:1 --slots 5 2>said &\n\
+         until grep -q 'waiting for its end' said; do sleep 0.05; done\necho $$\n"
+    );
+    let java = burst.file("waits", first);
+    burst.executable("jdk/bin/java", java);
+    let ran = burst.run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "3"]);
+    let (process, rest) = ran.out.split_once('\n').unwrap();
+    assert_eq!(rest, "it ran\n", "{ran:?}");
+    let said = fs::read_to_string(burst.home().join("said")).unwrap();
+    assert!(
+        said.contains(&format!("is used by another platform (process {process})")),
+        "{said}"
+    );
+    let text = fs::read_to_string(burst.home().join("data/invoker.conf")).unwrap();
+    assert!(text.contains("\"slots\": 5"), "{text}");
+}
+
+#[test]
 fn a_data_directory_that_cannot_be_is_named_with_what_to_do() {
     let ran = installed().run(&["standalone", "--data", "/dev/null/data"]);
     let said = ran.fails(2);
