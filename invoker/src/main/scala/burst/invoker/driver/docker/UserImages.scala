@@ -87,12 +87,8 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   private def judged(reference: String, ended: PullEnd): Future[Either[String, UserImage]] = ended match
     case PullEnd.Whole =>
       inspect(reference).fold(without(reference, "it was pulled, and is not there"))(keep(reference, _))
-    case PullEnd.TooLarge(why) =>
-      refuse(reference, why)
-      without(reference, why)
-    case PullEnd.Full(why) =>
-      refuse(reference, why)
-      without(reference, why)
+    case PullEnd.TooLarge(why) => unwanted(reference, why)
+    case PullEnd.Full(why) => unwanted(reference, why)
     case PullEnd.Failed(why) => without(reference, why)
 
   /** If it may be kept. It has no other image removed where it goes itself. */
@@ -102,6 +98,12 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
         refuse(reference, why)
         kept.drop(reference, stored(found)).map(_ => Left(why))
       case accepted => kept.add(reference, stored(found)).map(_ => accepted)
+
+  /** The daemon may have been done with it when it was told to stop. */
+  private def unwanted(reference: String, why: String): Future[Either[String, UserImage]] =
+    refuse(reference, why)
+    inspect(reference).fold(without(reference, why)): found =>
+      kept.drop(reference, stored(found)).map(_ => Left(why))
 
   private def without(reference: String, why: String): Future[Either[String, UserImage]] =
     kept.settle(reference)
