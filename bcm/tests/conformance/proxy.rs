@@ -1,10 +1,14 @@
 //! A proxy before a server or a pack, whose connections a test can hold up and cut.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+use std::time::Duration;
+
+/// Whoever is not connected by then found no room, as nothing but this machine lies in between.
+const FULL: Duration = Duration::from_millis(500);
 
 /// Forwards to a server on this machine until dropped.
 pub struct Proxy {
@@ -104,6 +108,12 @@ impl Proxy {
     pub fn release(&self) {
         *self.state.held.lock().unwrap() = 0;
         self.state.released.notify_all();
+    }
+
+    /// As many connections as wait to be accepted while all are held: whoever comes then is dropped.
+    pub fn crowd(&self) -> Vec<TcpStream> {
+        let proxy = SocketAddr::from(([127, 0, 0, 1], self.port));
+        std::iter::from_fn(|| TcpStream::connect_timeout(&proxy, FULL).ok()).collect()
     }
 
     /// How many connections there were so far.

@@ -153,6 +153,24 @@ fn a_request_that_took_long_is_made_again_too() {
 }
 
 #[test]
+fn a_service_that_is_too_busy_to_take_a_connection_at_once_is_waited_for() {
+    behind_a_proxy(|backend, proxy| {
+        proxy.hold();
+        let crowd = proxy.crowd();
+        std::thread::scope(|scope| {
+            let packs = scope.spawn(|| packs(&backend, "o5", &[1, 1]));
+            // Longer than it takes until what was dropped is sent again.
+            std::thread::sleep(Duration::from_millis(1100));
+            proxy.release();
+            let packs = packs.join().unwrap();
+            packs[0].communicators()[0].send(1u8, 1).unwrap();
+            assert_eq!(packs[1].communicators()[0].recv::<u8>(0), Ok(1));
+        });
+        drop(crowd);
+    });
+}
+
+#[test]
 fn wrong_credentials_are_an_error_that_does_not_show_them() {
     let wrong = "a-wrong-secret";
     let uri = S3Server::shared().uri().replace(SECRET, wrong);

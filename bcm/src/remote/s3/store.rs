@@ -28,7 +28,9 @@ use crate::remote::kind::ServerAddress;
 const RECOVERY: Duration = Duration::from_millis(600);
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(30);
-const CONNECT: Duration = Duration::from_millis(900);
+/// Who is not there refuses at once. A busy one lets the first word of a connection drop, which is
+/// said again after 1 s, and 2 s after that.
+const CONNECT: Duration = Duration::from_secs(5);
 
 /// Stands for a service whose address comes with each signature.
 const ELSEWHERE: &str = "http://signed.invalid";
