@@ -2,12 +2,15 @@ package burst.invoker.driver
 package docker
 
 import com.github.dockerjava.api.exception.NotFoundException
-import com.sun.net.httpserver.{HttpExchange, HttpServer}
-import java.net.{InetAddress, InetSocketAddress}
 import java.nio.file.{Files, Path}
 import java.security.MessageDigest
 import java.util.HexFormat
-import scala.concurrent.{ExecutionContext, Future}
+import org.apache.pekko.actor.ActorSystem
+import org.apache.pekko.http.scaladsl.Http
+import org.apache.pekko.http.scaladsl.model.*
+import org.apache.pekko.http.scaladsl.model.HttpMethods.HEAD
+import org.apache.pekko.http.scaladsl.model.headers.RawHeader
+import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
 import scala.sys.process.*
 import scala.util.Try
@@ -107,50 +110,42 @@ class UserImagesSuite extends munit.FunSuite:
       case other => other.isSuccess
 
 /** Gives out images of any name, each of one layer with a file of its own: 700 KB, and 3 MB of `large`. The
-  * one of `volumes` declares 17; for `full` there is no space the first time.
+  * one of `volumes` declares 17; for `full` there is no space the first time. Who tries TLS first, as the
+  * daemon does, is told at once that this is no request.
   */
 private final class Registry:
-  // The daemon tries TLS first, which this server takes for a request that does not end.
-  System.setProperty("sun.net.httpserver.maxReqTime", "1")
-
-  private val server = HttpServer.create(InetSocketAddress(InetAddress.getByName("127.0.0.1"), 0), 0)
+  private given system: ActorSystem = ActorSystem("registry")
+  private val server = Await.result(Http().newServerAt("127.0.0.1", 0).bindSync(answer), 20.seconds)
   private var blobs = Map.empty[String, Array[Byte]]
-  private val Path2 = "/v2/([a-z]+)/(manifests|blobs)/(.+)".r
+  private val Named = "/v2/([a-z]+)/(manifests|blobs)/(.+)".r
   private val AsksOfPull = 2
   private val Manifest = "application/vnd.oci.image.manifest.v1+json"
 
-  val name: String = s"127.0.0.1:${server.getAddress.getPort}"
+  val name: String = s"127.0.0.1:${server.localAddress.getPort}"
 
-  server.createContext("/", exchange => answer(exchange))
-  server.start()
+  def close(): Unit = Await.result(system.terminate(), 20.seconds): Unit
 
-  def close(): Unit = server.stop(0)
+  private def answer(request: HttpRequest): HttpResponse = request.uri.path.toString match
+    case "/v2/" => gives(StatusCodes.OK, "application/json", "{}".getBytes)
+    case Named("full", "manifests", _) if asks("full") <= AsksOfPull =>
+      val denied = """{"errors":[{"code":"DENIED","message":"no space left on device"}]}"""
+      gives(StatusCodes.Forbidden, "application/json", denied.getBytes)
+    case Named(image, "manifests", tag) if !tag.startsWith("sha256") =>
+      if request.method == HEAD then asks(image)
+      gives(StatusCodes.OK, Manifest, manifest(image))
+    case Named(_, _, digest) =>
+      synchronized(blobs.get(digest)).fold(HttpResponse(StatusCodes.NotFound)): found =>
+        val kind = if digest == lastManifest then Manifest else "application/octet-stream"
+        gives(StatusCodes.OK, kind, found)
+    case _ => HttpResponse(StatusCodes.NotFound)
 
-  private def answer(exchange: HttpExchange): Unit =
-    val (status, kind, body) = exchange.getRequestURI.getPath match
-      case "/v2/" => (200, "application/json", "{}".getBytes)
-      case Path2("full", "manifests", _) if asks("full") <= AsksOfPull =>
-        (
-          403,
-          "application/json",
-          """{"errors":[{"code":"DENIED","message":"no space left on device"}]}""".getBytes
-        )
-      case Path2(image, "manifests", tag) if !tag.startsWith("sha256") =>
-        if exchange.getRequestMethod == "HEAD" then asks(image)
-        (200, Manifest, manifest(image))
-      case Path2(_, _, digest) =>
-        synchronized(blobs.get(digest)).fold((404, "text/plain", Array.emptyByteArray)): found =>
-          (200, if digest == lastManifest then Manifest else "application/octet-stream", found)
-      case _ => (404, "text/plain", Array.emptyByteArray)
-    exchange.getResponseHeaders.add("Content-Type", kind)
-    if kind == Manifest then exchange.getResponseHeaders.add("Docker-Content-Digest", digest(body))
-    if exchange.getRequestMethod == "HEAD" then
-      exchange.getResponseHeaders.add("Content-Length", body.length.toString)
-      exchange.sendResponseHeaders(status, -1)
-    else
-      exchange.sendResponseHeaders(status, if body.isEmpty then -1 else body.length)
-      exchange.getResponseBody.write(body)
-    exchange.close()
+  private def gives(status: StatusCode, kind: String, body: Array[Byte]): HttpResponse =
+    val contentType = ContentType.parse(kind).fold(wrong => sys.error(wrong.toString), identity)
+    HttpResponse(
+      status,
+      Vector(RawHeader("Docker-Content-Digest", digest(body))),
+      HttpEntity(contentType, body)
+    )
 
   private var manifests = Map.empty[String, Int].withDefaultValue(0)
 
