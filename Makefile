@@ -83,11 +83,12 @@ dist: build ## the platform as a tarball and a Debian package, in target/package
 prepare: ## what the tests need beside the toolchains: docker, databases, brokers, dist/, the image
 	ALSO="$(PROGRAMS)" tests/prepare.sh
 
-test: format ## everything: lints, unit, conformance and whole-system tests
+test: format ## everything: lints, unit, conformance, chart and whole-system tests
 	$(LINTED) build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
 	$(MAKE) --no-print-directory test-rust
 	$(MAKE) --no-print-directory test-jvm
+	$(MAKE) --no-print-directory test-chart
 	$(MAKE) --no-print-directory test-system
 
 # Names of tests and suites that start a server.
@@ -129,9 +130,8 @@ test-driver: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, w
 	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
 		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
 
-test-chart: ALSO = hello
-test-chart: build ## the Helm chart: lint, golden renders, Kubernetes' schemas, and its settings with the platform; GOLDEN=--update
-	deploy/k8s/tests/chart.sh dist $(RELEASE)/hello $(GOLDEN)
+test-chart: ## the Helm chart against dist/: lint, golden renders, Kubernetes' schemas, its settings; GOLDEN=--update
+	deploy/k8s/tests/chart.sh dist dist/examples/hello $(GOLDEN)
 
 test-traces: ALSO = montecarlo noop
 test-traces: build ## traces, as OpenTelemetry's own collector gets them from a platform

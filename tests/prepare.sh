@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gets what the tests need beside the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, an S3 server, the
-# platform in dist/ and the runtime's image. Installs and starts only where it may, and says what it could not do: the
+# Gets what the tests need beside the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, an S3 server, Go,
+# promtool, the platform in dist/ and the runtime's image. Installs and starts only where it may, and says what it could not do: the
 # tests that need it then fail and say so too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -70,6 +70,10 @@ need rabbitmq-server rabbitmq-server
 # Clusters are tested with machines that are cut off.
 need ip iproute2
 need iptables iptables
+# For the chart: Go builds Helm, as go.sum has it.
+PATH=$PATH:/usr/local/go/bin command -v go >/dev/null ||
+    complain "go is missing: install Go 1.21 or newer, which gets the toolchain that go.mod names"
+need promtool prometheus
 # For the JVM's tests; they use the same server as those of the Rust half, with which `make test` has compiled it.
 [ -x target/debug/burst-s3-server ] || cargo build --quiet --locked -p burst-test-servers ||
     complain "the S3 server of the tests could not be built: see above"
@@ -88,10 +92,10 @@ if need node nodejs && need npm npm; then
     npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent ||
         complain "the npm package openwhisk could not be installed: see above"
 fi
-make --no-print-directory build examples || complain "the platform could not be built: see above"
-if docker_answers 1; then
-    make --no-print-directory image || complain "the image burst-runtime could not be built: see above"
-fi
+goals="build examples"
+docker_answers 1 && goals+=" image"
+# shellcheck disable=SC2086 # several words
+make --no-print-directory $goals || complain "the platform or its image could not be built: see above"
 
 [ "$missing" = 0 ] || echo "tests/prepare.sh: the tests that need what is missing will fail, and say so" >&2
 exit 0

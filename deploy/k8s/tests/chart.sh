@@ -6,7 +6,7 @@
 #
 #   deploy/k8s/tests/chart.sh DIST HELLO [--update]     (--update: writes golden/ anew)
 #
-# Needs Go, which builds Helm and the checker as go.sum has them; promtool, of Prometheus, for the alerts.
+# Needs Go, which builds Helm and the checker as go.sum has them, and promtool, of Prometheus.
 set -euo pipefail
 
 dist=$(cd "${1:?usage: $0 DIST HELLO [--update]}" && pwd)
@@ -102,20 +102,16 @@ refuses "requires kubeVersion" --kube-version 1.29.0
 echo "what does not go together is refused"
 
 # The alerts mean what their test says, and dashboards ask what Prometheus understands: it reads that as rules.
-if command -v promtool >/dev/null; then
-    promtool test rules "$here/alerts.yaml" >"$work/said" 2>&1 || complain "alerts"
-    python3 - "$chart"/monitoring/dashboards/*.json >"$work/asked.yaml" <<'END'
+promtool test rules "$here/alerts.yaml" >"$work/said" 2>&1 || complain "alerts"
+python3 - "$chart"/monitoring/dashboards/*.json >"$work/asked.yaml" <<'END'
 import json, re, sys
 panels = [panel for name in sys.argv[1:] for panel in json.load(open(name))["panels"]]
 asked = [target["expr"] for panel in panels for target in panel.get("targets", [])]
 rules = [{"record": f"asked:{i}", "expr": re.sub(r"\[\$\w+\]", "[5m]", it)} for i, it in enumerate(asked)]
 print(json.dumps({"groups": [{"name": "dashboards", "rules": rules}]}))
 END
-    promtool check rules "$work/asked.yaml" >"$work/said" 2>&1 || complain "dashboards"
-    echo "alerts are tried, and dashboards' expressions are read"
-else
-    echo "there is no promtool: alerts are not tried"
-fi
+promtool check rules "$work/asked.yaml" >"$work/said" 2>&1 || complain "dashboards"
+echo "alerts are tried, and dashboards' expressions are read"
 
 # ---- The rendered settings, with the platform -------------------------------------------------------------------
 
