@@ -6,9 +6,8 @@ import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{ActionPackageStore, Blocking, DefinitionStore, Identity, Transfers}
 import burst.protocol.RuntimeInfo
-import io.circe.Json
 import io.circe.syntax.*
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
@@ -24,15 +23,14 @@ final class ActionsRoutes(
     service: FlareService,
     inspector: PackageInspector,
     body: ActionBody,
-    intake: BodyIntake,
-    deploys: RateLimiter,
+    deploys: Deploys,
     views: EntityViews,
     codes: CodeAnswer,
     blocking: Blocking,
     transfers: Transfers
 )(using ExecutionContext):
-  import ActionsRoutes.*
   import EntityProblem.*
+  import JsonMarshalling.ok
 
   /** In a namespace that need not be the caller's. */
   def route(caller: Identity, namespace: String): Route =
@@ -82,21 +80,12 @@ final class ActionsRoutes(
       inPackage: Option[String],
       request: HttpRequest
   ): Answer =
-    val wanted =
-      for
-        _ <- Either.cond(owner == caller.namespace || inPackage.isDefined, (), ApiError.OtherNamespace)
-        query = QueryParameters(request.uri.query())
-        page <- query.page()
-        count <- query.flag("count")
-      yield (page, count)
-    Refusable(wanted): (page, count) =>
-      blocking:
-        if count then
-          val all = (stored.count(owner, inPackage) - page.skip).max(0)
-          ok(Json.obj("actions" -> all.asJson))
-        else
-          val found = stored.list(owner, page.limit, page.skip, inPackage)
-          ok(Json.fromValues(ListedAnnotations.ofActions(found.iterator).map(views.summary)))
+    if owner != caller.namespace && inPackage.isEmpty then
+      Future.successful(Left(ApiError.OtherNamespace))
+    else
+      EntityList("actions", request, blocking)(stored.count(owner, inPackage)): page =>
+        val found = stored.list(owner, page.limit, page.skip, inPackage)
+        ListedAnnotations.ofActions(found.iterator).map(views.summary)
 
   private def show(caller: Identity, name: ActionName, request: HttpRequest): Answer =
     Refusable(QueryParameters(request.uri.query()).flag("code", default = true)): code =>
@@ -125,20 +114,12 @@ final class ActionsRoutes(
         case Some(_) => Right(())
 
   private def deploy(caller: Identity, name: ActionName, request: HttpRequest): Answer =
-    val perMinute = caller.limits.deploysPerMinute
-    val wanted =
+    deploys(caller, request): (overwrite, taken) =>
       for
-        overwrite <- QueryParameters(request.uri.query()).flag("overwrite")
-        // Also of one that is refused in the end: it is the body that is work.
-        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
-      yield overwrite
-    Refusable(wanted): overwrite =>
-      intake(caller.namespace, request): taken =>
-        for
-          runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
-          inspected <- taken.inTurn(inspect(caller, _, runtimes))
-          answer <- Refusable(inspected)(change => moving(caller)(store(caller, name, overwrite, change)))
-        yield answer
+        runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
+        inspected <- taken.inTurn(inspect(caller, _, runtimes))
+        answer <- Refusable(inspected)(change => moving(caller)(store(caller, name, overwrite, change)))
+      yield answer
 
   private def inspect(
       caller: Identity,
@@ -180,7 +161,3 @@ final class ActionsRoutes(
 
   /** For what stores and deletes packages. */
   private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
-
-object ActionsRoutes:
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))

@@ -42,7 +42,7 @@ final class AdminFlaresRoutes(store: FlareStore, service: FlareService, blocking
       yield (page, namespace, state)
     Refusable(wanted): (page, namespace, state) =>
       blocking(store.list(namespace, None, state, page.limit, page.skip, kind.groups)).map: found =>
-        Right(JsonMarshalling.response(StatusCodes.OK, Json.fromValues(found.map(kind.view))))
+        JsonMarshalling.ok(Json.fromValues(found.map(kind.view)))
 
   private def end(kind: Kind, id: FlareId): Answer =
     val known = blocking(store.find(id).filter(_.request.isGroup == kind.groups).toRight(kind.unknown(id)))

@@ -15,7 +15,7 @@ final class ApiManagementRoutes(
     apis: GatewayApis,
     authentication: Authentication,
     limits: RequestLimits,
-    deploys: RateLimiter,
+    deploys: Deploys,
     intake: BodyIntake,
     body: RequestBody,
     settings: WebSettings,
@@ -50,7 +50,7 @@ final class ApiManagementRoutes(
   private def create(caller: Identity, request: HttpRequest): Answer =
     val wanted = QueryParameters(request.uri.query())
       .choice("responsetype", Extensions)
-      .flatMap(extension => paced(caller).map(_ => extension.getOrElse(WebExtension.Json)))
+      .flatMap(extension => deploys.admit(caller).map(_ => extension.getOrElse(WebExtension.Json)))
     Refusable(wanted): extension =>
       intake.ofAnyType(caller.namespace, request)(read(caller, extension)): wanted =>
         val site = GatewayAddress.site(request)
@@ -97,16 +97,11 @@ final class ApiManagementRoutes(
           "basepath"
         ).toRight(ApiError.InvalidParameter("basepath", "the base path of an API, or its name"))
         verb <- verb(query)
-        _ <- paced(caller)
+        _ <- deploys.admit(caller)
       yield (api, verb)
     Refusable(wanted): (api, verb) =>
       blocking(apis.delete(caller.namespace, api, said(query, "relpath"), verb)).map:
         _.left.map(ApiError.Gateway(_)).map(_ => ok(Json.obj()))
-
-  /** Each is written to the disk, as a deploy is. */
-  private def paced(caller: Identity): Either[ApiError, Unit] =
-    val perMinute = caller.limits.deploysPerMinute
-    deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
 
   private def verb(query: Uri.Query): Either[ApiError, Option[String]] =
     said(query, "operation").fold(Right(None))(text =>

@@ -7,7 +7,7 @@ import burst.controller.secrets.{DefinitionName, Secrets}
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import burst.protocol.{PackageId, RuntimeInfo}
 import io.circe.{Json, JsonObject}
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
@@ -24,12 +24,12 @@ final class BurstsRoutes(
     inspector: PackageInspector,
     deployBody: DeployBody,
     flareBody: FlareBody,
-    intake: BodyIntake,
-    deploys: RateLimiter,
+    deploys: Deploys,
     views: Views,
     blocking: Blocking,
     transfers: Transfers
 )(using ExecutionContext):
+  import JsonMarshalling.ok
 
   def route(caller: Identity): Route =
     concat(
@@ -68,21 +68,13 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
-    val perMinute = caller.limits.deploysPerMinute
-    val wanted =
+    deploys(caller, request): (overwrite, taken) =>
       for
-        overwrite <- parameters(request).flag("overwrite")
-        // Also of one that is refused in the end: it is the body that is work.
-        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
-      yield overwrite
-    Refusable(wanted): overwrite =>
-      intake(caller.namespace, request): taken =>
-        for
-          runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
-          inspected <- taken.inTurn(inspect(caller, _, runtimes))
-          // A bucket may take long: no other namespace waits for it.
-          answer <- Refusable(inspected)(found => moving(caller)(store(caller, name, overwrite, found)))
-        yield answer
+        runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
+        inspected <- taken.inTurn(inspect(caller, _, runtimes))
+        // A bucket may take long: no other namespace waits for it.
+        answer <- Refusable(inspected)(found => moving(caller)(store(caller, name, overwrite, found)))
+      yield answer
 
   private def inspect(
       caller: Identity,
@@ -142,8 +134,5 @@ final class BurstsRoutes(
         definition <- versions.wanted(caller.namespace, name, Fields.of(body.fields))
         wanted <- flareBody.read(body, definition, caller.limits)
       yield wanted
-
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))
 
   private def parameters(request: HttpRequest) = QueryParameters(request.uri.query())

@@ -6,7 +6,7 @@ import burst.controller.store.{Blocking, FlareStore, Identity, Transfers}
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -20,6 +20,7 @@ final class FlaresRoutes(
     transfers: Transfers,
     clock: Clock = Clock.ofMachine
 )(using ExecutionContext):
+  import JsonMarshalling.ok
   import FlaresRoutes.States
 
   private val logAnswer = LogAnswer(store, transfers)
@@ -73,7 +74,7 @@ final class FlaresRoutes(
     Refusable(blocking(own(caller, id))): flare =>
       val estimate =
         if flare.state == FlareState.Queued then service.queueEstimate(id) else Future.successful(None)
-      estimate.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.flare(flare, found))))
+      estimate.map(found => ok(Views.flare(flare, found)))
 
   /** Answers of a flare of the caller's; another's is not there. */
   private def read(caller: Identity, id: FlareId)(view: Flare => Json): Answer =
@@ -94,9 +95,6 @@ final class FlaresRoutes(
             Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
           case CancelOutcome.AlreadyEnded => Left(ApiError.FlareEnded(id))
           case CancelOutcome.NotFound => Left(ApiError.NoSuchFlare(id))
-
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))
 
 object FlaresRoutes:
   private[http] val States: Map[String, FlareState] =

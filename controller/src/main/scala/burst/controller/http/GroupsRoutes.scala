@@ -84,13 +84,13 @@ final class GroupsRoutes(
     Refusable(wanted): (page, name) =>
       blocking(flares.list(Some(caller.namespace), name, None, page.limit, page.skip, groups = true)).map:
         found =>
-          Right(JsonMarshalling.response(StatusCodes.OK, Json.fromValues(found.map(Views.groupSummary))))
+          JsonMarshalling.ok(Json.fromValues(found.map(Views.groupSummary)))
 
   private def show(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): group =>
       val estimate =
         if group.state == FlareState.Queued then service.queueEstimate(id) else Future.successful(None)
-      estimate.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.group(group, found))))
+      estimate.map(found => JsonMarshalling.ok(Views.group(group, found)))
 
   private def close(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): _ =>

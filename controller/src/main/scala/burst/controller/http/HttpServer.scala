@@ -64,7 +64,7 @@ object HttpServer:
     val inspector = PackageInspector(limits.packages)
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
-    val deploys = RateLimiter()
+    val deploys = Deploys(deployIntake)
     val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
@@ -132,7 +132,6 @@ object HttpServer:
           service,
           inspector,
           ActionBody(pieces, limits),
-          deployIntake,
           deploys,
           EntityViews(defaults),
           CodeAnswer(storage.packages, transfers),
@@ -144,7 +143,6 @@ object HttpServer:
           storage.definitions,
           definitions,
           pieces,
-          deployIntake,
           deploys,
           blocking,
           transfers
@@ -161,7 +159,6 @@ object HttpServer:
         inspector,
         DeployBody(options, pieces),
         flareBody,
-        deployIntake,
         deploys,
         views,
         blocking,
@@ -171,9 +168,9 @@ object HttpServer:
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       EventsRoutes(
-        TriggersRoutes(storage.triggers, triggerBody, deployIntake, deploys, blocking),
+        TriggersRoutes(storage.triggers, triggerBody, deploys, blocking),
         FireRoutes(storage.triggers, firing, fires, body, flareIntake, blocking),
-        RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
+        RulesRoutes(storage.rules, actions, triggerBody, body, deploys, blocking)
       ),
       InvokeRoutes(
         actions,

@@ -2,7 +2,6 @@ package burst.controller.http
 
 import burst.controller.scheduler.FlareService
 import io.circe.Json
-import org.apache.pekko.http.scaladsl.model.StatusCodes
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.ExecutionContext
@@ -16,4 +15,4 @@ final class InvokersRoutes(service: FlareService)(using ExecutionContext):
           .invokers()
           .map: views =>
             val sorted = views.sortBy(_.status.id)
-            Right(JsonMarshalling.response(StatusCodes.OK, Json.fromValues(sorted.map(Views.invoker))))
+            JsonMarshalling.ok(Json.fromValues(sorted.map(Views.invoker)))

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import io.circe.{Json, Printer}
 import java.nio.charset.StandardCharsets.UTF_8
-import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCode}
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCode, StatusCodes}
 import org.apache.pekko.util.ByteString
 
 /** circe's JSON as HTTP entities. Whatever a client says it accepts, the API speaks JSON. */
@@ -17,3 +17,5 @@ object JsonMarshalling:
     )
 
   def response(status: StatusCode, json: Json): HttpResponse = HttpResponse(status, entity = entity(json))
+
+  def ok(json: Json): Either[ApiError, HttpResponse] = Right(response(StatusCodes.OK, json))

@@ -6,7 +6,7 @@ import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Namespace, NamespaceStore}
 import burst.controller.limits.OwnLimits
 import io.circe.Json
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -18,6 +18,7 @@ final class NamespacesRoutes(
     body: RequestBody,
     blocking: Blocking
 )(using ExecutionContext):
+  import JsonMarshalling.ok
   import NamespacesRoutes.*
 
   val route: Route =
@@ -85,9 +86,6 @@ final class NamespacesRoutes(
         credentials <- namespaces.replaceKey(name).toRight(ApiError.NoSuchNamespace(name))
         namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
       yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
-
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))
 
 object NamespacesRoutes:
   private val BodyLimit = 16 * 1024L

@@ -13,9 +13,8 @@ import burst.controller.store.{
   PackageRefusal,
   Transfers
 }
-import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -26,12 +25,12 @@ final class PackagesRoutes(
     stored: DefinitionStore,
     definitions: Definitions,
     pieces: JsonPieces,
-    intake: BodyIntake,
-    deploys: RateLimiter,
+    deploys: Deploys,
     blocking: Blocking,
     transfers: Transfers
 )(using ExecutionContext):
   import EntityProblem.*
+  import JsonMarshalling.ok
   import PackagesRoutes.*
 
   /** In a namespace that need not be the caller's. */
@@ -56,20 +55,10 @@ final class PackagesRoutes(
     if owner == caller.namespace then answer else Future.successful(Left(ApiError.OtherNamespace))
 
   private def list(caller: Identity, owner: String, request: HttpRequest): Answer =
-    val query = QueryParameters(request.uri.query())
     val published = owner != caller.namespace
-    val wanted =
-      for
-        page <- query.page()
-        count <- query.flag("count")
-      yield (page, count)
-    Refusable(wanted): (page, count) =>
-      blocking:
-        if count then
-          ok(Json.obj("packages" -> (packages.count(owner, published) - page.skip).max(0).asJson))
-        else
-          val found = packages.list(owner, published, page.limit, page.skip)
-          ok(Json.fromValues(ListedAnnotations.ofPackages(found.iterator).map(EntityViews.summary)))
+    EntityList("packages", request, blocking)(packages.count(owner, published)): page =>
+      val found = packages.list(owner, published, page.limit, page.skip)
+      ListedAnnotations.ofPackages(found.iterator).map(EntityViews.summary)
 
   private def show(caller: Identity, owner: String, name: String): Answer =
     blocking:
@@ -98,15 +87,9 @@ final class PackagesRoutes(
     ListedAnnotations.ofActions(pages.flatten)
 
   private def change(caller: Identity, name: String, request: HttpRequest): Answer =
-    val perMinute = caller.limits.deploysPerMinute
-    val wanted =
-      for
-        _ <- Either.cond(name != Reserved, (), ApiError.OfEntity(ReservedName(name)))
-        overwrite <- QueryParameters(request.uri.query()).flag("overwrite")
-        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
-      yield overwrite
-    Refusable(wanted): overwrite =>
-      intake(caller.namespace, request): taken =>
+    if name == Reserved then Future.successful(Left(ApiError.OfEntity(ReservedName(name))))
+    else
+      deploys(caller, request): (overwrite, taken) =>
         Refusable(taken.inTurn(bytes => SplitBody.ofEntity(bytes, pieces).flatMap(read(caller, _)))):
           change =>
             blocking(store(caller.namespace, caller.limits, name, overwrite, change))
@@ -193,6 +176,3 @@ object PackagesRoutes:
     "updated" -> Json.arr(),
     "deleted" -> Json.arr()
   )
-
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))

@@ -4,8 +4,6 @@ import burst.controller.action.{ActionProblem, Actions}
 import burst.controller.definition.EntityName
 import burst.controller.store.{Blocking, Identity, RuleStore}
 import burst.controller.trigger.{Rule, RuleStatus, TriggerRefusal}
-import io.circe.Json
-import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -17,10 +15,10 @@ final class RulesRoutes(
     actions: Actions,
     triggerBody: TriggerBody,
     body: RequestBody,
-    intake: BodyIntake,
-    deploys: RateLimiter,
+    deploys: Deploys,
     blocking: Blocking
 )(using ExecutionContext):
+  import JsonMarshalling.ok
   import RulesRoutes.*
 
   def route(caller: Identity): Route =
@@ -41,17 +39,11 @@ final class RulesRoutes(
     )
 
   private def list(caller: Identity, request: HttpRequest): Answer =
-    val query = QueryParameters(request.uri.query())
-    val wanted = query.page().flatMap(page => query.flag("count").map(page -> _))
-    Refusable(wanted): (page, count) =>
-      blocking:
-        if count then ok(Json.obj("rules" -> (rules.count(caller.namespace) - page.skip).max(0).asJson))
-        else
-          val found = rules.list(caller.namespace, page.limit, page.skip)
-          val shown = ListedAnnotations.within(found.iterator)(_.annotations)((rule, shown) =>
-            rule.copy(annotations = shown)
-          )
-          ok(Json.fromValues(shown.map(TriggerViews.summary)))
+    EntityList("rules", request, blocking)(rules.count(caller.namespace)): page =>
+      val found = rules.list(caller.namespace, page.limit, page.skip)
+      ListedAnnotations
+        .within(found.iterator)(_.annotations)((rule, shown) => rule.copy(annotations = shown))
+        .map(TriggerViews.summary)
 
   private def found(name: String)(rule: => Option[Rule]): Answer =
     blocking(rule).map:
@@ -63,16 +55,9 @@ final class RulesRoutes(
     rules.delete(caller.namespace, name).map(_.copy(status = RuleStatus.Inactive))
 
   private def change(caller: Identity, name: String, request: HttpRequest): Answer =
-    val perMinute = caller.limits.deploysPerMinute
-    val wanted =
-      for
-        overwrite <- QueryParameters(request.uri.query()).flag("overwrite")
-        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
-      yield overwrite
-    Refusable(wanted): overwrite =>
-      intake(caller.namespace, request): taken =>
-        Refusable(taken.inTurn(triggerBody.rule(_, caller.namespace))): wanted =>
-          blocking(store(caller, name, overwrite, wanted))
+    deploys(caller, request): (overwrite, taken) =>
+      Refusable(taken.inTurn(triggerBody.rule(_, caller.namespace))): wanted =>
+        blocking(store(caller, name, overwrite, wanted))
 
   private def store(
       caller: Identity,
@@ -118,6 +103,3 @@ object RulesRoutes:
 
   private def notStored(refusal: TriggerRefusal): ApiError =
     ApiError.OfTrigger(TriggerProblem.NotStored(refusal))
-
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))

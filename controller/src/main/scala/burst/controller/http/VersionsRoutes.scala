@@ -4,7 +4,7 @@ import burst.controller.definition.{Definition, EntityName, KindFamily, Version}
 import burst.controller.deploy.Definitions
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import io.circe.Json
-import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -29,11 +29,12 @@ final class VersionsRoutes(
     stored: DefinitionStore,
     versions: Versions,
     body: RequestBody,
-    deploys: RateLimiter,
+    deploys: Deploys,
     views: Views,
     blocking: Blocking,
     transfers: Transfers
 )(using ExecutionContext):
+  import JsonMarshalling.ok
   import VersionsRoutes.*
 
   def route(caller: Identity): Route =
@@ -65,10 +66,8 @@ final class VersionsRoutes(
       blocking(versions.find(caller.namespace, name, version).flatMap(found => ok(views.definition(found))))
 
   private def rollBack(caller: Identity, name: String, request: HttpRequest): Answer =
-    val perMinute = caller.limits.deploysPerMinute
     // To the database it is a deploy.
-    val taken = deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
-    Refusable(taken)(_ => rollBackTo(caller, name, request))
+    Refusable(deploys.admit(caller))(_ => rollBackTo(caller, name, request))
 
   private def rollBackTo(caller: Identity, name: String, request: HttpRequest): Answer =
     Refusable(body.read(request, BodyLimit)): bytes =>
@@ -87,9 +86,6 @@ final class VersionsRoutes(
             .left
             .map(ApiError.NotDeployed(name, _))
             .flatMap(there => ok(views.definition(there)))
-
-  private def ok(json: Json): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.OK, json))
 
 object VersionsRoutes:
   private val BodyLimit = 16 * 1024L

@@ -20,7 +20,7 @@ object WebRoutes:
       storage: Storage,
       authentication: Authentication,
       requestLimits: RequestLimits,
-      deploys: RateLimiter,
+      deploys: Deploys,
       settings: HttpSettings,
       blocking: Blocking
   )(using system: ActorSystem[?]): WebRoutes =

@@ -18,12 +18,13 @@ abstract class GatewayFixture extends WebSuite:
 
   override protected def served: Route =
     val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(HttpSettings.WebDispatcher))
+    val bodies = BodyIntake(body, ApiManagementRoutes.Bodies, FairExecutor(threads), blocking)
     val management = ApiManagementRoutes(
       GatewayApis(storage.apis),
       authentication,
       RequestLimits(RateLimiter()),
-      RateLimiter(),
-      BodyIntake(body, ApiManagementRoutes.Bodies, FairExecutor(threads), blocking),
+      Deploys(bodies),
+      bodies,
       body,
       http.web,
       blocking
