@@ -105,11 +105,10 @@ fn requests_per_message_are_as_documented() {
         assert_eq!(puts(&|| workers[0].send(vec![1u8; 1000], 1).unwrap()), 1);
         // Two chunks of 4 MiB: one object for each, and what announces them.
         assert_eq!(puts(&|| workers[0].send(vec![1u8; 8 << 20], 1).unwrap()), 3);
-        // More than 32 MiB are announced twice, the first time before the rest is stored.
-        assert_eq!(
-            puts(&|| workers[0].send(vec![1u8; 36 << 20], 1).unwrap()),
-            11
-        );
+        // More than 32 MiB are announced twice, the first time before the rest is stored; where that takes
+        // so long to be said that the rest is stored meanwhile, both are said at once.
+        let large = puts(&|| workers[0].send(vec![1u8; 36 << 20], 1).unwrap());
+        assert!((10..=11).contains(&large), "{large}");
         let root = puts(&|| {
             workers[0].broadcast(Some(vec![1u8; 8 << 20]), 0).unwrap();
         });
