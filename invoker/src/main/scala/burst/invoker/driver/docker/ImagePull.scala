@@ -68,8 +68,10 @@ private object ImagePull:
       do layers = layers.updated(id, total.longValue)
       if layers.values.sum > most || layers.size > MostLayers then
         val why = s"it has more than ${most >> 20} MiB, or more than $MostLayers layers"
-        val _ = ended.trySuccess(PullEnd.TooLarge(why))
-        close()
+        // Told to stop before anybody looks whether it is there all the same.
+        try close()
+        finally
+          val _ = ended.trySuccess(PullEnd.TooLarge(why))
 
     override def onError(problem: Throwable): Unit =
       val _ = ended.trySuccess(PullEnd.of(DockerDriver.reason(problem)))

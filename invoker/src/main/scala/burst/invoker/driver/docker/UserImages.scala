@@ -88,7 +88,9 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
     case PullEnd.Whole =>
       inspect(reference).fold(without(reference, "it was pulled, and is not there"))(keep(reference, _))
     case PullEnd.TooLarge(why) => unwanted(reference, why)
-    case PullEnd.Full(why) => unwanted(reference, why)
+    case PullEnd.Full(why) =>
+      refuse(reference, why)
+      without(reference, why)
     case PullEnd.Failed(why) => without(reference, why)
 
   /** If it may be kept. It has no other image removed where it goes itself. */
@@ -99,11 +101,16 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
         kept.drop(reference, stored(found)).map(_ => Left(why))
       case accepted => kept.add(reference, stored(found)).map(_ => accepted)
 
-  /** The daemon may have been done with it when it was told to stop. */
+  /** The daemon may have been done with it when it was told to stop, or be a little later. */
   private def unwanted(reference: String, why: String): Future[Either[String, UserImage]] =
     refuse(reference, why)
-    inspect(reference).fold(without(reference, why)): found =>
-      kept.drop(reference, stored(found)).map(_ => Left(why))
+    inspect(reference) match
+      case Some(found) => kept.drop(reference, stored(found)).map(_ => Left(why))
+      case None =>
+        Delay.after(Stopping):
+          val _ = inspect(reference).fold(without(reference, why)): found =>
+            kept.drop(reference, stored(found)).map(_ => Left(why))
+        Future.successful(Left(why))
 
   private def without(reference: String, why: String): Future[Either[String, UserImage]] =
     kept.settle(reference)
@@ -133,6 +140,9 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
 
 private[driver] object UserImages:
   private val MostVolumes = 16
+
+  /** Longer than a daemon takes to leave off. */
+  private val Stopping = 10.seconds
 
   /** For so long, so many are not pulled again. */
   private val RefusedFor = 5.minutes
