@@ -34,8 +34,8 @@ final class LineEncoder extends PatternLayoutEncoder:
     if isJson then json(event) else plain(super.encode(event))
 
   private def plain(lines: Array[Byte]): Array[Byte] =
-    val isPlain =
-      !lines.iterator.take(lines.length - 1).exists(byte => byte >= 0 && byte < ' ' || byte == Delete)
+    // What is not ASCII may be a control character, too: its bytes are negative.
+    val isPlain = !lines.iterator.take(lines.length - 1).exists(byte => byte < ' ' || byte == Delete)
     if isPlain then lines
     else
       val text = String(lines, UTF_8)

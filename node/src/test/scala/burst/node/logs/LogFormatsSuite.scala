@@ -52,6 +52,12 @@ class LogFormatsSuite extends munit.FunSuite:
     assert(rest.forall(line => line.startsWith("  ") || line.startsWith("\t")), rest.mkString("\n"))
     assert(!lines.exists(_.exists(c => c.isControl && c != '\t')), lines.mkString("\n"))
 
+  test("nor does a single character that is a control or ends a line where one reads it"):
+    for (forged, shown) <- List("\u009b2J" -> "?2J", "a\u0085b" -> "a", "a\u2028b" -> "a", "é✓" -> "é✓") do
+      val lines = logged("text")(_.info("{}", forged))
+      assert(lines(0).endsWith(s" - $shown"), lines.mkString("\n"))
+      assert(lines.drop(1).forall(_ == "  b"), lines.mkString("\n"))
+
   test("as JSON a line is an object"):
     val lines = logged("json"): log =>
       log.atInfo().of(id, Some(origin)).setCause(RuntimeException("so")).log("a \"pack\"\nhas gone")
