@@ -4,7 +4,7 @@ import burst.controller.flare.FlareRequest
 import burst.protocol.BackendConfig
 import com.typesafe.config.Config
 import java.nio.file.{Files, Path}
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
@@ -80,7 +80,7 @@ object SchedulerSettings:
       startDeadline = duration("start-deadline"),
       peerGrace = duration("peer-grace"),
       abortDeadline = duration("abort-deadline"),
-      lossDeadline = duration("loss-deadline"),
+      lossDeadline = silence(root.getConfig("burst.invokers")) + LossMargin,
       cleanupDeadline = duration("cleanup-deadline"),
       progressInterval = duration("progress-interval"),
       logBuffer = config.getBytes("log-buffer"),
@@ -95,6 +95,13 @@ object SchedulerSettings:
       askTimeout = duration("ask-timeout"),
       limitsRefresh = duration("limits-refresh")
     )
+
+  /** How long a machine may be silent before its packs are known to be dead. */
+  private def silence(invokers: Config): FiniteDuration =
+    Seq("contact-timeout", "kill-timeout").map(invokers.getDuration(_).toNanos.nanos).reduce(_ + _)
+
+  /** What may pass until those who wait for it know. */
+  private val LossMargin = 5.seconds
 
   private def granularity(text: String, costs: PackCosts): DefaultGranularity =
     if text == "cheapest" then DefaultGranularity.Cheapest(costs)
