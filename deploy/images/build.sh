@@ -32,10 +32,15 @@ docker build --quiet --tag "${prefix}burst:latest" "$context" >/dev/null
 "$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime:latest"
 INTERPRETERS=no "$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime-rust:latest"
 
+# What they may have at most, in MB: every node pulls them.
+declare -A most=([burst]=200 [burst-runtime-rust]=40)
 for name in burst burst-runtime burst-runtime-rust; do
     image=$prefix$name
     digest=$("$here/contents.py" "$root" "$image" "$version" "$out/$name.cdx.json")
     docker tag "$image:latest" "$image:$version"
     docker tag "$image:latest" "$image:$version-$digest"
-    echo "$image:$version-$digest $(docker image inspect --format '{{.Size}}' "$image:latest" | numfmt --to=si)B"
+    size=$(docker image inspect --format '{{.Size}}' "$image:latest")
+    echo "$image:$version-$digest $(numfmt --to=si "$size")B"
+    [ "$size" -le $((${most[$name]:-1000000} * 1000000)) ] ||
+        { echo "$0: $image has more than ${most[$name]} MB" >&2; exit 1; }
 done

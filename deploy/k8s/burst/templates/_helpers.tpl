@@ -256,6 +256,8 @@ burst.invoker {
       <pattern>%d{yyyy-MM-dd'T'HH:mm:ss.SSSXXX} %-5level %logger{24} - %msg%replace( [%kvp{NONE}]){' \[\]$', ''}%n%ex</pattern>
     </encoder>
   </appender>
+  <!-- Whatever else is said: who did what as an administrator. -->
+  <logger name="burst.audit" level="INFO"/>
   <logger name="com.github.dockerjava" level="WARN"/>
   <logger name="org.apache.pekko.io.TcpListener" level="OFF"/>
   <logger name="org.apache.pekko.remote.artery" level="ERROR"/>
