@@ -191,4 +191,12 @@ BURST_BACKEND_0=rediss://:secret@127.0.0.1 BURST_BACKEND_1=amqp://u:p@127.0.0.1:
     --port=0 --data="$work/controller2" --config="$work/everything/settings/controller.conf"
 ends "Kubernetes does not answer" "$dist/bin/burst" invoker --driver=kubernetes --node=127.0.0.1 \
     --data="$work/invoker2" --config="$work/everything/settings/platform-invoker-1.conf"
+laid_out ha controller.conf
+mkdir -p "$work/ha/ca"
+cp "$work/default/node/cluster.pem" "$work/ha/node/"
+cp "$work/everything/node/tls.crt" "$work/ha/ca/db.pem"
+sed -i 's|db.example.org:5432|127.0.0.1:9|' "$work/ha/settings/controller.conf"
+BURST_STORE_USER=u BURST_STORE_PASSWORD=p BURST_S3_ACCESS_KEY=k BURST_S3_SECRET_KEY=s \
+    ends "127.0.0.1:9" "$dist/bin/burst" controller --node="127.0.0.1:$(port)" \
+    --port=0 --data="$work/controller3" --config="$work/ha/settings/controller.conf"
 echo "the settings of all values are known"
