@@ -27,15 +27,34 @@ type platform struct {
 	process        int
 }
 
-// startPlatform has one until the test ends.
+// startPlatform has one of a single process until the test ends.
 func startPlatform(t testing.TB, environment ...string) *platform {
 	t.Helper()
 	data := t.TempDir()
-	command := exec.Command(
-		filepath.Join(root, "dist/bin/burst"), "standalone",
-		"--port", "0", "--slots", "8", "--driver", "process", "--data", data,
-		"--set", "burst.limits.flares-per-minute=1000000", "--set", "burst.limits.requests-per-minute=1000000",
-	)
+	arguments := append([]string{"standalone", "--port", "0", "--slots", "8", "--driver", "process", "--data", data}, unlimited...)
+	process, url := startNode(t, environment, "burst is ready on ", arguments...)
+	return platformOf(t, data, process, url)
+}
+
+// startCluster has one of a controller and an invoker, each a process of its own, until the test ends.
+func startCluster(t testing.TB, environment ...string) *platform {
+	t.Helper()
+	data, node := t.TempDir(), freeAddress(t)
+	arguments := append([]string{"controller", "--host", "127.0.0.1", "--port", "0", "--node", node, "--seed", node, "--data", data}, unlimited...)
+	process, url := startNode(t, environment, "burst controller is ready on ", arguments...)
+	startNode(t, environment, "burst invoker first is ready", "invoker", "--id", "first", "--slots", "8", "--driver", "process",
+		"--node", "127.0.0.1", "--seed", node, "--cluster-key", filepath.Join(data, "cluster.pem"), "--data", t.TempDir())
+	return platformOf(t, data, process, url)
+}
+
+var unlimited = []string{
+	"--set", "burst.limits.flares-per-minute=1000000", "--set", "burst.limits.requests-per-minute=1000000",
+}
+
+// startNode has a process of the platform until the test ends: its number, and what it says behind that it is ready.
+func startNode(t testing.TB, environment []string, ready string, arguments ...string) (int, string) {
+	t.Helper()
+	command := exec.Command(filepath.Join(root, "dist/bin/burst"), arguments...)
 	command.Env = append(os.Environ(), environment...)
 	command.Stderr = os.Stderr
 	said, err := command.StdoutPipe()
@@ -48,20 +67,23 @@ func startPlatform(t testing.TB, environment ...string) *platform {
 	t.Cleanup(func() {
 		command.Process.Signal(syscall.SIGTERM)
 		if err := command.Wait(); err != nil {
-			t.Errorf("the platform did not end well: %v", err)
+			t.Errorf("%s did not end well: %v", arguments[0], err)
 		}
 	})
-	started := &platform{data: data, process: command.Process.Pid}
 	lines := bufio.NewScanner(said)
-	for started.url == "" {
-		if !lines.Scan() {
-			t.Fatalf("the platform did not start: %v", lines.Err())
-		}
-		if _, url, found := strings.Cut(lines.Text(), "burst is ready on "); found {
-			started.url = url
+	for lines.Scan() {
+		if _, rest, found := strings.Cut(lines.Text(), ready); found {
+			go io.Copy(io.Discard, said)
+			return command.Process.Pid, rest
 		}
 	}
-	go io.Copy(io.Discard, said)
+	t.Fatalf("%s did not start: %v", arguments[0], lines.Err())
+	return 0, ""
+}
+
+func platformOf(t testing.TB, data string, process int, url string) *platform {
+	t.Helper()
+	started := &platform{data: data, process: process, url: url}
 	properties, err := os.ReadFile(filepath.Join(data, "properties"))
 	if err != nil {
 		t.Fatal(err)

@@ -71,8 +71,17 @@ func equal[A comparable](t *testing.T, what string, found, expected A) {
 }
 
 func TestOneFlareIsOneTrace(t *testing.T) {
+	oneFlareIsOneTrace(t, startPlatform)
+}
+
+func TestOneFlareIsOneTraceOfSeveralProcesses(t *testing.T) {
+	oneFlareIsOneTrace(t, startCluster)
+}
+
+func oneFlareIsOneTrace(t *testing.T, start func(testing.TB, ...string) *platform) {
+	t.Helper()
 	collector := startCollector(t)
-	platform := startPlatform(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.endpoint)
+	platform := start(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.endpoint)
 	platform.deploy(t, "pi", root+"/dist/examples/montecarlo")
 	status, body := platform.flare(t, "pi", `{"size":8,"granularity":4,"packing":"homogeneous","params":{"samples":1000}}`,
 		map[string]string{
