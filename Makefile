@@ -122,7 +122,7 @@ test-kubernetes: ALSO = hello burden collectives hostile
 test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that this brings up, as root: see deploy/k8s; ONLY=drain,kills KEEP=1
 	$(CARGO) build --release --locked $(addprefix -p ,$(PLATFORM) $(ALSO) burst-test-servers)
 	REGISTRY=burst.test deploy/images/build.sh dist $(RELEASE)/hello target/images
-	KEEP=$(KEEP) S3_SERVER=$(CURDIR)/$(RELEASE)/burst-s3-server deploy/k8s/tests/kubernetes.sh dist $(RELEASE) \
+	KEEP=$(KEEP) SEED=$(SEED) S3_SERVER=$(CURDIR)/$(RELEASE)/burst-s3-server deploy/k8s/tests/kubernetes.sh dist $(RELEASE) \
 		benchmarks/results/kubernetes $(subst $(COMMA), ,$(ONLY))
 
 test-driver: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, with BURST_TEST_IMAGE: see deploy/k8s

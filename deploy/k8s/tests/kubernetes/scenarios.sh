@@ -433,10 +433,11 @@ scenario_upgrade() {
 }
 
 kill_at_random() {
-    local victims=(burst-controller-0 burst-invoker-0 burst-invoker-1) victim
-    RANDOM=1
-    for _ in 1 2 3 4 5 6; do
-        victim=${victims[RANDOM % 3]}
+    local victims=(burst-controller-0 burst-invoker-0 burst-invoker-1) victim number
+    RANDOM=${SEED:-1}
+    # Each once, then any.
+    for number in 0 1 2 3 4 5; do
+        victim=${victims[number < 3 ? number : RANDOM % 3]}
         k delete pod "$victim" --grace-period 0 --force >/dev/null 2>&1 || true
         echo "$victim" >>"$work/victims"
         sleep $((5 + RANDOM % 15))
@@ -510,8 +511,9 @@ END
 left() {
     k get all,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets \
         --output name 2>/dev/null | grep -vE '^(configmap/kube-root-ca.crt|serviceaccount/default|secret/backends)$'
+    kubectl get clusterroles,clusterrolebindings --selector app.kubernetes.io/instance=burst --output name 2>/dev/null
 }
-nothing_left() { ! left; }
+nothing_left() { [ -z "$(left)" ]; }
 scenario_uninstall() {
     all_slots 60 || complain "not all slots run"
     k scale statefulset/burst-invoker --replicas 0 >/dev/null
