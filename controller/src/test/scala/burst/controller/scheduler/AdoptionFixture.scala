@@ -61,6 +61,13 @@ abstract class AdoptionFixture extends SchedulerFixture:
     def end(): Unit = tell(PackEvent.PackEnded(true, None, 3))
 
   protected def adopt(invoker: ScriptedInvoker, flare: Flare): Kept =
-    val (adopt, replyTo) = invoker.adopted()
+    kept(invoker, flare, invoker.adopted())
+
+  protected def kept(
+      invoker: ScriptedInvoker,
+      flare: Flare,
+      adopted: (AdoptPack, ActorRef[InvokerReport])
+  ): Kept =
+    val (adopt, replyTo) = adopted
     assertEquals((adopt.flareId, adopt.attempt), (flare.id, flare.attempt))
     Kept(invoker, flare, adopt.pack, replyTo)

@@ -50,6 +50,11 @@ final class ScriptedInvoker(
   def aborted(): AbortPack = told { case InvokerRequest(abort: AbortPack, _) => abort }
   def adopted(): (AdoptPack, ActorRef[InvokerReport]) =
     told { case InvokerRequest(adopt: AdoptPack, replyTo) => (adopt, replyTo) }
+
+  /** What two flares have it told, in either order. */
+  def adoptedAndStored(): ((AdoptPack, ActorRef[InvokerReport]), PackStored) = told:
+    case InvokerRequest(adopt: AdoptPack, replyTo) => ((adopt, replyTo), stored())
+    case InvokerRequest(stored: PackStored, _) => (adopted(), stored)
   def stored(): PackStored = told { case InvokerRequest(stored: PackStored, _) => stored }
   def outputStored(): OutputStored = told { case InvokerRequest(stored: OutputStored, _) => stored }
   def cleaned(): (CleanFlare, ActorRef[InvokerReport]) =

@@ -6,9 +6,7 @@ import burst.protocol.{ClusterRoom, FailureKind, StartOperation}
 import io.fabric8.kubernetes.api.model.Node
 import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer
 import io.fabric8.kubernetes.client.{Config, KubernetesClientBuilder}
-import io.fabric8.mockwebserver.{Context, MockWebServer}
 import java.nio.file.Path
-import java.util.HashMap as JavaMap
 import java.util.concurrent.{Executors, LinkedBlockingQueue, TimeUnit}
 import java.util.function.UnaryOperator
 import scala.annotation.tailrec
@@ -26,11 +24,9 @@ class ClusterRoomsSuite extends munit.FunSuite:
 
   /** An API server with nodes, and nobody who gives pods to them. */
   private final class Fixture extends AutoCloseable:
-    private val server =
-      KubernetesMockServer(Context(), MockWebServer(), JavaMap(), PodDispatcher(resizes = true), false)
-    server.init()
-    val client = server.createClient()
-    val cluster = KubernetesCluster.of(server.createClient(), settings)
+    private val server = ApiServer()
+    val client = server.connect()
+    val cluster = KubernetesCluster.of(server.connect(), settings)
     private val told = LinkedBlockingQueue[String]()
 
     def watch(): ClusterRooms =
@@ -58,7 +54,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
     def close(): Unit =
       client.close()
       cluster.close()
-      server.destroy()
+      server.close()
 
   private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
 

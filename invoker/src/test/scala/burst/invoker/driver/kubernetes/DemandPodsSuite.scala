@@ -3,9 +3,6 @@ package kubernetes
 
 import burst.protocol.WantedPacks
 import io.fabric8.kubernetes.api.model.Pod
-import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer
-import io.fabric8.mockwebserver.{Context, MockWebServer}
-import java.util.HashMap as JavaMap
 import java.util.concurrent.Executors
 import java.util.function.UnaryOperator
 import scala.annotation.tailrec
@@ -23,11 +20,9 @@ class DemandPodsSuite extends munit.FunSuite:
   override def afterAll(): Unit = threads.shutdownNow()
 
   private final class Fixture extends AutoCloseable:
-    private val server =
-      KubernetesMockServer(Context(), MockWebServer(), JavaMap(), PodDispatcher(resizes = true), false)
-    server.init()
-    private val client = server.createClient()
-    private val cluster = KubernetesCluster.of(server.createClient(), settings)
+    private val server = ApiServer()
+    private val client = server.connect()
+    private val cluster = KubernetesCluster.of(server.connect(), settings)
     @volatile var hosts = Set("b", "a")
     val demand = DemandPods(settings.copy(demandPods = 5), "me", cluster, () => hosts, "aarch64")
     private def api = client.pods().inNamespace(cluster.namespace)
@@ -55,7 +50,7 @@ class DemandPodsSuite extends munit.FunSuite:
       demand.close()
       client.close()
       cluster.close()
-      server.destroy()
+      server.close()
 
   private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
 

@@ -16,38 +16,25 @@ import io.fabric8.kubernetes.api.model.{
   PodStatus
 }
 import io.fabric8.kubernetes.client.informers.ResourceEventHandler
-import io.fabric8.kubernetes.client.server.mock.{KubernetesCrudDispatcher, KubernetesMockServer}
+import io.fabric8.kubernetes.client.server.mock.KubernetesCrudDispatcher
 import io.fabric8.kubernetes.client.utils.Serialization
 import io.fabric8.kubernetes.client.{KubernetesClient, KubernetesClientException, NamespacedKubernetesClient}
 import io.fabric8.mockwebserver.http.{MockResponse, RecordedRequest}
-import io.fabric8.mockwebserver.{Context, MockWebServer}
 import java.nio.file.Path
-import java.util.HashMap as JavaMap
 import java.util.concurrent.{ConcurrentHashMap, Executors, TimeUnit}
 import java.util.function.UnaryOperator
-import java.util.logging.{Level, Logger}
 import scala.annotation.tailrec
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Try}
 
-/** An API server, which keeps what it is given, and one node. `resizes`: it can change the limits of pods. */
+/** An API server and one node. `resizes`: it can change the limits of pods. */
 final class MockCluster(val runtime: Path, resizes: Boolean = true) extends TestCluster:
-  // It would tell of every request.
-  private val serverLog = Logger.getLogger(classOf[MockWebServer].getName)
-  serverLog.setLevel(Level.WARNING)
-  private val server = KubernetesMockServer(
-    Context(),
-    MockWebServer(),
-    JavaMap(),
-    PodDispatcher(resizes),
-    false
-  )
-  server.init()
+  private val server = ApiServer(resizes)
 
-  def url: String = server.url("/")
+  def url: String = server.url
 
   def image: String = TestKubelet.Image.Good
-  def connect(): NamespacedKubernetesClient = server.createClient()
+  def connect(): NamespacedKubernetesClient = server.connect()
 
   val client: NamespacedKubernetesClient = connect()
   private val kubelet = TestKubelet(connect(), runtime)
@@ -58,10 +45,10 @@ final class MockCluster(val runtime: Path, resizes: Boolean = true) extends Test
   def close(): Unit =
     kubelet.close()
     client.close()
-    server.destroy()
+    server.close()
 
 /** What the library's server lacks: pods' `resize`, and the list of what there is. */
-private final class PodDispatcher(resizes: Boolean) extends KubernetesCrudDispatcher:
+private[kubernetes] final class PodDispatcher(resizes: Boolean) extends KubernetesCrudDispatcher:
   override def handleGet(path: String): MockResponse =
     if path != "/api/v1" then super.handleGet(path)
     else
