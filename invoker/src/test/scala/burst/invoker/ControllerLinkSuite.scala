@@ -259,7 +259,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       fixture.link ! Heartbeat(status)
     hello.from ! Over(welcome.session, handsOver = true)
     fixture.welcome(fixture.endpoint.receiveMessage(), epoch = 2, contact = 2.seconds)
-    val beat = fixture.session.fishForMessage(2.seconds):
+    val beat = fixture.session.fishForMessage(20.seconds):
       case beat: Beat if beat.toController.path.name.endsWith("-2") =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore

@@ -14,11 +14,11 @@ class BodyBudgetSuite extends FunSuite:
     private val whole = budget.within(namespace): share =>
       begun.success(share)
       work.future
-    val share: BodyBudget.Share = Await.result(begun.future, 1.second)
+    val share: BodyBudget.Share = Await.result(begun.future, 20.seconds)
 
     def end(): Unit =
       work.success(())
-      Await.result(whole, 1.second)
+      Await.result(whole, 20.seconds)
 
   private def isGranted(reserved: Future[Unit]): Boolean = reserved.isCompleted
 

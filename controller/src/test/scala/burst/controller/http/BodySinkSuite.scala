@@ -30,10 +30,10 @@ class BodySinkSuite extends FunSuite:
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
     val times = BodyTimes(overall = 10.seconds, least = 0, pace = 1.hour)
     val first = budget.within("a")(share => Future.successful(share.announce(100)))
-    assertEquals(Await.result(first, 1.second), Some(Duration.Zero))
+    assertEquals(Await.result(first, 20.seconds), Some(Duration.Zero))
     // It does not come, which gives back what was announced.
     val second = budget.within("a")(share => Future.successful(share.announce(3700)))
-    val pause = Await.result(second, 1.second).getOrElse(fail("refused"))
+    val pause = Await.result(second, 20.seconds).getOrElse(fail("refused"))
     assert(pause > 30.minutes, pause)
     val waiting = Source
       .fromIterator(() => Iterator.fill(5) { asked += 1; piece })
@@ -64,7 +64,7 @@ class BodySinkSuite extends FunSuite:
   test("a body that does not come in time costs what it declared"):
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
     assertEquals(Await.result(absent(budget, "a", 1000, 20.millis), 10.seconds), Left(ApiError.BodyTooSlow))
-    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(100))), 1.second)
+    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(100))), 20.seconds)
     assert(pause.exists(_ > 90.seconds), pause)
 
   test("a body waits for memory as long as it may take itself, and is then refused at no cost"):
@@ -73,9 +73,9 @@ class BodySinkSuite extends FunSuite:
     val holder = budget.within("a"): share =>
       granted.completeWith(share.reserve(600))
       ended.future
-    Await.result(granted.future, 1.second)
+    Await.result(granted.future, 20.seconds)
     assertEquals(Await.result(absent(budget, "b", 600, 20.millis), 10.seconds), Left(ApiError.Busy))
-    val pause = Await.result(budget.within("b")(share => Future.successful(share.announce(1000))), 1.second)
+    val pause = Await.result(budget.within("b")(share => Future.successful(share.announce(1000))), 20.seconds)
     assertEquals(pause, Some(Duration.Zero))
     assert(!holder.isCompleted)
     ended.success(())
@@ -94,8 +94,8 @@ class BodySinkSuite extends FunSuite:
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
     // Its share is given back before it is looked at.
     def read() = budget.within("a")(share => Future.successful(Vector(body.read(request, 1000, share))))
-    assertEquals(Await.result(read(), 1.second).head.value.map(_.isSuccess), Some(true))
-    assertEquals(Await.result(read(), 1.second).head.value, None)
+    assertEquals(Await.result(read(), 20.seconds).head.value.map(_.isSuccess), Some(true))
+    assertEquals(Await.result(read(), 20.seconds).head.value, None)
 
   test("bodies of unknown length cost what they have, and are not taken for the largest"):
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
@@ -105,8 +105,8 @@ class BodySinkSuite extends FunSuite:
       val request = HttpRequest(entity = HttpEntity.Chunked.fromData(json, pieces))
       budget.within("a")(share => body.read(request, 1000, share))
     val small = Vector.fill(7)(read(100))
-    small.foreach(taken => assertEquals(Await.result(taken, 1.second).map(_.length), Right(100)))
-    assertEquals(Await.result(read(1000), 1.second).map(_.length), Right(1000))
+    small.foreach(taken => assertEquals(Await.result(taken, 20.seconds).map(_.length), Right(100)))
+    assertEquals(Await.result(read(1000), 20.seconds).map(_.length), Right(1000))
     // 700 more than a burst came.
-    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(0))), 1.second)
+    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(0))), 20.seconds)
     assert(pause.exists(pause => pause > 600.seconds && pause <= 700.seconds), pause)

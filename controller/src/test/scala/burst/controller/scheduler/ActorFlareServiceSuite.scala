@@ -19,7 +19,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
       ExecutionContext.parasitic
     )
 
-  private def get[A](future: Future[A]): A = Await.result(future, 5.seconds)
+  private def get[A](future: Future[A]): A = Await.result(future, 20.seconds)
 
   /** An invoker all of whose workers succeed at once. */
   private val prompt: Behavior[InvokerRequest] = Behaviors.receiveMessage {
