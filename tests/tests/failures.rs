@@ -53,7 +53,8 @@ fn cases(groups: bool) -> Vec<Case> {
         Case {
             state: "timed-out",
             names_worker: false,
-            options: json!({"timeout": 3_000}),
+            // As long as a busy machine may take to start the packs, of whose workers one is to loop by then.
+            options: json!({"timeout": 6_000}),
             ..Case::of_worker("loop", "timeout")
         },
     ];
