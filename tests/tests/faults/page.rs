@@ -17,10 +17,9 @@ const HEAD: &str = "# What happens when\n\n\
     right after the fault has begun, each of one second. The client asks again, another controller too, by its \
     `Idempotency-Key`, while it gets no answer or a 503 with `Retry-After`.\n\n\
     Seconds are from a flare's acceptance to its end as the client saw it; the row `nothing` is what to compare with. \
-    `in` says how long the new one waited to be accepted, where that was more than a second. Where runs \
-    of a row differ, the machine was busier in some of them (each row has its load): a take-over that takes longer \
-    than `burst.invokers.contact-timeout`, 25 s, ends what runs. That a flare with `--retries` failed where its invoker \
-    came back late, or not, was found by these runs: it is tried again since.\n\n";
+    `in` says how long the new one waited to be accepted, where that was more than a second. On a \
+    machine so busy that a take-over takes longer than `burst.invokers.contact-timeout`, 25 s (it was seen at a load of \
+    40), the end of the scheduler's controller ends what runs, too.\n\n";
 
 fn file() -> PathBuf {
     built::repository().join("benchmarks/results/faults/faults.csv")
