@@ -108,8 +108,13 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
       case Some(found) => kept.drop(reference, stored(found)).map(_ => Left(why))
       case None =>
         Delay.after(Stopping):
-          val _ = inspect(reference).fold(without(reference, why)): found =>
-            kept.drop(reference, stored(found)).map(_ => Left(why))
+          try
+            inspect(reference) match
+              case Some(found) => kept.drop(reference, stored(found)): Unit
+              case None => kept.settle(reference)
+          catch
+            case NonFatal(problem) =>
+              log.warn("it is not known whether {} is there: {}", reference, DockerDriver.reason(problem))
         Future.successful(Left(why))
 
   private def without(reference: String, why: String): Future[Either[String, UserImage]] =
