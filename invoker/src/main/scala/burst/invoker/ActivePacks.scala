@@ -2,7 +2,7 @@ package burst.invoker
 
 import burst.invoker.driver.ContainerExit
 import burst.invoker.metrics.PackWatch
-import burst.invoker.pack.{PackActor, PackKey, PackReporter, PackServices, Supply}
+import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackReporter, PackServices, Supply}
 import burst.invoker.pool.PackShape
 import burst.node.logs.LogIds.of
 import burst.protocol.*
@@ -26,12 +26,17 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   def contains(key: PackKey): Boolean = active.contains(key)
   def isEmpty: Boolean = active.isEmpty
-  def workers: Int = active.values.map(_.assignment.size).sum
+  def workers: Int = containers.map(_.size).sum
 
   /** On a node of a cluster. */
   def shapesOn(node: String): Iterable[PackShape] =
-    active.values.map(_.assignment).filter(_.node.contains(node)).map(PackShape.of)
-  def memoryMiB: Long = active.values.map(_.memoryMiB).sum
+    containers.filter(_.node.contains(node)).map(PackShape.of)
+  def memoryMiB: Long = containers.map(it => it.size.toLong * it.memory).sum
+
+  /** One assignment for each container. */
+  private def containers: Iterable[PackAssignment] =
+    val (shared, own) = active.values.map(_.assignment).partition(_.shared.isDefined)
+    own ++ shared.toVector.distinctBy(_.shared)
 
   def launch(assignment: PackAssignment, supply: Supply, replyTo: ActorRef[PackReport]): Unit =
     val key = PackKey(assignment)
@@ -39,7 +44,43 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     val actor = context.spawnAnonymous(PackActor(services, context.self))
     actor ! PackActor.Begin(assignment, supply, replyTo, watch, lease)
     context.watchWith(actor, Terminated(key))
-    active = active.updated(key, Active(actor, assignment.withoutInputs, replyTo, watch))
+    val shares = supply match
+      case Supply.Shared(pack) => Some(pack)
+      case Supply.Warm(pack) if assignment.shared.isDefined => Some(pack)
+      case _ => None
+    val waits = supply == Supply.Starting
+    active =
+      active.updated(key, Active(actor, assignment.withoutInputs, replyTo, watch, None, shares, waits))
+
+  // ---- Containers that calls share -----------------------------------------------------------------------
+
+  /** What a call begins with that is to share a container, where another one is in it. */
+  def sharedBy(assignment: PackAssignment): Option[Supply] =
+    val others = assignment.shared.fold(Vector.empty)(in(_).map(_._2))
+    Option.when(others.nonEmpty)(others.flatMap(_.shares).headOption.fold(Supply.Starting)(Supply.Shared(_)))
+
+  private def in(container: SharedContainer): Vector[(PackKey, Active)] =
+    active.iterator.filter(_._2.assignment.shared.contains(container)).toVector
+
+  /** The program of a container runs: those that waited for it join. */
+  def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
+    active = active.updated(key, there.copy(shares = Some(pack)))
+    there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
+      call.actor ! PackActor.Join(Some(pack))
+      active = active.updated(waiting, call.copy(waits = false, shares = Some(pack)))
+
+  /** A call has left its container. One that has gone is offered to nobody; if nobody is left who starts one
+    * for those that wait, the first of them does.
+    */
+  private def left(container: SharedContainer, had: Option[LoadedPack], kept: Boolean): Unit =
+    val others = in(container)
+    if !kept then
+      for (key, call) <- others if call.shares.exists(it => had.exists(_.container.id == it.container.id)) do
+        active = active.updated(key, call.copy(shares = None))
+    if others.nonEmpty && others.forall(_._2.waits) then
+      val (key, first) = others.head
+      first.actor ! PackActor.Join(None)
+      active = active.updated(key, first.copy(waits = false))
 
   /** A flare of a group: its part goes to the group's pack, if that is there. */
   def join(group: FlareId, run: PackActor.Run): Unit =
@@ -77,11 +118,20 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     abortAll(failure)
     ending :+= replyTo
 
-  def finished(key: PackKey, answered: Option[FlareId]): Unit =
-    active.get(key).flatMap(_.runs).filterNot(run =>
+  /** A pack has ended; whether others run in the container that was kept. */
+  def finished(key: PackKey, answered: Option[FlareId], kept: Option[LoadedPack]): Boolean =
+    val ended = active.get(key)
+    ended.flatMap(_.runs).filterNot(run =>
       answered.contains(run.assignment.flareId)
     ).foreach(groupGone)
+    remove(key, kept.isDefined)
+    kept.exists: pack =>
+      active.valuesIterator.exists(_.shares.exists(_.container.id == pack.container.id))
+
+  private def remove(key: PackKey, kept: Boolean): Unit =
+    val ended = active.get(key)
     active -= key
+    for pack <- ended; container <- pack.assignment.shared do left(container, pack.shares, kept)
 
   /** The actor of a pack that has finished is not active any more: this one broke off. */
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
@@ -90,7 +140,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     pack.watch.ended(Some(failure))
     refuse(pack.assignment, pack.replyTo, failure)
     pack.runs.foreach(run => refuse(run.assignment, run.replyTo, failure))
-    active -= key
+    remove(key, kept = false)
 
   def answerIfNone(): Unit = if active.isEmpty then
     ending.foreach(_ ! Done)
@@ -100,14 +150,17 @@ private object ActivePacks:
   /** The actor of a pack has stopped. */
   final case class Terminated(key: PackKey)
 
-  /** A pack that is there; `runs` is the last flare that came to it, where it is a group's. */
+  /** A pack that is there; `runs` is the last flare that came to it, where it is a group's, `shares` the
+    * container that it is in beside other calls, or could be, and `waits` says that it waits for that.
+    */
   private final case class Active(
       actor: ActorRef[PackActor.Command],
       assignment: PackAssignment,
       replyTo: ActorRef[PackReport],
       watch: PackWatch,
-      runs: Option[PackActor.Run] = None
+      runs: Option[PackActor.Run] = None,
+      shares: Option[LoadedPack] = None,
+      waits: Boolean = false
   ):
     def isOf(flareId: FlareId): Boolean =
       assignment.flareId == flareId || runs.exists(_.assignment.flareId == flareId)
-    def memoryMiB: Long = assignment.size.toLong * assignment.memory

@@ -3,6 +3,7 @@ package burst.invoker
 import burst.invoker.driver.ContainerBase
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
+import burst.invoker.packages.PackageCache
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits}
 import burst.node.logs.LogIds.of
 import burst.protocol.*
@@ -35,7 +36,7 @@ final case class InvokerSettings(
   */
 object Invoker:
   type Command =
-    InvokerRequest | PackActor.Finished | ActivePacks.Terminated | WarmPacks.Event |
+    InvokerRequest | PackActor.Finished | PackActor.Shares | ActivePacks.Terminated | WarmPacks.Event |
       PrewarmedContainers.Event | Internal
 
   /** What only the invoker's own side says to it. */
@@ -133,9 +134,11 @@ private final class Invoker(
       cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
       replyTo ! cleaned
     case PackActor.Finished(key, kept, unused, answered) =>
-      packs.finished(key, answered)
+      val inUse = packs.finished(key, answered, kept)
       unused.foreach(prewarmed.takeBack)
-      kept.foreach(keep)
+      if inUse then kept.foreach(pack => services.packages ! PackageCache.Release(pack.packageId))
+      else kept.foreach(keep)
+    case PackActor.Shares(key, pack) => packs.shares(key, pack)
     case ActivePacks.Terminated(key) => packs.terminated(key)
     case WarmPacks.Exited(container, exit) =>
       packs.exited(container, exit)
@@ -192,17 +195,20 @@ private final class Invoker(
     else if closing then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
     else
       val shape = PackShape.of(assignment)
-      warm.take(shape)(victims(shape, _)) match
-        case None =>
-          val limit = settings.memoryLimit.getOrElse(0L)
-          val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
-          refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
-        case Some(Supply.Nothing) =>
-          val container = ContainerBase.of(shape.definition) match
-            case ContainerBase.Image(_) => None // it is in another one
-            case _ => prewarmed.take(PackSize(shape.workers, shape.memoryMiB))
-          packs.launch(assignment, container.fold(Supply.Nothing)(Supply.Prewarmed(_)), replyTo)
-        case Some(supply) => packs.launch(assignment, supply, replyTo)
+      val there = packs.sharedBy(assignment)
+      if there.isDefined then there.foreach(packs.launch(assignment, _, replyTo))
+      else
+        warm.take(shape)(victims(shape, _)) match
+          case None =>
+            val limit = settings.memoryLimit.getOrElse(0L)
+            val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
+            refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
+          case Some(Supply.Nothing) =>
+            val container = ContainerBase.of(shape.definition) match
+              case ContainerBase.Image(_) => None // it is in another one
+              case _ => prewarmed.take(PackSize(shape.workers, shape.memoryMiB))
+            packs.launch(assignment, container.fold(Supply.Nothing)(Supply.Prewarmed(_)), replyTo)
+          case Some(supply) => packs.launch(assignment, supply, replyTo)
 
   /** The warm packs that have to go for a pack of this shape; nothing when not even that would do. */
   private def victims(
@@ -232,6 +238,7 @@ private final class Invoker(
     idle.holding(memory.min(idle.memoryMiB), workers).getOrElse(Vector.empty)
 
   private def keep(pack: LoadedPack): Unit =
+    if pack.shape.definition.concurrency > 1 then services.driver.disconnect(pack.container)
     warm.keep(pack)
     measure()
     // the next flare may come at once, and is to find what is warm

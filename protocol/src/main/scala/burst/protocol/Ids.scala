@@ -53,7 +53,8 @@ object PackageId:
   )
 
 /** The version of a definition that a flare runs. Packs are reused only within one of these. `main` is the
-  * function by which a program of that kind is called, where there is more than one.
+  * function by which a program of that kind is called, where there is more than one; `concurrency` how many
+  * calls one container of it runs at once.
   */
 final case class DefinitionRef(
     namespace: String,
@@ -62,7 +63,8 @@ final case class DefinitionRef(
     packageId: PackageId,
     kind: String = DefinitionRef.Rust,
     main: Option[String] = None,
-    image: Option[String] = None
+    image: Option[String] = None,
+    concurrency: Int = 1
 )
 
 object DefinitionRef:

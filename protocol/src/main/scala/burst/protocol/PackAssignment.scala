@@ -15,6 +15,11 @@ object GroupRole:
   given Configuration = Configuration.default.withDiscriminator("role").withKebabCaseConstructorNames
   given ConfiguredCodec[GroupRole] = ConfiguredCodec.derived
 
+/** A container in which calls of one action run at the same time, named by the one that it was asked for
+  * first. It has the one slot that was reserved for that one until the last of them has ended.
+  */
+final case class SharedContainer(flareId: FlareId, attempt: Int) derives Codec.AsObject
+
 /** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker. `timeLeft` is
   * how long it may run, in microseconds: clocks of machines differ, so that no time of day is told. `attempt`
   * tells the tries of one flare apart: reports of an older one are ignored. With `egress` its workers may
@@ -22,7 +27,7 @@ object GroupRole:
   * a group has its group's. `elsewhere` is how many of the flare's packs other invokers have. `invocation` is
   * what a function of OpenWhisk's is told of this run, by the names that its runtimes have for that
   * (`activation_id`, `action_name`, …). `origin` is the flare's, `node` where of the invoker's cluster the
-  * pack's slots are.
+  * pack's slots are, `shared` the container that it has, or makes, for itself and other calls.
   */
 final case class PackAssignment(
     flareId: FlareId,
@@ -42,10 +47,14 @@ final case class PackAssignment(
     elsewhere: Int = 0,
     invocation: Environment = Environment.Empty,
     origin: Option[Origin] = None,
-    node: Option[String] = None
+    node: Option[String] = None,
+    shared: Option[SharedContainer] = None
 ) derives Codec.AsObject:
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)
+
+  /** Whether it is to run in a container that another call was the first in. */
+  def isGuest: Boolean = shared.exists(_ != SharedContainer(flareId, attempt))
 
   def size: Int = packSizes(pack)
   def firstWorker: Int = packSizes.take(pack).sum

@@ -21,7 +21,7 @@ final case class Definition(
 ):
   def ref: DefinitionRef =
     val image = action.image.filterNot(_ => isNative)
-    DefinitionRef(namespace, name, version, packageId, runsAs, action.main, image)
+    DefinitionRef(namespace, name, version, packageId, runsAs, action.main, image, action.concurrency)
 
   /** The kind by which machines know it. */
   private def runsAs: String = if isNative then KindFamily.ActionLoop else kind

@@ -5,14 +5,16 @@ import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB.
+  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB. A `guest` runs in a
+  * container whose slot another attempt holds, and holds none.
   */
 final case class Holding(
     tenant: String,
     plan: Plan,
     held: Vector[Int],
     walltime: Walltime,
-    memory: Int = 0
+    memory: Int = 0,
+    guest: Boolean = false
 ):
   def total: Int = held.sum
 
@@ -20,7 +22,7 @@ final case class Holding(
   lazy val byMachine: Map[InvokerId, Int] =
     val slots = mutable.Map.empty[InvokerId, Int]
     plan.packs.foreach { pack =>
-      if held(pack.pack) > 0 then
+      if takesOf(pack) then
         slots.update(pack.invoker, slots.getOrElse(pack.invoker, 0) + held(pack.pack))
     }
     slots.toMap
@@ -28,10 +30,12 @@ final case class Holding(
   /** What is held of each place: a pack keeps all its memory until it has ended. */
   lazy val taken: Map[Place, Taken] =
     plan.packs.iterator
-      .filter(pack => held(pack.pack) > 0)
+      .filter(takesOf)
       .map(pack => pack.place -> Taken(held(pack.pack), pack.size.toLong * memory, 1))
       .toVector
       .groupMapReduce(_._1)(_._2)(_ + _)
+
+  private def takesOf(pack: PackPlacement): Boolean = !guest && held(pack.pack) > 0
 
 /** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may
   * exceed `slots` only after the machine came back with fewer slots than it had; it then offers nothing until
@@ -218,6 +222,19 @@ final case class ClusterState private (
         holdings = holdings.updated(attempt, holding),
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
       )
+
+  /** Takes note of a call that runs in a container whose slot another one holds. */
+  def join(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
+    copy(holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime, guest = true)))
+
+  /** The slot of a container passes from one call in it to another, as the first is about to leave it. Where
+    * that one does not hold it, nothing changes.
+    */
+  def pass(from: AttemptId, to: AttemptId): ClusterState = (holdings.get(from), holdings.get(to)) match
+    case (Some(leaving), Some(staying)) if !leaving.guest && staying.guest =>
+      val heir = staying.copy(guest = false, memory = leaving.memory)
+      copy(holdings = holdings.updated(from, leaving.copy(guest = true)).updated(to, heir))
+    case _ => this
 
   /** Takes note of what a flare holds that another scheduler gave it, wherever its machines are. */
   def adopt(

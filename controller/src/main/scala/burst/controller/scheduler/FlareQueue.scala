@@ -116,6 +116,9 @@ final case class FlareQueue private (
 
   def order: Iterator[Waiting] = order(_ => false)
 
+  /** The first of each namespace. */
+  def heads: Iterator[Waiting] = queues.valuesIterator.flatMap(_.waiting.headOption).map(_._2)
+
   /** Those that wait and came since the `next` one had this number, as they came. */
   def since(number: Long): Vector[Waiting] =
     if number >= next then Vector.empty

@@ -56,7 +56,8 @@ private[scheduler] final class PackCommands(
         elsewhere = plan.packs.count(_.invoker != pack.invoker),
         invocation = invocation,
         origin = origin,
-        node = pack.node
+        node = pack.node,
+        shared = pack.shared
       )
       tell(pack, PreparePack(assignment))
 

@@ -1,21 +1,22 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.Flare
-import burst.protocol.{InvokerId, WarmPack}
+import burst.protocol.{InvokerId, SharedContainer, WarmPack}
 import scala.collection.mutable
 
 /** Where packs lie whole: a machine, or where an invoker has several of a cluster, one of its nodes. */
 final case class Place(invoker: InvokerId, node: Option[String] = None)
 
 /** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker; where that
-  * has several nodes, on one of them.
+  * has several nodes, on one of them. One that runs beside others in a container has their slot: `shared`.
   */
 final case class PackPlacement(
     pack: Int,
     invoker: InvokerId,
     firstWorker: Int,
     size: Int,
-    node: Option[String] = None
+    node: Option[String] = None,
+    shared: Option[SharedContainer] = None
 ):
   def workers: Range = firstWorker until firstWorker + size
   def place: Place = Place(invoker, node)
@@ -27,6 +28,9 @@ final case class PackPlacement(
 final case class Plan(packs: Vector[PackPlacement], granularity: Int):
   lazy val packSizes: Vector[Int] = packs.map(_.size)
   def size: Int = packs.lastOption.fold(0)(last => last.firstWorker + last.size)
+
+  /** In a container that other calls may come to. */
+  def sharing(container: SharedContainer): Plan = copy(packs = packs.map(_.copy(shared = Some(container))))
 
   /** Slots the plan takes of each invoker. */
   lazy val demand: Map[InvokerId, Int] =
@@ -44,6 +48,10 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
     (n * n - packs.iterator.map(p => p.size.toLong * p.size).sum) / 2
 
 object Plan:
+  /** A call in a container that another one had made. */
+  def ofGuest(place: Place, container: SharedContainer): Plan =
+    ofShares(Vector(Share(place.invoker, workers = 1, left = 0, place.node)), 1).sharing(container)
+
   /** Numbers packs and workers in the order given. */
   def of(packs: IterableOnce[(InvokerId, Int)], granularity: Int): Plan =
     val builder = Builder()

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
-import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus, WantedPacks}
+import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus, SharedContainer, WantedPacks}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.duration.DurationLong
 
@@ -23,6 +23,7 @@ private[scheduler] final class SchedulerState(
     )
   private var cluster = ClusterState.empty
   private var queue = FlareQueue.empty
+  private var shared = SharedPacks.empty
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
   private var walltimes = WalltimePredictor.empty(settings.abortDeadline.toMicros)
   private var pace = StartPace.empty(settings.startPace.toMicros)
@@ -56,13 +57,23 @@ private[scheduler] final class SchedulerState(
   def overflow(request: FlareRequest): Option[Refusal] =
     AdmissionControl.overflow(queue, request, settings)
 
-  def enqueue(flare: Waiting): Unit = queue = queue.enqueue(flare)
-  def dequeue(id: FlareId, tenant: String): Unit = queue = queue.remove(id, tenant)
+  def enqueue(flare: Waiting): Unit =
+    queue = queue.enqueue(flare)
+    shared = shared.waits(flare)
+
+  def dequeue(id: FlareId, tenant: String): Unit =
+    queue = queue.remove(id, tenant)
+    shared = shared.waitsNoMore(id)
+
   def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue)
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 
+  /** Calls go where there is room for them beside others, and what is left of the queue to free slots. */
   def round(): Vector[Placement] =
+    Iterator.continually(nextGuest).takeWhile(_.isDefined).flatten.map(joined).toVector ++ handOut()
+
+  private def handOut(): Vector[Placement] =
     if queue.length == 0 then Vector.empty
     else
       pace = pace.at(elapsed())
@@ -79,7 +90,50 @@ private[scheduler] final class SchedulerState(
           val machines = placement.plan.demand.keys
           quarantine = quarantine.placed(placement.flare.attemptId, machines, elapsed())
         }
-      outcome.placed
+      outcome.placed.map(opened)
+
+  /** A call has its slot: others of its program may come to its container. */
+  private def opened(placement: Placement): Placement =
+    val call = placement.flare
+    shared = shared.waitsNoMore(call.id)
+    CallProgram.of(call.request).fold(placement): program =>
+      val places = placement.plan.packs.map(_.place)
+      places.foldLeft(placement): (placed, place) =>
+        val (after, container) = shared.opened(call.attemptId, program, place)
+        shared = after
+        placed.copy(plan = placed.plan.sharing(container))
+
+  private def nextGuest: Option[(Waiting, SharedContainer, Place)] =
+    shared.candidates.flatMap { (program, call) =>
+      val room = if isKeptFrom(program) then None else shared.room(program)(takesGuests)
+      room.map((container, place) => (call, container, place))
+    }.nextOption()
+
+  private def takesGuests(id: InvokerId): Boolean =
+    machine(id).exists(m => m.offers && !m.overloaded && m.trust != Trust.Avoided)
+
+  /** A container that calls go on joining keeps its slot for ever. So that nobody waits for that, none joins
+    * while a flare that could have the slot has waited for as long as others may overtake it.
+    */
+  private def isKeptFrom(program: CallProgram): Boolean =
+    val overtaken = elapsed() - settings.overtaking.toMicros
+    queue.heads.exists: first =>
+      first.since <= overtaken && !CallProgram.of(first.request).contains(program) &&
+        first.size <= cluster.view.totalSlots &&
+        cluster.used(first.tenant) + first.size <= slotLimits.getOrElse(first.tenant, Int.MaxValue)
+
+  private def joined(call: Waiting, container: SharedContainer, place: Place): Placement =
+    val plan = Plan.ofGuest(place, container)
+    val placement = Placement(call, plan, queue.turn(call))
+    cluster = cluster.join(call.attemptId, call.tenant, plan, walltimes.walltime(call.request, elapsed()))
+    shared = shared.joined(call.attemptId, container).waitsNoMore(call.id)
+    queue = queue.remove(call.id, call.tenant)
+    placement
+
+  /** It leaves the container that it shares, if it does, and whoever stays there holds the slot. */
+  private def leaveShared(attempt: AttemptId): Unit =
+    shared.heir(attempt).foreach(heir => cluster = cluster.pass(attempt, heir))
+    shared = shared.left(attempt)
 
   def roundSoon(): Unit =
     if !roundDue && queue.length > 0 then
@@ -109,6 +163,7 @@ private[scheduler] final class SchedulerState(
   /** Packs need only so many slots any more. */
   def shrink(attempt: AttemptId, left: Vector[(Int, Int)]): Unit =
     val held = holding(attempt)
+    if left.forall(_._2 == 0) then leaveShared(attempt)
     cluster = cluster.shrink(attempt, left)
     if !cluster.holds(attempt) then
       begun(attempt)
@@ -118,6 +173,7 @@ private[scheduler] final class SchedulerState(
 
   /** Gives back all that nobody is left to give back. */
   def release(attempt: AttemptId): Unit =
+    leaveShared(attempt)
     cluster = cluster.releaseAll(attempt)
     begun(attempt)
     trust(quarantine.undecided(attempt))
@@ -181,6 +237,7 @@ private[scheduler] final class SchedulerState(
   def down(id: InvokerId): Vector[(AttemptId, Int)] =
     val lost = cluster.packsOn(id)
     cluster = cluster.down(id)
+    shared = shared.lost(id)
     // what waited behind a flare that is now larger than the cluster may pass it
     roundSoon()
     lost
@@ -197,6 +254,11 @@ private[scheduler] final class SchedulerState(
   def heard(attempt: AttemptId, definition: DefinitionRef, outcomes: Vector[StartOutcome]): Unit =
     begun(attempt)
     trust(quarantine.heard(attempt, definition, outcomes, elapsed()))
+    val isUp = !outcomes.exists(_.isInstanceOf[StartOutcome.NotUp])
+    val after = if isUp then shared.up(attempt) else shared
+    if after ne shared then
+      shared = after
+      roundSoon()
 
   /** A machine has been avoided for long enough. */
   def trialDue(): Unit = trust(quarantine)

@@ -38,12 +38,16 @@ private[pack] final class FlarePack(
   def group: Option[FlareId] = None
 
   def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]] =
-    connected(pack)(ask)
+    if joined then ask else connected(pack)(ask)
 
-  def replaced(pack: LoadedPack): Option[Behavior[Command]] = Some(replace(pack))
+  def replaced(pack: LoadedPack): Option[Behavior[Command]] =
+    Some(if joined then leaveShared() else replace(pack))
+
+  def isUp(pack: LoadedPack): Unit = if assignment.shared.isDefined then invoker ! Shares(key, pack)
 
   def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
-    driver.disconnect(pack.container)
+    // Of a container that others may be in the invoker knows when it is idle.
+    if assignment.shared.isEmpty then driver.disconnect(pack.container)
     at.watch.ended(None)
     invoker ! Finished(key, Some(pack))
     report

@@ -26,6 +26,9 @@ private[pack] trait FlareHost:
   /** Tries with another container, if it can, as this one turned out dead before anything ran in it. */
   def replaced(pack: LoadedPack): Option[Behavior[PackActor.Command]]
 
+  /** Its program runs, which is about to be told. */
+  def isUp(pack: LoadedPack): Unit
+
   /** The flare has ended well, which remains to be reported. */
   def kept(pack: LoadedPack)(report: => Unit): Behavior[PackActor.Command]
 
@@ -172,6 +175,7 @@ private[pack] final class FlareRun(
     val (before, ended) = events.span(!_.isInstanceOf[PackEvent.PackEnded])
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
+      if ready then host.isUp(pack)
       reporter.tell(before.map(published(pack, _)), Option.when(ready)(start))
       if before.exists(FlareRun.isUp) then spans.ready(start)
       spans.told(before)

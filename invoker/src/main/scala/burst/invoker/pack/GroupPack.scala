@@ -107,6 +107,8 @@ private[pack] final class GroupPack(
 
   def replaced(pack: LoadedPack): Option[Behavior[Command]] = None
 
+  def isUp(pack: LoadedPack): Unit = ()
+
   def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
     report
     running = None

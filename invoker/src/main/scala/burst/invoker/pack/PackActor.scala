@@ -44,6 +44,8 @@ import org.apache.pekko.stream.scaladsl.Source
   *     it rests again when that has ended well. However it ends, both are told: the flare it ran and the
   *     group. ([[PackLifecycle]] brings it there and ends it, [[FlarePack]] runs one flare on it and
   *     [[GroupPack]] those of a group, each as a [[FlareRun]].)
+  *   - Calls of an action may share a container: each has an actor of its own, and opens the container that
+  *     another one had made, or waits for it (Joining). The invoker keeps it once the last of them has ended.
   *   - A container that will not go is logged as an error and reported like any other end. Its package stays
   *     held, since it may still be mounted.
   */
@@ -89,6 +91,12 @@ object PackActor:
       answered: Option[FlareId] = None
   )
 
+  /** Told to the invoker of a container that calls share: its program runs, and others may join. */
+  final case class Shares(key: PackKey, pack: LoadedPack)
+
+  /** To one that waits for that container: it is there, or there is none and it makes one itself. */
+  final case class Join(pack: Option[LoadedPack]) extends Command
+
   /** The pack may run until then by `System.nanoTime`, unless it is told again. */
   final case class RenewLease(until: Long) extends Command
 
@@ -113,7 +121,7 @@ object PackActor:
   private[pack] case object Settled extends Command
 
   /** Waits for [[Begin]]. */
-  def apply(services: PackServices, invoker: ActorRef[Finished]): Behavior[Command] =
+  def apply(services: PackServices, invoker: ActorRef[Finished | Shares]): Behavior[Command] =
     Behaviors.setup: context =>
       Behaviors.withTimers: timers =>
         Behaviors.receiveMessagePartial:

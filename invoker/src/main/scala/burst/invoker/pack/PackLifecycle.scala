@@ -53,9 +53,39 @@ private[pack] abstract class PackLifecycle(
   def begin(supply: Supply): Behavior[Command] = supply match
     case Supply.Nothing => fetch(None)
     case Supply.Prewarmed(container) => fetch(Some(container))
+    case Supply.Starting => joining
+    case Supply.Shared(pack) => join(pack)
     case Supply.Warm(pack) =>
       if pack.shape.workers == shape.workers && !pack.throttled then supplied(pack, PackStart.Warm)
       else resize(pack)
+
+  // ---- Joining -------------------------------------------------------------------------------------------
+
+  /** Another call is starting the container. */
+  private def joining: Behavior[Command] = receive:
+    case Join(Some(pack)) => join(pack)
+    case Join(None) => fetch(None)
+    case Ending(failure) => stop(Some(failure))
+
+  /** Each holds the package for as long as it has the container. */
+  private def join(pack: LoadedPack): Behavior[Command] =
+    acquirePackage()
+    receive:
+      case PackageReady(Right(_)) =>
+        joined = true
+        if !pack.watched then watchExit(pack.container)
+        supplied(pack, PackStart.Warm)
+      case PackageReady(Left(failure)) => stop(Some(failure))
+      case Ending(failure) => leave(Some(failure), None)
+
+  /** Whether the container was there for another call, in which there may still be some. */
+  protected var joined = false
+
+  /** Goes on in a container of its own, as the one that it had joined is of no use. */
+  protected def leaveShared(): Behavior[Command] =
+    joined = false
+    releasePackage()
+    fetch(None)
 
   // ---- Resizing, Replacing -------------------------------------------------------------------------------
 
@@ -80,18 +110,23 @@ private[pack] abstract class PackLifecycle(
   // ---- Fetching ------------------------------------------------------------------------------------------
 
   private def fetch(prewarmed: Option[Container]): Behavior[Command] =
-    val answer = context.messageAdapter[Either[Failure, Path]](PackageReady(_))
-    services.packages ! PackageCache.Acquire(shape.definition.packageId, answer)
+    acquirePackage()
     receive:
       case PackageReady(Right(directory)) => prewarmed.fold(create(directory))(adopt(_, directory))
       case PackageReady(Left(failure)) => stop(Some(failure), prewarmed)
-      case Ending(failure) =>
-        // Nothing of this pack is on the machine, so its end is told now; only the package has to be returned.
-        end(Some(failure), prewarmed)
-        receive:
-          case PackageReady(outcome) =>
-            outcome.foreach(_ => releasePackage())
-            Behaviors.stopped
+      case Ending(failure) => leave(Some(failure), prewarmed)
+
+  private def acquirePackage(): Unit =
+    val answer = context.messageAdapter[Either[Failure, Path]](PackageReady(_))
+    services.packages ! PackageCache.Acquire(shape.definition.packageId, answer)
+
+  /** Nothing of this pack is on the machine, so its end is told now; only the package has to be returned. */
+  private def leave(error: Option[Failure], prewarmed: Option[Container]): Behavior[Command] =
+    end(error, prewarmed)
+    receive:
+      case PackageReady(outcome) =>
+        outcome.foreach(_ => releasePackage())
+        Behaviors.stopped
 
   // ---- Adopting ------------------------------------------------------------------------------------------
 

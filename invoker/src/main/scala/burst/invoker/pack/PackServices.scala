@@ -30,13 +30,19 @@ enum Supply:
   /** One that ran the same definition before. */
   case Warm(pack: LoadedPack)
 
+  /** One in which other calls of the action run. */
+  case Shared(pack: LoadedPack)
+
+  /** One that another call is starting. */
+  case Starting
+
   /** A container for no definition yet. */
   case Prewarmed(container: Container)
   case Nothing
 
   /** How it comes up if all goes well. */
   def start: PackStart = this match
-    case Warm(_) => PackStart.Warm
+    case Warm(_) | Shared(_) | Starting => PackStart.Warm
     case Prewarmed(_) => PackStart.Prewarmed
     case Nothing => PackStart.Cold
 

@@ -73,11 +73,11 @@ final class RuntimeClient(
   private def start(address: RuntimeAddress, program: FreshProgram): Future[Either[Refusal, Unit]] =
     val asked = program.source match
       case PackageSource.Mounted(path) =>
-        val value = program.names.toMap.updated("path", path)
-        Future(("/init", json(Json.obj("value" -> value.asJson))))
+        val value = ("path" -> path.asJson) +: program.names
+        Future(("/init", json(Json.obj("value" -> Json.fromFields(value)))))
       case PackageSource.Sent(archive) =>
         Future((
-          s"/init${query(program.names)}",
+          s"/init${query(program.parameters)}",
           Content("application/octet-stream", BodyPublishers.ofFile(archive))
         ))
     asked
@@ -111,9 +111,9 @@ final class RuntimeClient(
       pack: RunPack,
       fresh: Option[FreshProgram]
   ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] = fresh match
-    case Some(program @ FreshProgram(PackageSource.Mounted(path), environment, _, _)) =>
+    case Some(program @ FreshProgram(PackageSource.Mounted(path), environment, _, _, _)) =>
       andThen(setEnvironment(address, environment)):
-        open(address, pack, ("init" -> path) +: program.names)
+        open(address, pack, ("init" -> path) +: program.parameters)
     case Some(sent) => andThen(init(address, sent))(open(address, pack, Vector.empty))
     case None => open(address, pack, Vector.empty)
 
@@ -249,17 +249,24 @@ final case class FreshProgram(
     source: PackageSource,
     environment: Environment = Environment.Empty,
     kind: String = DefinitionRef.Rust,
-    main: Option[String] = None
+    main: Option[String] = None,
+    concurrency: Int = 1
 ):
   /** As the runtime is told, which knows itself what most programs are. */
-  private[runtime] def names: Vector[(String, String)] =
+  private[runtime] def names: Vector[(String, Json)] =
     if kind == DefinitionRef.Rust then Vector.empty
-    else Vector("kind" -> kind) ++ main.map("main" -> _)
+    else
+      Vector("kind" -> kind.asJson) ++ main.map("main" -> _.asJson) ++
+        Option.when(concurrency > 1)("concurrency" -> concurrency.asJson)
+
+  /** The same in a query. */
+  private[runtime] def parameters: Vector[(String, String)] =
+    names.map((name, value) => name -> value.asString.getOrElse(value.noSpaces))
 
 object FreshProgram:
   def of(source: PackageSource, assignment: PackAssignment): FreshProgram =
     val definition = assignment.definition
-    FreshProgram(source, assignment.environment, definition.kind, definition.main)
+    FreshProgram(source, assignment.environment, definition.kind, definition.main, definition.concurrency)
 
 /** Why the runtime did not do as it was told, and what a program that did not come up has said; `operation`
   * where it was not even asked.

@@ -80,7 +80,7 @@ final class PackSetup(
       lease: Option[Long] = None
   ): ActorRef[PackActor.Command] =
     val watch = services.metrics.begins(supply.start, assignment.size)
-    val actor = kit.spawn(PackActor(services, invoker.ref))
+    val actor = kit.spawn(PackActor(services, invoker.ref.unsafeUpcast))
     actor ! PackActor.Begin(assignment, supply, controller.ref, watch, lease)
     actor
 

@@ -1,0 +1,122 @@
+package burst.controller.scheduler
+
+import burst.controller.definition.SealedEnvironment
+import burst.controller.flare.FlareRequest
+import burst.protocol.{DefinitionRef, FlareId, InvokerId, SharedContainer}
+import scala.collection.immutable.VectorMap
+
+/** A program as it is started: calls that ask for the same one can run in one container. */
+final case class CallProgram(
+    definition: DefinitionRef,
+    memory: Int,
+    environment: SealedEnvironment,
+    egress: Boolean
+)
+
+object CallProgram:
+  /** That of a call whose action says that a container runs several at once. */
+  def of(request: FlareRequest): Option[CallProgram] =
+    val isCall = request.size == 1 && request.group.isEmpty && request.activation.exists(!_.burst)
+    Option.when(isCall && request.definition.concurrency > 1):
+      CallProgram(request.definition, request.memory, request.environment, request.egress)
+
+/** A container with calls in it. It takes more of them once its program runs. */
+final case class SharedPack(program: CallProgram, place: Place, calls: Set[AttemptId], isUp: Boolean):
+  def hasRoom: Boolean = isUp && calls.size < program.definition.concurrency
+
+/** The containers in which several calls of an action may run at once, and the calls that wait for room in
+  * one or for a slot of their own, whichever comes first. Pure; who holds which slot is [[ClusterState]]'s.
+  *
+  * Example: an action with a concurrency of 3 and a cluster of one slot. The first call takes the slot and
+  * starts the container; a second and a third wait until its program runs, and then join it. A fourth waits
+  * until one of them ends. When the first ends, its slot is held by one of the others ([[heir]]).
+  */
+final case class SharedPacks private (
+    packs: Map[SharedContainer, SharedPack],
+    byProgram: Map[CallProgram, Set[SharedContainer]],
+    byCall: Map[AttemptId, SharedContainer],
+    waiting: Map[CallProgram, VectorMap[FlareId, Waiting]],
+    programs: Map[FlareId, CallProgram]
+):
+  /** Where one more call of this program can run: where the fewest do. */
+  def room(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Place)] =
+    byProgram
+      .getOrElse(program, Set.empty)
+      .iterator
+      .map(container => container -> packs(container))
+      .filter((_, pack) => pack.hasRoom && takes(pack.place.invoker))
+      .minByOption((_, pack) => pack.calls.size)
+      .map((container, pack) => (container, pack.place))
+
+  /** A call was given a slot, and makes a container that others may join. */
+  def opened(attempt: AttemptId, program: CallProgram, place: Place): (SharedPacks, SharedContainer) =
+    val container = SharedContainer(attempt.flare, attempt.attempt)
+    val pack = SharedPack(program, place, Set(attempt), isUp = false)
+    val after = copy(
+      packs = packs.updated(container, pack),
+      byProgram = byProgram.updated(program, byProgram.getOrElse(program, Set.empty) + container),
+      byCall = byCall.updated(attempt, container)
+    )
+    (after, container)
+
+  def joined(attempt: AttemptId, container: SharedContainer): SharedPacks =
+    packs.get(container).fold(this): pack =>
+      copy(
+        packs = packs.updated(container, pack.copy(calls = pack.calls + attempt)),
+        byCall = byCall.updated(attempt, container)
+      )
+
+  /** The program runs in which this call is. */
+  def up(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>
+    val pack = packs(container)
+    if pack.isUp then this else copy(packs = packs.updated(container, pack.copy(isUp = true)))
+
+  /** A machine is lost: what comes of the calls there their own actors find out, and no other joins them. */
+  def lost(invoker: InvokerId): SharedPacks =
+    if packs.isEmpty then this
+    else
+      copy(packs = packs.transform: (_, pack) =>
+        if pack.place.invoker == invoker then pack.copy(isUp = false) else pack)
+
+  /** One that stays in the container when this call leaves it. */
+  def heir(attempt: AttemptId): Option[AttemptId] =
+    byCall.get(attempt).flatMap(packs.get).flatMap(_.calls.find(_ != attempt))
+
+  def left(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>
+    val pack = packs(container)
+    val calls = pack.calls - attempt
+    val rest = copy(byCall = byCall.removed(attempt))
+    if calls.nonEmpty then rest.copy(packs = packs.updated(container, pack.copy(calls = calls)))
+    else
+      val others = byProgram.getOrElse(pack.program, Set.empty) - container
+      rest.copy(
+        packs = packs.removed(container),
+        byProgram =
+          if others.isEmpty then byProgram.removed(pack.program) else byProgram.updated(pack.program, others)
+      )
+
+  // ---- Who waits -----------------------------------------------------------------------------------------
+
+  /** A flare comes into the queue: noted if it is such a call. */
+  def waits(flare: Waiting): SharedPacks = CallProgram.of(flare.request).fold(this): program =>
+    val there = waiting.getOrElse(program, VectorMap.empty)
+    copy(
+      waiting = waiting.updated(program, there.updated(flare.id, flare)),
+      programs = programs.updated(flare.id, program)
+    )
+
+  /** A flare has left the queue. */
+  def waitsNoMore(id: FlareId): SharedPacks = programs.get(id).fold(this): program =>
+    val rest = waiting(program).removed(id)
+    copy(
+      waiting = if rest.isEmpty then waiting.removed(program) else waiting.updated(program, rest),
+      programs = programs.removed(id)
+    )
+
+  /** The calls that wait for a program of which there is a container, the first of each. */
+  def candidates: Iterator[(CallProgram, Waiting)] =
+    waiting.iterator.collect:
+      case (program, calls) if byProgram.contains(program) => (program, calls.head._2)
+
+object SharedPacks:
+  val empty: SharedPacks = SharedPacks(Map.empty, Map.empty, Map.empty, Map.empty, Map.empty)

@@ -1,0 +1,142 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{ActivationFields, Flare, FlareRequest, FlareState}
+import burst.protocol.{FlareId, SharedContainer}
+import scala.concurrent.duration.DurationInt
+
+class SharedPacksSuite extends SchedulerFixture:
+  import GangScheduler.Awaited
+
+  private val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 3, None, false, None, false, None)
+
+  /** A call of an action whose containers run three at once. */
+  private val call: FlareRequest =
+    val plain = Samples.request(1)
+    plain.copy(definition = plain.definition.copy(concurrency = 3), activation = Some(fields))
+
+  private def containerOf(flare: Flare) = Some(SharedContainer(flare.id, 1))
+
+  test("calls join a container whose program runs, as many as it takes, and its slot is one"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    val flares = Vector.fill(5)(world.submit(call))
+    val ends = flares.map(flare => world.await(flare.id))
+    val first = a.prepared()
+    assertEquals(first.assignment.shared, containerOf(flares.head))
+    assert(!first.assignment.isGuest)
+    a.hearsNothing()
+    a.ready(first)
+    val guests = Vector(a.prepared(), a.prepared())
+    assertEquals(guests.map(_.assignment.flareId), flares.slice(1, 3).map(_.id))
+    assert(guests.forall(_.assignment.shared == containerOf(flares.head)))
+    assert(guests.forall(_.assignment.isGuest))
+    a.hearsNothing()
+    assertEquals(world.free(), Map("a" -> 0))
+    // who made it ends first: the others have its slot
+    a.succeed(first)
+    assertEquals(world.ended(ends.head).state, FlareState.Succeeded)
+    val fourth = a.prepared()
+    assertEquals(fourth.assignment.shared, containerOf(flares.head))
+    assertEquals(world.free(), Map("a" -> 0))
+    guests.foreach(a.succeed)
+    val fifth = a.prepared()
+    assertEquals(fifth.assignment.shared, containerOf(flares.head))
+    a.succeed(fourth)
+    assertEquals(world.ended(ends(3)).state, FlareState.Succeeded)
+    assertEquals(world.free(), Map("a" -> 0))
+    a.succeed(fifth)
+    ends.drop(4).foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
+    world.eventuallyFree("a" -> 1)
+    // nothing is left of it: the next has a container of its own
+    val next = world.submit(call)
+    assertEquals(a.prepared().assignment.shared, containerOf(next))
+
+  test("where slots are free until the program runs, calls take those"):
+    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val a = world.invoker("a", 8)
+    val flares = Vector.fill(2)(world.submit(call))
+    assertEquals(Vector(a.prepared(), a.prepared()).map(_.assignment.shared), flares.map(containerOf))
+    world.eventuallyFree("a" -> 6)
+
+  test("what is not a call of the same program does not join"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    val first = world.submit(call)
+    a.ready(a.prepared())
+    val others = Vector(
+      call.copy(definition = call.definition.copy(version = "0.0.2")),
+      call.copy(definition = call.definition.copy(namespace = "other")),
+      call.copy(egress = true),
+      call.copy(activation = Some(fields.copy(burst = true))),
+      call.copy(activation = None),
+      call.copy(definition = call.definition.copy(concurrency = 1))
+    )
+    others.foreach(world.submit)
+    a.hearsNothing()
+    world.submit(call)
+    assertEquals(a.prepared().assignment.shared, containerOf(first))
+
+  test("a container gives up its slot to whom others may overtake no more"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    val first = world.submit(call)
+    val running = a.prepared()
+    a.ready(running)
+    val waits = world.submit(Samples.request(1, namespace = "other"))
+    world.submit(call)
+    val guest = a.prepared()
+    assertEquals(guest.assignment.shared, containerOf(first))
+    world.pass(Samples.settings.overtaking)
+    val late = world.submit(call)
+    assertEquals(late.state, FlareState.Queued)
+    a.succeed(running)
+    a.hearsNothing()
+    a.succeed(guest)
+    val next = a.prepared()
+    assertEquals(next.assignment.flareId, waits.id)
+    a.succeed(next)
+    assertEquals(a.prepared().assignment.shared, containerOf(late))
+
+  test("one that waits at its own namespace's limit keeps nobody from joining"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val other = world.submit(Samples.request(1, namespace = "other"))
+    a.prepared()
+    val limited = world.submitted(Samples.request(1, namespace = "other"), slotLimit = 1)
+    val first = world.submit(call)
+    a.ready(a.prepared())
+    world.pass(Samples.settings.overtaking)
+    world.submit(call)
+    assertEquals(a.prepared().assignment.shared, containerOf(first))
+    assert(other.id != first.id && limited.isInstanceOf[GangScheduler.Submitted.Accepted])
+
+  test("calls in a container end with its machine, and none joins them"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    val flares = Vector.fill(2)(world.submit(call))
+    val ends = flares.map(flare => world.await(flare.id))
+    val (first, guest) =
+      val first = a.prepared()
+      a.ready(first)
+      (first, a.prepared())
+    a.ready(guest)
+    world.scheduler ! GangScheduler.InvokerLost(a.id, "it is silent")
+    ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Failed))
+    val b = world.invoker("b", 1)
+    val next = world.submit(call)
+    assertEquals(b.prepared().assignment.shared, containerOf(next))
+    assert(first.assignment.flareId == flares.head.id)
+
+  test("a call that waits is cancelled as any other, and takes no room"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    world.submit(call)
+    val first = a.prepared()
+    val gone = world.submit(call)
+    val end = world.await(gone.id)
+    assertEquals(world.cancel(gone.id), CancelOutcome.Accepted)
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    val stays = world.submit(call)
+    a.ready(first)
+    assertEquals(a.prepared().assignment.flareId, stays.id)
+    assertEquals(world.await(FlareId.random()).receiveMessage(), Awaited.NotActive)

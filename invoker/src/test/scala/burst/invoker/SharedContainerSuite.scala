@@ -1,0 +1,194 @@
+package burst.invoker
+
+import burst.invoker.driver.ContainerExit
+import burst.invoker.pack.{FakePack, PackSetup}
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.PoolLimits
+import burst.protocol.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Future, Promise}
+
+/** Calls of an action that run in one container. */
+class SharedContainerSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private class Fixture:
+    val setup: PackSetup = PackSetup(kit)
+    private val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
+    private val settings = InvokerSettings(
+      slots = 4,
+      memoryLimit = Some(300),
+      PoolLimits(10, 100_000, 1.hour),
+      1.hour,
+      prewarmed = 0,
+      prewarmedMemory = 16,
+      RuntimeInfo("x86_64", "2.36"),
+      (_, _) => Future.successful(None)
+    )
+    val invoker: ActorRef[Invoker.Command] =
+      kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
+
+    val definition: DefinitionRef = setup.definition.copy(kind = "nodejs:20", concurrency = 3)
+    private def aCall = setup.assignment.copy(
+      FlareId.random(),
+      attempt = 1,
+      definition = definition,
+      pack = 0,
+      packSizes = Vector(1),
+      autostart = true
+    )
+
+    /** One call, and where its reports go. */
+    final class Call(container: Option[SharedContainer] = None):
+      private val plain = aCall
+      val own: SharedContainer = SharedContainer(plain.flareId, 1)
+      val assignment: PackAssignment = plain.copy(shared = Some(container.getOrElse(own)))
+      val probe: TestProbe[PackReport] = kit.createTestProbe()
+
+      def prepare(): Call =
+        invoker ! InvokerRequest(PreparePack(assignment), probe.ref.unsafeUpcast)
+        this
+
+      def abort(): Unit =
+        val failure = Failure(FailureKind.Cancelled, "not any more")
+        invoker ! InvokerRequest(AbortPack(assignment.flareId, 0, failure), probe.ref.unsafeUpcast)
+
+      def ended(): PackEvent.PackEnded = probe.receiveMessage(10.seconds).events.lastOption match
+        case Some(ended: PackEvent.PackEnded) => ended
+        case _ => this.ended()
+
+      def start(): Option[PackStart] = probe.receiveMessage(10.seconds).start
+
+    /** The program runs a call: whose it is. */
+    def runs(): FakePack =
+      val pack = setup.runtime.pack()
+      pack.say(PackEvent.Ready(None, 1), PackEvent.WorkerStarted(0, 1))
+      pack
+
+    def finish(pack: FakePack, reusable: Boolean = true): Unit =
+      pack.say(PackEvent.PackEnded(reusable, None, 2))
+      pack.end()
+
+    /** The one whose container it is, with its program up. */
+    def opened(): (Call, FakePack) =
+      val call = Call().prepare()
+      setup.givePackage()
+      val pack = runs()
+      assertEquals(call.start(), Some(PackStart.Cold))
+      (call, pack)
+
+  private val fixture = FunFixture[Fixture](_ => Fixture(), _.setup.runtime.close())
+
+  fixture.test("calls run in one container, which is kept when the last of them has ended"): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    val second = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    val two = runs()
+    assertEquals(two.request.flareId, second.assignment.flareId)
+    assertEquals(second.start(), Some(PackStart.Warm))
+    assertEquals(setup.runtime.program(), (Some("nodejs:20"), None))
+    finish(one)
+    assert(first.ended().reusable)
+    // it holds the package no longer, and the other still does
+    assertEquals(setup.packages.receiveMessage(), PackageCache.Release(definition.packageId))
+    assertEquals(setup.driver.disconnected.size, 0)
+    finish(two)
+    assert(second.ended().reusable)
+    setup.expectHeld()
+    assertEquals((setup.driver.started.size, setup.driver.connected.size), (1, 1))
+    val again = Call().prepare()
+    val three = runs()
+    assertEquals(again.start(), Some(PackStart.Warm))
+    assertEquals(setup.driver.disconnected.size, 1)
+    val fourth = Call(Some(again.own)).prepare()
+    setup.givePackage()
+    Vector(three, runs()).foreach(finish(_))
+    Vector(again, fourth).foreach(call => assert(call.ended().reusable))
+    assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
+
+  fixture.test("a call that comes while the container starts waits for it"): fixture =>
+    import fixture.*
+    val first = Call().prepare()
+    val second = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    val one = runs()
+    assertEquals(first.start(), Some(PackStart.Cold))
+    setup.givePackage()
+    val two = runs()
+    assertEquals(second.start(), Some(PackStart.Warm))
+    Vector(two, one).foreach(finish(_))
+    Vector(first, second).foreach(call => assert(call.ended().reusable))
+    assertEquals(setup.driver.started.size, 1)
+
+  fixture.test("where it does not start, one of those that wait makes one"): fixture =>
+    import fixture.*
+    val started = Promise[Option[Failure]]()
+    setup.driver.beforeStart = started.future
+    val first = Call().prepare()
+    val (second, third) = (Call(Some(first.own)).prepare(), Call(Some(first.own)).prepare())
+    setup.givePackage()
+    first.probe.awaitAssert(assertEquals(setup.driver.started.size, 1))
+    setup.driver.beforeStart = Future.successful(None)
+    started.success(Some(Failure(FailureKind.StartFailed, "no room on the disk")))
+    assertEquals(first.ended().error.map(_.message), Some("no room on the disk"))
+    setup.expectRelease()
+    setup.givePackage()
+    val two = runs()
+    setup.givePackage()
+    val three = runs()
+    Vector(two, three).foreach(finish(_))
+    Vector(second, third).foreach(call => assert(call.ended().reusable))
+    assertEquals(setup.driver.started.size, 2)
+
+  fixture.test("one that waits can be aborted, and one whose container has gone makes one"): fixture =>
+    import fixture.*
+    val first = Call().prepare()
+    val second = Call(Some(first.own)).prepare()
+    second.abort()
+    assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
+    setup.givePackage()
+    val one = runs()
+    finish(one, reusable = false)
+    assert(!first.ended().reusable)
+    setup.expectRelease()
+    val third = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    finish(runs())
+    assert(third.ended().reusable)
+    assertEquals(setup.driver.started.size, 2)
+
+  fixture.test("all calls of a container that dies end"): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    val second = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    val two = runs()
+    assertEquals(second.start(), Some(PackStart.Warm))
+    setup.driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
+    Vector(one, two).foreach(_.end())
+    Vector(first, second).foreach: call =>
+      assertEquals(call.ended().error.map(_.kind), Some(FailureKind.PackLost))
+    setup.expectRelease()
+    setup.expectRelease()
+
+  fixture.test("one that the container's runtime refuses takes another, and leaves it to the others"):
+    fixture =>
+      import fixture.*
+      val (first, one) = opened()
+      setup.runtime.refusePacks =
+        Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it is being ended"}"""))
+      val second = Call(Some(first.own)).prepare()
+      setup.givePackage()
+      setup.expectRelease()
+      setup.runtime.refusePacks = None
+      setup.givePackage()
+      finish(runs())
+      assert(second.ended().reusable)
+      assertEquals(setup.driver.stops, Vector.empty)
+      finish(one)
+      assert(first.ended().reusable)
