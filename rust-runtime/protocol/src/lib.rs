@@ -27,6 +27,10 @@ pub use versions::{InvalidVersions, PROGRAM, RUNTIME, VERSION_HEADER, VERSIONS_H
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
 
+/// The environment variable naming the descriptors of all control sockets of a program that runs several flares at once,
+/// with commas between them, each socket for one flare at a time. Absent where there is only [`CONTROL_FD`]'s.
+pub const LANE_FDS: &str = "BURST_LANE_FDS";
+
 /// The environment variable naming the descriptor of a Unix socket that listens for other packs, if there is one.
 pub const LISTENER_FD: &str = "BURST_LISTENER_FD";
 

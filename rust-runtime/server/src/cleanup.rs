@@ -58,11 +58,12 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
 /// Kills all processes below the runtime but the program and those of its workers: which, unless some are left.
 pub(crate) fn kill_descendants(program: &Program) -> Option<HashSet<Process>> {
     let leader = program.group.number()?;
+    let workers = program.workers();
     let mut killed = HashSet::new();
     for _ in 0..PASSES {
         let mut left = descendants::below(std::process::id() as i32);
         left.retain(|process| {
-            let stays = process.number == leader || program.workers().contains(process);
+            let stays = process.number == leader || workers.contains(process);
             !stays && !killed.contains(process)
         });
         if left.is_empty() {

@@ -44,7 +44,11 @@ impl Connections {
     /// Takes one in; none where all the room is taken by those that may stay.
     pub(crate) fn admit(&self, from: IpAddr) -> Option<(Arc<Connection>, Evicted)> {
         let mut table = lock(&self.table);
-        if table.all.len() >= limits::CONNECTIONS {
+        let trusted = table.all.values().filter(|entry| entry.trusted).count();
+        if trusted >= limits::TRUSTED_CONNECTIONS {
+            return None;
+        }
+        if table.all.len() - trusted >= limits::CONNECTIONS {
             let unauthenticated = table.oldest_unauthenticated()?;
             table.all.remove(&unauthenticated);
         }
@@ -116,7 +120,8 @@ mod tests {
         let (single, mut single_evicted) = admit(1);
         let (friend, mut friend_evicted) = admit(2);
         friend.trust();
-        let mut crowd: Vec<_> = (2..limits::CONNECTIONS).map(|_| admit(2)).collect();
+        // With the single one as many as there may be.
+        let mut crowd: Vec<_> = (1..limits::CONNECTIONS).map(|_| admit(2)).collect();
         let another = admit(3);
         assert!(crowd[0].1.try_recv() == Err(oneshot::error::TryRecvError::Closed));
         assert!(crowd[1].1.try_recv() == Err(oneshot::error::TryRecvError::Empty));
@@ -126,7 +131,7 @@ mod tests {
         assert!(friend.is_trusted() && !single.is_trusted());
         // One that was evicted leaves nobody else's place.
         drop(crowd.remove(0));
-        assert_eq!(lock(&connections.table).all.len(), limits::CONNECTIONS);
+        assert_eq!(lock(&connections.table).all.len(), limits::CONNECTIONS + 1);
         drop(another);
         crowd.iter().for_each(|(connection, _)| connection.trust());
         single.trust();
@@ -136,10 +141,13 @@ mod tests {
     #[test]
     fn friends_are_bounded_too() {
         let connections = Connections::default();
-        let friends: Vec<_> = (0..limits::CONNECTIONS)
-            .map(|_| connections.admit(address(1)).unwrap())
+        let friends: Vec<_> = (0..limits::TRUSTED_CONNECTIONS)
+            .map(|_| {
+                let friend = connections.admit(address(1)).unwrap();
+                friend.0.trust();
+                friend
+            })
             .collect();
-        friends.iter().for_each(|(friend, _)| friend.trust());
         assert!(connections.admit(address(2)).is_none());
         drop(friends);
         assert!(connections.admit(address(2)).is_some());

@@ -31,7 +31,8 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
         FrameReader {
             socket: read,
             decoder: frame::decoder(frame::EVENT_LIMIT),
-            buffer: BytesMut::with_capacity(64 * 1024),
+            // Most lanes of a program with many are seldom used.
+            buffer: BytesMut::new(),
         },
         FrameWriter {
             socket: write,

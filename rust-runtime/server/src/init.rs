@@ -12,6 +12,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::StreamReader;
 
+use crate::concurrency::Concurrency;
 use crate::error::Error;
 use crate::kind::Kind;
 use crate::limits;
@@ -32,40 +33,49 @@ struct Value {
     program: ProgramName,
 }
 
-/// Of which kind a program is, and by which function it is called.
+/// Of which kind a program is, by which function it is called, and how often at once.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ProgramName {
     kind: Option<String>,
     main: Option<String>,
+    /// Checked later: it is to be told what is wrong with it.
+    concurrency: Option<serde_json::Value>,
 }
 
 impl ProgramName {
+    /// How often it is called at once says this one, where it says so at all, or else the other.
+    fn or_concurrency_of(mut self, other: Self) -> Self {
+        self.concurrency = self.concurrency.or(other.concurrency);
+        self
+    }
+
     fn code(self) -> Result<Code, Error> {
+        let concurrency = self.concurrency.as_ref().map(Concurrency::try_from);
         let kind = self.kind.as_deref().map(Kind::parse).transpose();
         Ok(Code {
             kind: kind
                 .map_err(|error| Error::Malformed(error.to_string()))?
                 .unwrap_or_default(),
             main: self.main.filter(|main| !main.is_empty()),
+            concurrency: concurrency.transpose()?.unwrap_or_default(),
         })
     }
 }
 
-/// Finds or unpacks the package a request names. Blocks on files.
-pub(crate) fn package(body: &[u8]) -> Result<Package, Error> {
+/// Finds or unpacks the package a request names in its body; what that does not say may its query. Blocks on files.
+pub(crate) fn package(body: &[u8], query: ProgramName) -> Result<Package, Error> {
     let form = r#"the body is not {"value":{"path":…}} or {"value":{"code":…}}"#;
     let Body { value } = serde_json::from_slice(body)
         .map_err(|error| Error::Malformed(format!("{form}: {:?} error", error.classify())))?;
+    let program = value.program.or_concurrency_of(query);
     match (value.path, value.code) {
-        (Some(path), None) => at(&path, value.program),
-        (None, Some(code)) if value.binary == Some(false) => {
-            unpack(Cursor::new(code), value.program)
-        }
+        (Some(path), None) => at(&path, program),
+        (None, Some(code)) if value.binary == Some(false) => unpack(Cursor::new(code), program),
         (None, Some(code)) => {
             let bytes = STANDARD
                 .decode(code.trim())
                 .map_err(|error| Error::Malformed(format!("`code` is not base64: {error}")))?;
-            unpack(Cursor::new(bytes), value.program)
+            unpack(Cursor::new(bytes), program)
         }
         _ => Err(Error::Malformed(form.to_owned())),
     }

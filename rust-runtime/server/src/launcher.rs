@@ -15,7 +15,12 @@ use crate::kind::Language;
 use crate::limits;
 
 const PYTHON: &str = include_str!("../../launchers/python.py");
-const NODEJS: &str = include_str!("../../launchers/nodejs.js");
+/// In parts, of which the last one begins.
+const NODEJS: &str = concat!(
+    include_str!("../../launchers/nodejs/control.js"),
+    include_str!("../../launchers/nodejs/function.js"),
+    include_str!("../../launchers/nodejs/serve.js"),
+);
 
 /// The function that is called where nobody says which.
 const MAIN: &str = "main";

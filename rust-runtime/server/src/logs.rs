@@ -25,6 +25,53 @@ pub(crate) struct Pipe {
     tail: Vec<u8>,
 }
 
+/// Both of a program's pipes.
+pub(crate) struct Pipes {
+    pub(crate) stdout: Pipe,
+    pub(crate) stderr: Pipe,
+}
+
+impl Pipes {
+    /// Waits until there is something to read, and reads it. May be cancelled without loss. Never returns once both are
+    /// closed.
+    pub(crate) async fn fill(&mut self) {
+        tokio::select! {
+            biased;
+            () = self.stdout.fill() => {}
+            () = self.stderr.fill() => {}
+        }
+    }
+
+    pub(crate) fn are_open(&self) -> bool {
+        self.stdout.is_open() || self.stderr.is_open()
+    }
+
+    /// Forgets what was said so far: another flare begins.
+    pub(crate) fn reset(&mut self) {
+        self.stdout.reset();
+        self.stderr.reset();
+    }
+
+    /// Nothing more will be said: takes what is there, without waiting.
+    pub(crate) fn finish(&mut self) {
+        for pipe in [&mut self.stdout, &mut self.stderr] {
+            pipe.drain();
+            pipe.finish();
+        }
+    }
+
+    /// The whole lines said since the last call.
+    pub(crate) fn lines(&mut self) -> Vec<(LogStream, String)> {
+        let pipes = [&mut self.stdout, &mut self.stderr].into_iter();
+        pipes
+            .flat_map(|pipe| {
+                let stream = pipe.stream();
+                pipe.lines().map(move |line| (stream, line))
+            })
+            .collect()
+    }
+}
+
 impl Pipe {
     pub(crate) fn new(stream: LogStream, descriptor: OwnedFd) -> io::Result<Self> {
         Ok(Self {

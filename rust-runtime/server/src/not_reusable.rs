@@ -24,6 +24,9 @@ pub enum NotReusable {
     /// Between a flare's end and its stop it took more than its share of the processors.
     #[error("its flare had ended, and threads of it went on computing")]
     Computing,
+    /// One of the flares that run on it cannot be ended but with it.
+    #[error("it is being ended because of another call in it")]
+    Doomed,
     /// What it has started cannot be killed.
     #[error("processes it left behind do not end")]
     Unkillable,

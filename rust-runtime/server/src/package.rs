@@ -10,7 +10,8 @@ use std::process::{Command, Stdio};
 use burst_protocol::CONTROL_FD;
 use tempfile::TempDir;
 
-use crate::kind::{Kind, SOURCE, UnknownKind};
+use crate::concurrency::Concurrency;
+use crate::kind::{Kind, Language, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
 
@@ -52,6 +53,7 @@ pub enum PackageError {
 pub(crate) struct Code {
     pub(crate) kind: Kind,
     pub(crate) main: Option<String>,
+    pub(crate) concurrency: Concurrency,
 }
 
 /// A package on disk. One that was unpacked here is removed with this value.
@@ -137,6 +139,14 @@ impl Package {
             self.code.kind,
             Kind::ActionLoop | Kind::Image | Kind::Script(_)
         )
+    }
+
+    /// How many flares may run on it at once: only Node's launcher can tell one call in its process from another.
+    pub(crate) fn lanes(&self) -> usize {
+        match self.code.kind {
+            Kind::Script(Language::Nodejs) => self.code.concurrency.get(),
+            _ => 1,
+        }
     }
 
     /// Whether what runs is an image's, which knows itself what it needs.
@@ -312,7 +322,7 @@ mod tests {
     fn code(kind: &str) -> Code {
         Code {
             kind: Kind::parse(kind).unwrap(),
-            main: None,
+            ..Code::default()
         }
     }
 

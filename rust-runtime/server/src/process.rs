@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use burst_protocol::{CONTROL_FD, LISTENER_FD};
+use burst_protocol::{CONTROL_FD, LANE_FDS, LISTENER_FD};
 use tokio::sync::{oneshot, watch};
 
 use crate::environment::{Environment, HANDED_ON};
@@ -23,12 +23,17 @@ const CONTROL: i32 = 3;
 /// Where it finds its pack's socket, if it has one.
 const LISTENER: i32 = 4;
 
+/// Where it finds the other control sockets, if it has several: one after the other, as interpreters look for what
+/// their own children are not to have only as far as the first number that is free.
+const LANES: i32 = 5;
+
 /// A program that was started, and its ends of everything.
 pub(crate) struct Started {
-    pub(crate) control: UnixStream,
+    /// At least one.
+    pub(crate) controls: Vec<UnixStream>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
-    pub(crate) exit: oneshot::Receiver<ExitStatus>,
+    pub(crate) exit: watch::Receiver<Option<ExitStatus>>,
     pub(crate) group: Arc<ProcessGroup>,
 }
 
@@ -129,12 +134,13 @@ pub fn make_undumpable() -> io::Result<()> {
     }
 }
 
-/// Starts a package's program in its directory, with variables of its own, and the socket on which its pack is found, if there is one.
-/// Fails where the kernel refuses to execute it.
+/// Starts a package's program in its directory, with variables of its own, so many control sockets, and the socket on
+/// which its pack is found, if there is one. Fails where the kernel refuses to execute it.
 pub(crate) async fn start(
     mut command: Command,
     directory: &Path,
     own: &Environment,
+    lanes: usize,
     listener: Option<Arc<OwnedFd>>,
 ) -> io::Result<Started> {
     command.current_dir(directory).env_clear();
@@ -148,19 +154,32 @@ pub(crate) async fn start(
     if listener.is_some() {
         command.env(LISTENER_FD, LISTENER.to_string());
     }
+    if lanes > 1 {
+        let numbers: Vec<_> = (0..lanes)
+            .map(|lane| lane_number(lane).to_string())
+            .collect();
+        command.env(LANE_FDS, numbers.join(","));
+    } else {
+        command.env_remove(LANE_FDS);
+    }
     command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..lanes {
+        let (our, their) = UnixStream::pair()?;
+        our.set_nonblocking(true)?;
+        ours.push(our);
+        theirs.push(their);
+    }
     let (started, starting) = oneshot::channel();
     // The parent-death signal is tied to the thread that starts the child: this one lives exactly
     // as long as the child does.
     thread::Builder::new()
         .name("supervisor".to_owned())
         .spawn(move || {
-            let (exited, exit) = oneshot::channel();
+            let (exited, exit) = watch::channel(None);
             let child = match spawn(&mut command, theirs, listener.as_deref()) {
                 Ok(child) => child,
                 Err(error) => {
@@ -171,7 +190,7 @@ pub(crate) async fn start(
             let (group, mut child, result) = supervise(child, ours, exit);
             let _ = started.send(result);
             if let Some(status) = reap(&group, &mut child) {
-                let _ = exited.send(status);
+                exited.send_replace(Some(status));
             }
             group.gone.send_replace(true);
         })?;
@@ -180,28 +199,41 @@ pub(crate) async fn start(
         .unwrap_or_else(|_| Err(io::Error::other("the supervising thread was lost")))
 }
 
+/// The descriptor of a control socket in the child.
+fn lane_number(lane: usize) -> i32 {
+    match i32::try_from(lane) {
+        Ok(lane @ 1..) => LANES + lane - 1,
+        _ => CONTROL,
+    }
+}
+
 fn spawn(
     command: &mut Command,
-    control: UnixStream,
+    controls: Vec<UnixStream>,
     listener: Option<&OwnedFd>,
 ) -> io::Result<Child> {
-    // If descriptors 3 and 4 are free here, the pipe by which `spawn` learns of a failed exec would get
-    // such a number and be overwritten in the child: occupy them.
-    let _placeholders = [File::open("/dev/null")?, File::open("/dev/null")?];
-    // Neither has a number that the child is to have, and neither stays open here.
-    let control = beyond(control.as_fd())?;
-    let listener = listener.map(|it| beyond(it.as_fd())).transpose()?;
-    let descriptors = (
-        control.as_raw_fd(),
-        listener.as_ref().map(AsRawFd::as_raw_fd),
-    );
+    let free = lane_number(controls.len());
+    // If a number that the child is to have is free here, the pipe by which `spawn` learns of a failed exec would get
+    // it and be overwritten in the child: occupy them.
+    let _placeholders = occupy_below(free)?;
+    // None has a number that the child is to have, and none stays open here.
+    let mut sources = Vec::new();
+    for control in controls {
+        sources.push(beyond(control.as_fd(), free)?);
+    }
+    let listener = listener.map(|it| beyond(it.as_fd(), free)).transpose()?;
+    let lanes = sources.iter().enumerate();
+    let mut descriptors: Vec<_> = lanes
+        .map(|(lane, source)| (source.as_raw_fd(), lane_number(lane)))
+        .collect();
+    descriptors.extend(listener.iter().map(|it| (it.as_raw_fd(), LISTENER)));
     let runtime = std::process::id();
     // SAFETY: other threads of the runtime may hold any lock while this one forks, so the closure may neither allocate
-    // nor lock: it holds integers, and `prepare_child` makes nothing but system calls, whose errors are integers
+    // nor lock: it reads integers, and `prepare_child` makes nothing but system calls, whose errors are integers
     // too.
     unsafe {
         command.pre_exec(move || {
-            prepare_child(descriptors, runtime)?;
+            prepare_child(&descriptors, runtime)?;
             Ok(())
         })
     };
@@ -214,11 +246,23 @@ fn spawn(
     Ok(child)
 }
 
-/// A copy with a number that no descriptor of the program has.
-fn beyond(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+/// Has all numbers below this one taken for as long as what it gives is kept.
+fn occupy_below(free: i32) -> io::Result<Vec<File>> {
+    let mut placeholders = vec![File::open("/dev/null")?];
+    while placeholders
+        .last()
+        .is_some_and(|last| last.as_raw_fd() < free)
+    {
+        placeholders.push(File::open("/dev/null")?);
+    }
+    Ok(placeholders)
+}
+
+/// A copy with a number that no descriptor of the program has: this one or a greater one.
+fn beyond(descriptor: BorrowedFd<'_>, free: i32) -> io::Result<OwnedFd> {
     let number = descriptor.as_raw_fd();
     // SAFETY: takes integers alone.
-    match unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, LISTENER + 1) } {
+    match unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, free) } {
         -1 => Err(io::Error::last_os_error()),
         // SAFETY: it is open, and new.
         copy => Ok(unsafe { OwnedFd::from_raw_fd(copy) }),
@@ -241,8 +285,9 @@ fn raise_oom_score(program: u32) {
     }
 }
 
-/// Runs in the child between fork and exec.
-fn prepare_child((control, listener): (i32, Option<i32>), runtime: u32) -> io::Result<()> {
+/// Runs in the child between fork and exec. `descriptors` are those that it is to have: their numbers here, beyond all
+/// of the others, and there.
+fn prepare_child(descriptors: &[(i32, i32)], runtime: u32) -> io::Result<()> {
     let check = |result: i32| match result {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -259,19 +304,18 @@ fn prepare_child((control, listener): (i32, Option<i32>), runtime: u32) -> io::R
             // The runtime died before the line above took effect.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        check(libc::dup2(control, CONTROL))?;
-        let last = match listener {
-            Some(listener) => check(libc::dup2(listener, LISTENER)).map(|()| LISTENER)?,
-            None => CONTROL,
-        };
         // Whatever else is open here, by whose mistake ever, is not for the program. Older kernels
         // do not know this call; everything the runtime opens itself is close-on-exec anyway.
         libc::syscall(
             libc::SYS_close_range,
-            last + 1,
+            CONTROL,
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
         );
+        for &(source, number) in descriptors {
+            // The copy is not close-on-exec.
+            check(libc::dup2(source, number))?;
+        }
         // Writing a core may take longer than anyone wants to wait for the news of a crash.
         check(libc::getrlimit(libc::RLIMIT_CORE, &mut limit))?;
         if limit.rlim_max > limits::NO_CORE {
@@ -291,8 +335,8 @@ fn prepare_child((control, listener): (i32, Option<i32>), runtime: u32) -> io::R
 
 fn supervise(
     mut child: Child,
-    control: UnixStream,
-    exit: oneshot::Receiver<ExitStatus>,
+    controls: Vec<UnixStream>,
+    exit: watch::Receiver<Option<ExitStatus>>,
 ) -> (Arc<ProcessGroup>, Child, io::Result<Started>) {
     let group = Arc::new(ProcessGroup {
         leader: Mutex::new(Some(child.id() as i32)),
@@ -300,7 +344,7 @@ fn supervise(
     });
     let started = match (child.stdout.take(), child.stderr.take()) {
         (Some(stdout), Some(stderr)) => Ok(Started {
-            control,
+            controls,
             stdout: stdout.into(),
             stderr: stderr.into(),
             exit,

@@ -70,15 +70,16 @@ async fn initialize(
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|form| form == "application/octet-stream");
+    let Query(program) = program.map_err(|_| {
+        Error::Malformed("the query is not kind=KIND&main=NAME&concurrency=NUMBER".to_owned())
+    })?;
     let package = if sent {
-        let Query(program) = program
-            .map_err(|_| Error::Malformed("the query is not kind=KIND&main=NAME".to_owned()))?;
         let package = init::receive(request.into_body()).await?;
         unpacked(move || init::unpack(package, program)).await?
     } else {
         let body = Bytes::from_request(request, &()).await;
         let body = accept(body, limits::INIT_BODY)?;
-        unpacked(move || init::package(&body)).await?
+        unpacked(move || init::package(&body, program)).await?
     };
     runtime.init(package).await?;
     Ok(fine())
@@ -126,7 +127,8 @@ async fn run_pack(
 ) -> Result<Response, Error> {
     let request: RunPack = parse(&accept(body, limits::PACKS_BODY)?)?;
     let Query(Fresh { init, program }) = fresh.map_err(|_| {
-        Error::Malformed("the query is not init=DIRECTORY&kind=KIND&main=NAME".to_owned())
+        let form = "init=DIRECTORY&kind=KIND&main=NAME&concurrency=NUMBER";
+        Error::Malformed(format!("the query is not {form}"))
     })?;
     let starting = async {
         match init {
@@ -138,7 +140,7 @@ async fn run_pack(
         }
     };
     let ((), request) = tokio::try_join!(starting, runtime.issue_credentials(request))?;
-    let mut lines = runtime.run(request)?;
+    let mut lines = runtime.run(request).await?;
     let lines = stream::poll_fn(move |context| lines.poll_recv(context)).map(Ok::<_, Infallible>);
     Ok((
         [(header::CONTENT_TYPE, "application/x-ndjson")],

@@ -35,7 +35,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         let now = UNIX_EPOCH.elapsed().unwrap_or_default();
         format!("{:032x}", now.as_nanos())
     });
-    let mut lines = runtime.run(RunPack {
+    let lines = runtime.run(RunPack {
         flare_id,
         pack: 0,
         pack_sizes: vec![1],
@@ -52,7 +52,8 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         memory: None,
         invocation: Invocation(told),
         trace: None,
-    })?;
+    });
+    let mut lines = lines.await?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
     let mut output = String::new();
     while let Some(chunk) = lines.recv().await {

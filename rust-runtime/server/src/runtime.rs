@@ -1,20 +1,22 @@
-//! What this runtime is doing: nothing yet, waiting with a warm program, or running a flare.
+//! What this runtime is doing: nothing yet, waiting with a warm program, or running flares.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::RunPack;
 use bytes::Bytes;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::cleanup;
 use crate::credential_broker::CredentialBroker;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::inherited::PackSocket;
+use crate::lane::Lane;
+use crate::lanes::Lanes;
 use crate::limits;
 use crate::not_reusable::NotReusable;
-use crate::pack::{self, Order, Outcome};
+use crate::pack::{self, Order, Outcome, Place};
 use crate::package::Package;
 use crate::process::ProcessGroup;
 use crate::supervisor::{Program, StartFailure};
@@ -26,17 +28,18 @@ pub(crate) struct Runtime {
     state: Arc<Mutex<State>>,
     broker: Arc<CredentialBroker>,
     socket: Option<PackSocket>,
+    /// Told when a flare is gone, and the pack may be clean.
+    settled: Arc<Notify>,
 }
 
 enum State {
     /// The program that is started first has this.
     Empty(Environment),
     Starting,
-    Idle(Box<Program>),
-    Busy {
-        flare_id: String,
-        orders: mpsc::Sender<Order>,
-        group: Arc<ProcessGroup>,
+    /// With the flares that run on it.
+    Up {
+        program: Arc<Program>,
+        lanes: Lanes<Box<Lane>>,
     },
     NotReusable {
         reason: NotReusable,
@@ -51,12 +54,24 @@ impl Default for State {
 }
 
 impl State {
-    /// Why no flare can run here, whatever comes of a start that is under way.
-    fn refusal(&self) -> Option<Error> {
+    /// Why this flare cannot run here, whatever comes of a start that is under way.
+    fn refusal(&self, run: &RunPack) -> Option<Error> {
         match self {
-            Self::Busy { .. } => Some(Error::Busy),
+            Self::Up { program, lanes } => lanes.refusal(run, program.is_doomed()),
             Self::NotReusable { reason, .. } => Some(Error::Ended(reason.clone())),
-            Self::Empty(_) | Self::Starting | Self::Idle(_) => None,
+            Self::Empty(_) | Self::Starting => None,
+        }
+    }
+
+    /// Kills a program that is of no use for further flares, once none runs.
+    fn bury_spent(&mut self) {
+        if let Self::Up { program, lanes } = self
+            && lanes.is_idle()
+            && let Some(reason) = lanes.spent()
+        {
+            let (reason, group) = (reason.clone(), Arc::clone(&program.group));
+            group.kill();
+            *self = Self::NotReusable { reason, group };
         }
     }
 }
@@ -67,6 +82,7 @@ impl Runtime {
             state: Arc::default(),
             broker: Arc::default(),
             socket,
+            settled: Arc::default(),
         }
     }
 
@@ -97,8 +113,9 @@ impl Runtime {
             let started = Program::start(package, environment, listener).await;
             let mut state = runtime.state();
             match started {
-                Ok(program) => {
-                    *state = State::Idle(Box::new(program));
+                Ok((program, lanes)) => {
+                    let lanes = Lanes::new(lanes.into_iter().map(Box::new));
+                    *state = State::Up { program, lanes };
                     Ok(())
                 }
                 Err(StartFailure { reason, tail, said }) => {
@@ -114,7 +131,7 @@ impl Runtime {
     /// The flare as the program may know of it. Refused before the backend is asked where it cannot
     /// run: a group's user must not be moved on while one of its flares runs.
     pub(crate) async fn issue_credentials(&self, run: RunPack) -> Result<RunPack, Error> {
-        if let Some(error) = self.state().refusal() {
+        if let Some(error) = self.state().refusal(&run) {
             return Err(error);
         }
         let broker = Arc::clone(&self.broker);
@@ -127,68 +144,73 @@ impl Runtime {
         issuing.await.unwrap_or_else(lost)
     }
 
-    /// Runs a flare on the warm program. Its events come out of the channel as lines.
-    pub(crate) fn run(&self, mut run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
+    /// Runs a flare on the program that is up. Its events come out of the channel as lines.
+    pub(crate) async fn run(&self, mut run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
         run.check()?;
         if let Some(socket) = &self.socket {
             run.advertise = socket.endpoint();
         }
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
-        let mut state = self.state();
-        let mut program = match std::mem::take(&mut *state) {
-            State::Idle(program) => program,
-            other => {
-                let error = other.refusal().unwrap_or(Error::NotInitialized);
-                *state = other;
-                return Err(error);
+        let (orders, received) = mpsc::channel(4);
+        let (lane, alone) = loop {
+            // Before the look: what is told in between is not missed.
+            let settled = self.settled.notified();
+            match self.admit(&run, &orders)? {
+                Some(admitted) => break admitted,
+                None => settled.await,
             }
         };
-        if let Some(reason) = program.has_ended() {
-            let ended = reason.clone();
-            let group = Arc::clone(&program.group);
-            *state = State::NotReusable { reason, group };
-            return Err(Error::Ended(ended));
-        }
-        if let Err(error) = program.limit_memory(run.memory) {
-            *state = State::Idle(program);
-            return Err(error.into());
-        }
-        let (orders, received) = mpsc::channel(4);
         // One chunk waits: what a slow client does not take stays with the program.
         let (events, stream) = mpsc::channel(1);
-        let (flare_id, group) = (run.flare_id.clone(), Arc::clone(&program.group));
-        let grouped = run.group.is_some();
-        *state = State::Busy {
-            flare_id,
-            orders,
-            group,
+        let place = FlarePlace {
+            runtime: self.clone(),
+            flare_id: run.flare_id.clone(),
+            grouped: run.group.is_some(),
         };
-        drop(state);
-        let (runtime, process_group) = (self.clone(), Arc::clone(&program.group));
-        let run = (number, run);
-        tokio::spawn(pack::run(program, run, received, events, move |outcome| {
-            runtime.broker.revoke();
-            match outcome {
-                Outcome::Reusable(program) => runtime.keep(program, grouped),
-                Outcome::NotReusable(reason) => {
-                    *runtime.state() = State::NotReusable {
-                        reason,
-                        group: process_group,
-                    };
-                }
-            }
-        }));
+        tokio::spawn(pack::run(
+            lane,
+            alone,
+            (number, run),
+            received,
+            events,
+            place,
+        ));
         Ok(stream)
     }
 
-    /// The program waits for the next flare: soon at rest, unless it is that of a group, which pays for what it does.
-    fn keep(&self, program: Box<Program>, grouped: bool) {
-        let mut suspension = Suspension::of(&program);
-        *self.state() = State::Idle(program);
-        if grouped {
-            return;
+    /// A lane for this flare, and whether no other runs on the program; none as long as it has to wait for a clean-up.
+    fn admit(
+        &self,
+        run: &RunPack,
+        orders: &mpsc::Sender<Order>,
+    ) -> Result<Option<(Box<Lane>, bool)>, Error> {
+        let mut state = self.state();
+        if let Some(error) = state.refusal(run) {
+            return Err(error);
         }
+        let State::Up { program, lanes } = &mut *state else {
+            return Err(Error::NotInitialized);
+        };
+        if lanes.is_cleaning() {
+            return Ok(None);
+        }
+        let ended = program.has_ended();
+        let unusable = ended.or_else(|| lanes.next().and_then(|lane| lane.is_cut_short()));
+        if let Some(reason) = unusable {
+            lanes.spend(reason.clone());
+            state.bury_spent();
+            return Err(Error::Ended(reason));
+        }
+        program.limit_memory(run.memory)?;
+        let alone = lanes.is_idle();
+        let lane = lanes.take(run, orders.clone()).ok_or(Error::Busy)?;
+        Ok(Some((lane, alone)))
+    }
+
+    /// The program, on which no flare runs, is soon at rest.
+    fn keep(&self, program: &Program) {
+        let mut suspension = Suspension::of(program);
         let runtime = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(limits::PAUSE).await;
@@ -207,48 +229,45 @@ impl Runtime {
     }
 
     /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
-    /// flare meanwhile: for that it is taken out of the state first.
+    /// flare meanwhile: for that the state is changed first.
     fn suspend(&self, suspension: &mut Suspension) -> bool {
         let mut state = self.state();
-        let State::Idle(program) = &mut *state else {
+        let State::Up { program, lanes } = &mut *state else {
             return false;
         };
-        if !suspension.is_current(program) || program.group.number().is_none() {
+        let idle = lanes.is_idle() && suspension.is_current(program);
+        if !idle || program.group.number().is_none() {
             return false;
         }
         let Err(reason) = suspension.advance(program) else {
             return true;
         };
         cleanup::kill_all(program);
-        let group = Arc::clone(&program.group);
-        *state = State::NotReusable { reason, group };
+        lanes.spend(reason);
+        state.bury_spent();
         false
     }
 
     /// Passes an order to a flare that runs here.
     pub(crate) async fn order(&self, flare_id: &str, order: Order) -> Result<(), Error> {
         let orders = match &*self.state() {
-            State::Busy {
-                flare_id: running,
-                orders,
-                ..
-            } if running == flare_id => orders.clone(),
-            _ => return Err(Error::UnknownFlare(flare_id.to_owned())),
+            State::Up { lanes, .. } => lanes.orders(flare_id).cloned(),
+            _ => None,
         };
-        orders
-            .send(order)
-            .await
-            .map_err(|_| Error::UnknownFlare(flare_id.to_owned()))
+        let unknown = || Error::UnknownFlare(flare_id.to_owned());
+        let sent = orders.ok_or_else(unknown)?.send(order).await;
+        sent.map_err(|_| unknown())
     }
 
     /// Kills the program, if there is one, and waits until it is gone.
     pub(crate) async fn stop(&self) {
         let group = match &*self.state() {
-            State::Idle(program) => Arc::clone(&program.group),
-            State::Busy { orders, group, .. } => {
-                // Or its workers would be blamed. With orders that wait, somebody else ends it already.
-                let _ = orders.try_send(Order::Leave);
-                Arc::clone(group)
+            State::Up { program, lanes } => {
+                for orders in lanes.all_orders() {
+                    // Or its workers would be blamed. With orders that wait, somebody else ends it already.
+                    let _ = orders.try_send(Order::Leave);
+                }
+                Arc::clone(&program.group)
             }
             State::NotReusable { group, .. } => Arc::clone(group),
             State::Empty(_) | State::Starting => return,
@@ -260,5 +279,40 @@ impl Runtime {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A flare's place among those that run here.
+struct FlarePlace {
+    runtime: Runtime,
+    flare_id: String,
+    grouped: bool,
+}
+
+impl Place for FlarePlace {
+    fn leave(&self) -> bool {
+        match &mut *self.runtime.state() {
+            State::Up { lanes, .. } => lanes.leave(&self.flare_id),
+            _ => false,
+        }
+    }
+
+    fn settle(self, outcome: Outcome) {
+        let runtime = &self.runtime;
+        runtime.broker.revoke();
+        let mut state = runtime.state();
+        let State::Up { program, lanes } = &mut *state else {
+            return;
+        };
+        let Outcome { lane, spent } = outcome;
+        lanes.settle(&self.flare_id, lane.number, lane);
+        spent.into_iter().for_each(|reason| lanes.spend(reason));
+        // That of a group pays for what it does between its flares.
+        if lanes.is_idle() && lanes.spent().is_none() && !self.grouped {
+            runtime.keep(program);
+        }
+        state.bury_spent();
+        drop(state);
+        runtime.settled.notify_waiters();
     }
 }

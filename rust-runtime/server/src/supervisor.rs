@@ -4,21 +4,23 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::{
     FailureKind, LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions,
 };
 use tokio::net::UnixStream;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use crate::control_socket::{self, FrameReader, FrameWriter};
 use crate::descendants::{self, Process};
 use crate::environment::Environment;
+use crate::inquest::Inquest;
+use crate::lane::{Lane, LaneEvent};
 use crate::launcher::LauncherError;
 use crate::limits;
-use crate::logs::Pipe;
+use crate::logs::{Pipe, Pipes};
 use crate::memory::KillCounter;
 use crate::memory_limit::{self, MemoryLimitError};
 use crate::not_reusable::NotReusable;
@@ -26,18 +28,26 @@ use crate::package::Package;
 use crate::process::{self, Ending, ProcessGroup};
 use crate::violation::ProtocolViolation;
 
-/// A running program. It is killed when this is dropped.
+/// A running program, as all flares on it share it. It is killed when this is dropped.
 pub(crate) struct Program {
-    pub(crate) incoming: FrameReader,
-    pub(crate) outgoing: FrameWriter,
-    pub(crate) stdout: Pipe,
-    pub(crate) stderr: Pipe,
-    pub(crate) exit: oneshot::Receiver<ExitStatus>,
     pub(crate) group: Arc<ProcessGroup>,
+    pub(crate) pipes: Arc<tokio::sync::Mutex<Pipes>>,
+    pub(crate) inquest: Inquest,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    lanes: usize,
     memory: KillCounter,
+    /// It will be killed: no flare may begin any more.
+    doomed: AtomicBool,
+    flares: Mutex<Flares>,
+    package: Package,
+}
+
+/// What changes with the flares on a program.
+#[derive(Default)]
+struct Flares {
     killed_before: u64,
-    /// How many flares have begun on it.
-    flares: u64,
+    /// How many have begun on it.
+    begun: u64,
     /// Between two of them.
     stopped: bool,
     /// The processes in which a launcher runs its workers, if it has any.
@@ -46,25 +56,12 @@ pub(crate) struct Program {
     allowed: Option<u64>,
     /// The bytes that it said it could not have.
     refused: Option<u64>,
-    package: Package,
 }
 
 impl Drop for Program {
     fn drop(&mut self) {
         self.group.kill();
     }
-}
-
-/// Something a program does that somebody has to react to.
-pub(crate) enum SupervisorEvent {
-    /// There may be whole frames to read.
-    Frames,
-    /// The control socket was closed, or broke.
-    ControlClosed,
-    /// There may be whole lines to read.
-    Output,
-    /// The process has ended.
-    Exited(Option<ExitStatus>),
 }
 
 /// A program that did not come up.
@@ -132,165 +129,101 @@ pub enum StartError {
 }
 
 impl Program {
-    /// Starts the program and waits for its hello.
+    /// Starts the program and waits for its hello. With its lanes, of which there is at least one.
     pub(crate) async fn start(
         package: Package,
         environment: Environment,
         listener: Option<Arc<OwnedFd>>,
-    ) -> Result<Self, StartFailure> {
+    ) -> Result<(Arc<Self>, Vec<Lane>), StartFailure> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
         let started = process::start(
             package.command().map_err(StartError::from)?,
             package.directory(),
             &environment,
+            package.lanes(),
             listener,
         )
         .await
         .map_err(StartError::Execution)?;
-        let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;
-        let (incoming, outgoing) = control_socket::split(control);
-        let mut program = Self {
-            incoming,
-            outgoing,
-            stdout: Pipe::new(LogStream::Stdout, started.stdout).map_err(StartError::Pipes)?,
-            stderr: Pipe::new(LogStream::Stderr, started.stderr).map_err(StartError::Pipes)?,
-            exit: started.exit,
+        let stdout = Pipe::new(LogStream::Stdout, started.stdout).map_err(StartError::Pipes)?;
+        let stderr = Pipe::new(LogStream::Stderr, started.stderr).map_err(StartError::Pipes)?;
+        let program = Arc::new(Self {
             group: started.group,
+            pipes: Arc::new(tokio::sync::Mutex::new(Pipes { stdout, stderr })),
+            inquest: Inquest::new(),
+            exit: started.exit,
+            lanes: started.controls.len(),
             memory,
-            killed_before,
-            flares: 0,
-            stopped: false,
-            workers: Vec::new(),
-            allowed: None,
-            refused: None,
+            doomed: AtomicBool::new(false),
+            flares: Mutex::new(Flares {
+                killed_before,
+                ..Flares::default()
+            }),
             package,
+        });
+        let mut lanes = Vec::new();
+        for (number, control) in started.controls.into_iter().enumerate() {
+            let control = UnixStream::from_std(control).map_err(StartError::Pipes)?;
+            lanes.push(Lane::new(number, control, Arc::clone(&program)));
+        }
+        // It says it on the first one.
+        let Some(first) = lanes.first_mut() else {
+            return Err(StartError::NoHello.into());
         };
-        match program.await_hello().await {
-            Ok(()) => Ok(program),
-            Err(reason) => Err(program.start_failure(reason)),
-        }
+        let said = await_hello(first).await;
+        let failure = said.map_err(|reason| start_failure(first, reason));
+        first.rest();
+        failure.map(|()| (program, lanes))
     }
 
-    /// Nobody will run it, so what it said is told now.
-    fn start_failure(mut self, reason: StartError) -> StartFailure {
-        let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
-        let mut said = Vec::new();
-        for pipe in [&mut self.stderr, &mut self.stdout] {
-            pipe.drain();
-            pipe.finish();
-            let lines: Vec<_> = pipe.lines().collect();
-            // The last ones: they are about the end.
-            for line in lines.into_iter().rev() {
-                let Some(left) = room.checked_sub(LINE_COST + line.len()) else {
-                    break;
-                };
-                room = left;
-                said.push(PackEvent::Log {
-                    worker: None,
-                    stream: pipe.stream(),
-                    text: line,
-                    at,
-                });
+    /// How its process ended, once it has.
+    pub(crate) fn exit(&self) -> watch::Receiver<Option<ExitStatus>> {
+        self.exit.clone()
+    }
+
+    /// Another flare begins: unless others run, what was counted before is not about it. Whether it is the first one.
+    pub(crate) fn begin(&self, alone: bool) -> bool {
+        self.inquest.join();
+        let mut flares = self.flares();
+        flares.begun += 1;
+        if alone {
+            if std::mem::take(&mut flares.stopped) {
+                signal(&flares.workers, libc::SIGCONT);
+                self.group.go_on();
             }
+            flares.killed_before = self.memory.read();
+            flares.refused = None;
         }
-        said.reverse();
-        let tails = [&self.stderr, &self.stdout].map(|pipe| pipe.tail());
-        StartFailure {
-            reason,
-            tail: tails.into_iter().find(|tail| !tail.is_empty()),
-            said,
-        }
+        flares.begun == 1
     }
 
-    async fn await_hello(&mut self) -> Result<(), StartError> {
-        let deadline = Instant::now() + limits::HELLO;
-        let mut open = true;
-        loop {
-            let event = tokio::select! {
-                event = self.next_event(open, true) => event,
-                () = sleep_until(deadline) => return Err(StartError::Silent),
-            };
-            match event {
-                SupervisorEvent::Frames => match self.incoming.next() {
-                    Ok(None) => {}
-                    Ok(Some(frame)) => return Self::check_hello(&frame),
-                    Err(violation) => return Err(violation.into()),
-                },
-                SupervisorEvent::Exited(status) => {
-                    let (_, how) = self.explain(status, None);
-                    return Err(StartError::Ended(how));
-                }
-                SupervisorEvent::ControlClosed => open = false,
-                // Its first flare's, or for whoever asks why there was no hello.
-                SupervisorEvent::Output => {
-                    self.stdout.keep_last(limits::STARTUP_LOG);
-                    self.stderr.keep_last(limits::STARTUP_LOG);
-                }
-            }
-        }
+    /// It is going to be killed.
+    pub(crate) fn doom(&self) {
+        self.doomed.store(true, Ordering::Release);
     }
 
-    fn check_hello(frame: &[u8]) -> Result<(), StartError> {
-        match serde_json::from_slice(frame) {
-            Ok(ProgramEvent::Hello { sdk, versions }) => {
-                let program = versions.unwrap_or(Versions::only(1));
-                let other = StartError::OtherVersion { sdk, program };
-                PROGRAM.common(program).map(|_| ()).ok_or(other)
-            }
-            _ => Err(StartError::NoHello),
-        }
-    }
-
-    /// Waits for the next thing to happen. May be cancelled without loss. `frames` says whether to
-    /// read the socket, `alive` that the process has not been seen to end.
-    pub(crate) async fn next_event(&mut self, frames: bool, alive: bool) -> SupervisorEvent {
-        tokio::select! {
-            biased;
-            filled = self.incoming.fill(), if frames => match filled {
-                Ok(true) => SupervisorEvent::Frames,
-                Ok(false) | Err(_) => SupervisorEvent::ControlClosed,
-            },
-            () = self.stdout.fill() => SupervisorEvent::Output,
-            () = self.stderr.fill() => SupervisorEvent::Output,
-            status = &mut self.exit, if alive => SupervisorEvent::Exited(status.ok()),
-            () = self.outgoing.flush(), if !self.outgoing.is_empty() => SupervisorEvent::Output,
-        }
-    }
-
-    /// Another flare begins: what was said or counted before is not about it, unless it is what the program said
-    /// when it came up. Whether it is the first one.
-    pub(crate) fn begin(&mut self) -> bool {
-        let first = self.flares == 0;
-        if !first {
-            self.stdout.reset();
-            self.stderr.reset();
-        }
-        self.flares += 1;
-        if std::mem::take(&mut self.stopped) {
-            self.signal_workers(libc::SIGCONT);
-            self.group.go_on();
-        }
-        self.killed_before = self.memory.read();
-        self.refused = None;
-        first
+    /// Whether no flare may begin on it any more.
+    pub(crate) fn is_doomed(&self) -> bool {
+        self.doomed.load(Ordering::Acquire)
     }
 
     /// It gets no processor until the next flare begins.
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn stop(&self) {
+        let mut flares = self.flares();
         self.group.stop();
-        self.signal_workers(libc::SIGSTOP);
-        self.stopped = true;
-    }
-
-    fn signal_workers(&self, signal: i32) {
-        self.workers.iter().for_each(|worker| worker.signal(signal));
+        signal(&flares.workers, libc::SIGSTOP);
+        flares.stopped = true;
     }
 
     /// The flare's workers are about to run: those processes that a launcher has by then stay from flare to flare.
-    pub(crate) fn keep_workers(&mut self) {
+    pub(crate) fn keep_workers(&self) {
+        // Others that run may have started processes. No launcher has any for its workers where several can.
+        if self.is_shared() {
+            return;
+        }
         if let Some(leader) = self.group.number().filter(|_| self.is_launched()) {
-            self.workers = match self.package.is_image() {
+            self.flares().workers = match self.package.is_image() {
                 true => descendants::below(leader),
                 false => descendants::living_children(leader),
             };
@@ -298,19 +231,25 @@ impl Program {
     }
 
     /// An image starts processes when it likes, and they stay.
-    pub(crate) fn keep_images_processes(&mut self) {
+    pub(crate) fn keep_images_processes(&self) {
         if self.package.is_image() {
             self.keep_workers();
         }
     }
 
     /// The processes of its workers, beside its own.
-    pub(crate) fn workers(&self) -> &[Process] {
-        &self.workers
+    pub(crate) fn workers(&self) -> Vec<Process> {
+        self.flares().workers.clone()
     }
 
-    pub(crate) fn flares(&self) -> u64 {
-        self.flares
+    /// How many flares have begun on it.
+    pub(crate) fn begun(&self) -> u64 {
+        self.flares().begun
+    }
+
+    /// Whether several flares can run on it at once.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.lanes > 1
     }
 
     /// Whether a launcher of ours speaks for it.
@@ -324,37 +263,34 @@ impl Program {
     }
 
     /// It may have so many MiB in the next flare, if the runtime is to hold it to them.
-    pub(crate) fn limit_memory(&mut self, memory: Option<u64>) -> Result<(), MemoryLimitError> {
-        self.allowed = memory;
+    pub(crate) fn limit_memory(&self, memory: Option<u64>) -> Result<(), MemoryLimitError> {
+        self.flares().allowed = memory;
         memory.map_or(Ok(()), |memory| self.group.limit_memory(memory))
     }
 
     /// Its standard error has this line: it may be its last.
-    pub(crate) fn said(&mut self, line: &str) {
-        self.refused = memory_limit::refused(line).or(self.refused);
+    pub(crate) fn said(&self, line: &str) {
+        if let Some(bytes) = memory_limit::refused(line) {
+            self.flares().refused = Some(bytes);
+        }
     }
 
-    fn ran_out(&self, bytes: u64) -> String {
-        let limit = self.allowed.map_or_else(String::new, |allowed| {
+    fn ran_out(bytes: u64, allowed: Option<u64>) -> String {
+        let limit = allowed.map_or_else(String::new, |allowed| {
             format!(": its pack may have {allowed} MiB")
         });
         format!("aborted as it could not have {bytes} more bytes of memory{limit}")
     }
 
-    /// Whether the process has ended on its own while nobody looked, or cannot be understood any more.
-    pub(crate) fn has_ended(&mut self) -> Option<NotReusable> {
-        match self.exit.try_recv() {
-            Err(oneshot::error::TryRecvError::Empty) => {
-                self.incoming.drain();
-                self.incoming
-                    .is_cut_short()
-                    .then_some(NotReusable::CutShort)
-            }
-            status => {
-                let (_, how) = self.explain(status.ok(), None);
-                Some(NotReusable::Died(how))
-            }
+    /// Whether the process has ended on its own while nobody looked.
+    pub(crate) fn has_ended(&self) -> Option<NotReusable> {
+        // Nothing is told any more, or how.
+        let status = *self.exit.borrow();
+        if status.is_none() && self.exit.has_changed().is_ok() {
+            return None;
         }
+        let (_, how) = self.explain(status, None);
+        Some(NotReusable::Died(how))
     }
 
     /// What kind of failure the process's end is, and how to say so after "it" or "worker 3".
@@ -364,7 +300,8 @@ impl Program {
         status: Option<ExitStatus>,
         announced: Option<i32>,
     ) -> (FailureKind, String) {
-        let out_of_memory = self.memory.read() > self.killed_before;
+        let flares = self.flares();
+        let out_of_memory = self.memory.read() > flares.killed_before;
         match status.map(Ending::of) {
             None => (FailureKind::Internal, "ended in an unknown way".to_owned()),
             Some(Ending::Exited(code)) => (
@@ -375,8 +312,11 @@ impl Program {
                 FailureKind::Abort,
                 "aborted: its stack overflowed (SIGABRT)".to_owned(),
             ),
-            Some(Ending::Signal(libc::SIGABRT)) => match self.refused {
-                Some(bytes) => (FailureKind::OutOfMemory, self.ran_out(bytes)),
+            Some(Ending::Signal(libc::SIGABRT)) => match flares.refused {
+                Some(bytes) => (
+                    FailureKind::OutOfMemory,
+                    Self::ran_out(bytes, flares.allowed),
+                ),
                 None => (FailureKind::Abort, "aborted (SIGABRT)".to_owned()),
             },
             Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => {
@@ -393,6 +333,89 @@ impl Program {
                 )
             }
         }
+    }
+
+    fn flares(&self) -> MutexGuard<'_, Flares> {
+        self.flares.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn signal(workers: &[Process], signal: i32) {
+    workers.iter().for_each(|worker| worker.signal(signal));
+}
+
+/// Nobody will run it, so what it said is told now.
+fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
+    let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
+    let mut said = Vec::new();
+    let Some(Pipes { stdout, stderr }) = lane.pipes() else {
+        return reason.into();
+    };
+    for pipe in [&mut *stderr, &mut *stdout] {
+        pipe.drain();
+        pipe.finish();
+        let lines: Vec<_> = pipe.lines().collect();
+        // The last ones: they are about the end.
+        for line in lines.into_iter().rev() {
+            let Some(left) = room.checked_sub(LINE_COST + line.len()) else {
+                break;
+            };
+            room = left;
+            said.push(PackEvent::Log {
+                worker: None,
+                stream: pipe.stream(),
+                text: line,
+                at,
+            });
+        }
+    }
+    said.reverse();
+    let tails = [&*stderr, &*stdout].map(|pipe| pipe.tail());
+    StartFailure {
+        reason,
+        tail: tails.into_iter().find(|tail| !tail.is_empty()),
+        said,
+    }
+}
+
+async fn await_hello(lane: &mut Lane) -> Result<(), StartError> {
+    let deadline = Instant::now() + limits::HELLO;
+    let mut open = true;
+    loop {
+        let event = tokio::select! {
+            event = lane.next_event(open, true) => event,
+            () = sleep_until(deadline) => return Err(StartError::Silent),
+        };
+        match event {
+            LaneEvent::Frames => match lane.incoming.next() {
+                Ok(None) => {}
+                Ok(Some(frame)) => return check_hello(&frame),
+                Err(violation) => return Err(violation.into()),
+            },
+            LaneEvent::Exited(status) => {
+                let (_, how) = lane.program.explain(status, None);
+                return Err(StartError::Ended(how));
+            }
+            LaneEvent::ControlClosed => open = false,
+            // Its first flare's, or for whoever asks why there was no hello.
+            LaneEvent::Output => {
+                if let Some(Pipes { stdout, stderr }) = lane.pipes() {
+                    stdout.keep_last(limits::STARTUP_LOG);
+                    stderr.keep_last(limits::STARTUP_LOG);
+                }
+            }
+        }
+    }
+}
+
+fn check_hello(frame: &[u8]) -> Result<(), StartError> {
+    match serde_json::from_slice(frame) {
+        Ok(ProgramEvent::Hello { sdk, versions }) => {
+            let program = versions.unwrap_or(Versions::only(1));
+            let other = StartError::OtherVersion { sdk, program };
+            PROGRAM.common(program).map(|_| ()).ok_or(other)
+        }
+        _ => Err(StartError::NoHello),
     }
 }
 

@@ -34,7 +34,7 @@ enum Stage {
 impl Suspension {
     pub(crate) fn of(program: &Program) -> Self {
         Self {
-            flares: program.flares(),
+            flares: program.begun(),
             began: Instant::now(),
             runnable: runnable(program),
             stage: Stage::Pending { computed: false },
@@ -43,12 +43,12 @@ impl Suspension {
 
     /// Whether no flare has begun meanwhile.
     pub(crate) fn is_current(&self, program: &Program) -> bool {
-        self.flares == program.flares()
+        self.flares == program.begun()
     }
 
     /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
     /// one.
-    pub(crate) fn advance(&mut self, program: &mut Program) -> Result<(), NotReusable> {
+    pub(crate) fn advance(&mut self, program: &Program) -> Result<(), NotReusable> {
         if let Stage::Pending { computed } = self.stage {
             if self.began.elapsed() < limits::PAUSE {
                 return Ok(());
@@ -100,7 +100,7 @@ impl Suspension {
         now.saturating_sub(before) * 2 > elapsed
     }
 
-    fn suspend(&self, program: &mut Program) -> Result<(), NotReusable> {
+    fn suspend(&self, program: &Program) -> Result<(), NotReusable> {
         // That it went on with the flare that has ended is not told yet.
         program.group.state_change();
         program.keep_images_processes();
@@ -115,7 +115,8 @@ impl Suspension {
 /// For how long a program's threads together have been on a processor or waited for one; zero where the kernel does not
 /// tell.
 fn runnable(program: &Program) -> Duration {
-    let workers = program.workers().iter().map(|worker| worker.number);
+    let workers = program.workers();
+    let workers = workers.iter().map(|worker| worker.number);
     let processes = program.group.number().into_iter().chain(workers);
     let tasks = processes.filter_map(|number| fs::read_dir(format!("/proc/{number}/task")).ok());
     let nanoseconds = tasks.flatten().flatten().filter_map(|task| {

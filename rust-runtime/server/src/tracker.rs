@@ -182,6 +182,15 @@ impl Tracker {
         (failures, cause)
     }
 
+    /// The failures of all workers that went with a program which the call of another flare ended in this way; and the
+    /// one of the pack.
+    pub(crate) fn lost_to_others(&self, how: &str) -> (Vec<(u32, Failure)>, Failure) {
+        let message = format!("its container was ended, as another call in it {how}");
+        let of = |worker| self.of_peer(worker, FailureKind::PackLost, message.clone());
+        let failures = self.unended().map(|worker| (worker, of(worker))).collect();
+        (failures, of(self.first))
+    }
+
     /// The failures of all workers that had to be killed after `reason`.
     pub(crate) fn killed(&self, reason: &Failure) -> Vec<(u32, Failure)> {
         if reason.kind == FailureKind::Internal && reason.worker.is_none() && reason.pack.is_none()

@@ -7,22 +7,15 @@ use burst_protocol::{Failure, FailureKind, PackEvent, Timestamp};
 use bytes::BytesMut;
 
 use super::{Outcome, RunningFlare};
+use crate::inquest::Cause;
+use crate::limits;
 use crate::not_reusable::NotReusable;
 use crate::tracker::End;
 
 impl RunningFlare {
     /// Reports what is still to be reported. What becomes of the program, and the last lines.
     pub(super) fn end(mut self) -> (Outcome, BytesMut) {
-        for pipe in [&mut self.program.stdout, &mut self.program.stderr] {
-            pipe.drain();
-            pipe.finish();
-        }
-        self.log_output();
-        if self.exited.is_some() && self.control_open {
-            // It is not too late for what was said before the end and not looked at since.
-            self.program.incoming.drain();
-            self.read_frames();
-        }
+        self.hear_rest();
         self.outbox.close_logs();
         let said = self.said.take();
         let traffic = said.as_ref().and_then(|end| end.traffic);
@@ -48,8 +41,10 @@ impl RunningFlare {
                 at: Timestamp::now(),
             });
         }
-        let reusable =
-            reusable && error.is_none() && self.exited.is_none() && self.kept_to_this_run();
+        let ended_well = error.is_none() && self.kept_to_this_run();
+        let lives = self.exited.is_none() && !self.program().is_doomed();
+        let reusable = reusable && ended_well && lives;
+        self.program().inquest.leave(self.testified);
         self.outbox.put(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
@@ -57,48 +52,85 @@ impl RunningFlare {
             traffic,
         });
         let last = self.outbox.take();
-        if reusable {
-            return (Outcome::Reusable(self.program), last);
-        }
-        self.program.group.kill();
-        let spent = error.map_or(NotReusable::Declined, NotReusable::Failed);
-        (Outcome::NotReusable(spent), last)
+        let spent = || error.map_or(NotReusable::Declined, NotReusable::Failed);
+        let spent = (!reusable).then(spent);
+        self.lane.rest();
+        let lane = self.lane;
+        (Outcome { lane, spent }, last)
     }
 
     /// Whether nothing was said but about this run, and nothing after its end: who does that may do it again.
     fn kept_to_this_run(&mut self) -> bool {
-        self.program.incoming.drain();
-        !self.checks.strayed() && self.program.incoming.is_empty()
+        self.lane.incoming.drain();
+        !self.checks.strayed() && self.lane.incoming.is_empty()
+    }
+
+    /// The process has ended: hears all that it had to say of this flare, and waits for what it had to say of others.
+    pub(super) async fn testify(&mut self) {
+        self.hear_rest();
+        self.testified = true;
+        let inquest = &self.program().inquest;
+        inquest.testify();
+        // Whoever does not read in time has its client to blame.
+        let _ = tokio::time::timeout(limits::SETTLE, inquest.all_heard()).await;
+    }
+
+    /// It is not too late for what was said and not looked at since.
+    fn hear_rest(&mut self) {
+        if let Some(pipes) = self.lane.pipes() {
+            pipes.finish();
+        }
+        self.log_output();
+        if self.exited.is_some() && self.control_open {
+            self.lane.incoming.drain();
+            self.read_frames();
+        }
     }
 
     /// Why the process ended, for each worker that had not, and for the pack.
     fn post_mortem(&mut self) -> (Vec<(u32, Failure)>, Failure) {
-        if self.killed
-            && let Some(reason) = &self.reason
+        let other = self.program().inquest.other_than(self.run);
+        if let Some(reason) = &self.reason
+            && (self.killed || other.is_some())
         {
             return (self.tracker.killed(reason), reason.clone());
         }
-        let (kind, how) = match self.leaving {
-            true => (FailureKind::PackLost, STOPPED.to_owned()),
-            false => self.how_it_died(),
-        };
+        if self.leaving {
+            return self.tracker.lost(FailureKind::PackLost, STOPPED);
+        }
+        if let Some(cause) = other {
+            let how = match cause {
+                Cause::Killed(deed) => deed.to_owned(),
+                Cause::Announced { signal } => self.how_it_died(Some(signal)).1,
+            };
+            return self.tracker.lost_to_others(&how);
+        }
+        let announced = self.tracker.dying().map(|dying| dying.signal);
+        let (kind, mut how) = self.how_it_died(announced);
+        let present = self.program().inquest.present();
+        if announced.is_none() && present > 1 {
+            how = format!(
+                "{how}; which of the {present} calls in its container it was cannot be known"
+            );
+        }
         let (failures, cause) = self.tracker.lost(kind, &how);
         (failures, self.reason.clone().unwrap_or(cause))
     }
 
     /// What ended the process. One that had announced its end and had to be helped along ended as
     /// it said: that it was killed is the runtime's own doing.
-    fn how_it_died(&self) -> (FailureKind, String) {
+    fn how_it_died(&self, announced: Option<Option<i32>>) -> (FailureKind, String) {
         let status = self.exited.as_ref().and_then(|exited| exited.status);
-        let announced = self.tracker.dying().map(|dying| dying.signal);
         let killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
+        // Where another flare's call announced it, that one's has seen to it.
+        let helped = self.killed || self.tracker.dying().is_none();
         match announced {
-            Some(Some(signal)) if self.killed && killed => {
+            Some(Some(signal)) if helped && killed => {
                 let said = ExitStatus::from_raw(signal);
-                self.program.explain(Some(said), Some(signal))
+                self.program().explain(Some(said), Some(signal))
             }
-            Some(None) if self.killed && killed => (FailureKind::Exit, LINGERED.to_owned()),
-            _ => self.program.explain(status, announced.flatten()),
+            Some(None) if helped && killed => (FailureKind::Exit, LINGERED.to_owned()),
+            _ => self.program().explain(status, announced.flatten()),
         }
     }
 }

@@ -8,6 +8,8 @@
 //!    │ client gone, lease over: kill                         ▼    │
 //!    └──process died──────────────────────────────────────▶ dead ─┘
 //! ```
+//!
+//! Others may run on the same program, each on a lane of its own: to kill it ends them as well, and so does its death.
 
 mod ending;
 mod outbox;
@@ -25,9 +27,12 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::checks::{self, Checks};
 use crate::cleanup;
+use crate::inquest::Cause;
+use crate::lane::{Lane, LaneEvent};
 use crate::limits;
+use crate::logs::Pipes;
 use crate::not_reusable::NotReusable;
-use crate::supervisor::{Program, SupervisorEvent};
+use crate::supervisor::Program;
 use crate::tracker::{Dying, End, Tracker, Verdict};
 use crate::violation::ProtocolViolation;
 use outbox::Outbox;
@@ -45,39 +50,53 @@ pub(crate) enum Order {
 }
 
 /// How a flare left its program.
-pub(crate) enum Outcome {
-    /// It waits for the next one.
-    Reusable(Box<Program>),
-    /// It is dead, or being killed, for this reason.
-    NotReusable(NotReusable),
+pub(crate) struct Outcome {
+    /// It stays open: were it closed, the program would end, and the others that run on it as well.
+    pub(crate) lane: Box<Lane>,
+    /// Why the program is of no use for another flare, unless it is.
+    pub(crate) spent: Option<NotReusable>,
 }
 
-/// Runs a flare, as the run of this number. Its events go to `client` line by line; `settle` is called with what became of
-/// the program before the last line leaves, so that a client may come back at once.
+/// A flare's place among those that run on its program.
+pub(crate) trait Place {
+    /// It has ended well. Whether it is the last one, and nobody begins until it has settled.
+    fn leave(&self) -> bool;
+    /// It is over, and has left the program so.
+    fn settle(self, outcome: Outcome);
+}
+
+/// Runs a flare, as the run of this number, with others beside it or `alone`. Its events go to `client` line by line; its
+/// place is settled before the last line leaves, so that a client may come back at once.
 pub(crate) async fn run(
-    program: Box<Program>,
+    lane: Box<Lane>,
+    alone: bool,
     (run, pack): (u64, RunPack),
     orders: mpsc::Receiver<Order>,
     client: mpsc::Sender<Bytes>,
-    settle: impl FnOnce(Outcome),
+    place: impl Place,
 ) {
     let grouped = pack.group.is_some();
-    let mut flare = RunningFlare::new(program, run, &pack);
+    let mut flare = RunningFlare::new(lane, alone, run, &pack);
     flare.command(&Command::Run {
         run,
         pack: Box::new(pack),
     });
     flare.drive(orders, &client).await;
+    if flare.said.is_none() {
+        flare.testify().await;
+    }
     if let Some(End {
         reusable: reusable @ true,
         ..
     }) = &mut flare.said
+        && place.leave()
     {
-        flare.program.keep_images_processes();
-        *reusable = cleanup::clean_up(&flare.program, grouped).await;
+        let program = &flare.lane.program;
+        program.keep_images_processes();
+        *reusable = cleanup::clean_up(program, grouped).await;
     }
     let (outcome, last) = flare.end();
-    settle(outcome);
+    place.settle(outcome);
     if !last.is_empty() {
         // A client that does not read is given up: nothing depends on it any more.
         let _ = tokio::time::timeout(limits::FAREWELL, client.send(last.freeze())).await;
@@ -85,8 +104,10 @@ pub(crate) async fn run(
 }
 
 struct RunningFlare {
-    program: Box<Program>,
-    /// Whose output comes through the pipes: that of the only worker, where a launcher leaves it to them.
+    lane: Box<Lane>,
+    run: u64,
+    /// Whose output comes through the pipes: that of the only worker, where a launcher leaves it to them and no other
+    /// flare can be beside it.
     speaker: Option<u32>,
     checks: Checks,
     tracker: Tracker,
@@ -99,6 +120,8 @@ struct RunningFlare {
     leaving: bool,
     control_open: bool,
     exited: Option<Exited>,
+    /// Of the program's end the others need not wait for anything from here.
+    testified: bool,
     /// The program's own word that the pack has ended.
     said: Option<End>,
 }
@@ -109,21 +132,29 @@ struct Exited {
 }
 
 impl RunningFlare {
-    fn new(mut program: Box<Program>, run: u64, pack: &RunPack) -> Self {
-        let first_run = program.begin();
-        let alone = program.is_launched() && pack.pack_size() == 1;
+    fn new(mut lane: Box<Lane>, alone: bool, run: u64, pack: &RunPack) -> Self {
+        let first_run = lane.begin(alone);
+        let program = &lane.program;
+        let speaks = program.is_launched() && !program.is_shared() && pack.pack_size() == 1;
+        let mut timers = Timers::new(pack);
+        if !alone {
+            // The others may keep it from joining for as long as they compute, which is no fault of a start.
+            timers.joined();
+        }
         Self {
-            program,
-            speaker: alone.then(|| pack.first_worker()),
+            lane,
+            run,
+            speaker: speaks.then(|| pack.first_worker()),
             checks: Checks::new(pack, run, first_run),
             tracker: Tracker::new(pack),
             outbox: Outbox::new(pack),
-            timers: Timers::new(pack),
+            timers,
             reason: None,
             killed: false,
             leaving: false,
             control_open: true,
             exited: None,
+            testified: false,
             said: None,
         }
     }
@@ -142,7 +173,7 @@ impl RunningFlare {
                 biased;
                 Some(order) = orders.recv() => self.obey(order),
                 () = sleep_until(timer) => self.tick(),
-                event = self.program.next_event(read, alive) => self.react(event),
+                event = self.lane.next_event(read, alive) => self.react(event),
                 room = client.reserve(), if client_here && due => match room {
                     Ok(room) => room.send(self.outbox.take().freeze()),
                     Err(_gone) => client_here = false,
@@ -165,21 +196,23 @@ impl RunningFlare {
             Order::Abort(failure) => self.abort(failure),
             Order::Leave => {
                 self.leaving = true;
-                self.program.group.kill();
+                self.program().doom();
+                self.program().group.kill();
             }
             Order::Renew(time) => self.timers.renew(time),
         }
     }
 
-    fn react(&mut self, event: SupervisorEvent) {
+    fn react(&mut self, event: LaneEvent) {
         match event {
-            SupervisorEvent::Frames => self.read_frames(),
-            SupervisorEvent::Output => {}
-            SupervisorEvent::ControlClosed => {
+            LaneEvent::Frames => self.read_frames(),
+            LaneEvent::Output => {}
+            LaneEvent::ControlClosed => {
                 self.control_open = false;
+                self.program().doom();
                 self.timers.kill_within(limits::DYING);
             }
-            SupervisorEvent::Exited(status) => {
+            LaneEvent::Exited(status) => {
                 let settled_at = Instant::now() + limits::SETTLE;
                 self.exited = Some(Exited { status, settled_at });
             }
@@ -190,7 +223,7 @@ impl RunningFlare {
     /// Reads what has come, up to the pack's end: nothing that follows is about this flare.
     fn read_frames(&mut self) {
         while self.said.is_none() {
-            let heard = match self.program.incoming.next() {
+            let heard = match self.lane.incoming.next() {
                 Ok(None) => return,
                 Ok(Some(frame)) => self.checks.read(&frame, self.reason.as_ref()),
                 Err(violation) => Err(violation),
@@ -212,6 +245,9 @@ impl RunningFlare {
             ProgramEvent::Hello { .. } => return Ok(()),
             ProgramEvent::Dying { worker, signal } => {
                 self.tracker.dies(Dying { worker, signal });
+                self.program().doom();
+                let cause = Cause::Announced { signal };
+                self.program().inquest.accuse(self.run, cause);
                 self.timers.kill_within(limits::DYING);
                 return Ok(());
             }
@@ -234,13 +270,13 @@ impl RunningFlare {
                 at,
             } => {
                 if stream == LogStream::Stderr {
-                    text.lines().for_each(|line| self.program.said(line));
+                    text.lines().for_each(|line| self.program().said(line));
                 }
                 return self.outbox.say(worker, stream, text, at);
             }
             PackEvent::Ready { .. } => {
                 self.timers.joined();
-                self.program.keep_workers();
+                self.program().keep_workers();
             }
             _ => {}
         }
@@ -254,24 +290,15 @@ impl RunningFlare {
 
     fn log_output(&mut self) {
         let at = Timestamp::now();
-        let Program { stdout, stderr, .. } = &mut *self.program;
-        let lines: Vec<_> = [stdout, stderr]
-            .into_iter()
-            .flat_map(|pipe| {
-                let stream = pipe.stream();
-                pipe.lines()
-                    .map(move |line| (stream, line))
-                    .collect::<Vec<_>>()
-            })
-            .collect();
+        let lines = self.lane.pipes().map(Pipes::lines).unwrap_or_default();
         for (stream, line) in lines {
-            self.program.said(&line);
+            self.program().said(&line);
             self.outbox.say(self.speaker, stream, &line, at);
         }
     }
 
     fn command(&mut self, command: &Command) {
-        if let Err(error) = self.program.outgoing.queue(command) {
+        if let Err(error) = self.lane.outgoing.queue(command) {
             let message = format!("a command has no JSON form: {error}");
             self.kill(Failure::new(FailureKind::Internal, message));
         }
@@ -290,6 +317,7 @@ impl RunningFlare {
     fn blame(&mut self, failure: Failure) {
         let reason = failure.unless_overdue(self.timers.is_overdue());
         self.reason.get_or_insert(reason);
+        self.program().doom();
     }
 
     fn abandon(&mut self) {
@@ -300,8 +328,21 @@ impl RunningFlare {
 
     fn kill(&mut self, failure: Failure) {
         self.reason.get_or_insert(failure);
+        self.kill_program();
+    }
+
+    /// Ends all that run on the program, which the others are told.
+    fn kill_program(&mut self) {
         self.killed = true;
-        self.program.group.kill();
+        let cause = Cause::Killed(deed(self.reason.as_ref()));
+        let program = self.program();
+        program.doom();
+        program.inquest.accuse(self.run, cause);
+        program.group.kill();
+    }
+
+    fn program(&self) -> &Program {
+        &self.lane.program
     }
 
     fn next_timer(&self) -> Instant {
@@ -324,8 +365,7 @@ impl RunningFlare {
                 if let Some(reason) = self.reason.take() {
                     self.blame(reason);
                 }
-                self.killed = true;
-                self.program.group.kill();
+                self.kill_program();
             }
             Some(Due::Lapsed) => self.kill(Failure::new(FailureKind::InvokerLost, LAPSED)),
             Some(Due::Overdue) => self.abort(Failure::overdue()),
@@ -346,10 +386,20 @@ impl RunningFlare {
             return false;
         };
         let silent = |open: bool| !open;
-        let heard = silent(self.control_open)
-            && silent(self.program.stdout.is_open())
-            && silent(self.program.stderr.is_open());
+        let heard = silent(self.control_open) && self.lane.has_heard_pipes();
         heard || exited.settled_at <= Instant::now()
+    }
+}
+
+/// What a call did that its program had to be killed for, after "another call in it".
+fn deed(reason: Option<&Failure>) -> &'static str {
+    match reason.map(|reason| reason.kind) {
+        Some(FailureKind::Timeout) => "did not end in time",
+        Some(FailureKind::Cancelled) => "was cancelled and did not end",
+        Some(FailureKind::InvokerLost) => "was given up with its invoker",
+        Some(FailureKind::Internal) => "broke the protocol",
+        Some(_) => "failed and did not end",
+        None => "closed its control socket",
     }
 }
 

@@ -1,0 +1,166 @@
+// A part of Node's launcher (serve.js): the user's function, and what comes of it.
+
+const path = require('path');
+const util = require('util');
+const vm = require('vm');
+const { createRequire } = require('module');
+const { pathToFileURL } = require('url');
+
+const OUTPUT_LIMIT = 16 * 1024 * 1024;
+const NO_RESULT = 'The action did not return a dictionary or array.';
+// Long enough for a timer that is only there so that Node does not end.
+const FOREVER = 2 ** 31 - 1;
+
+/** The user's function, loaded when it is first called. */
+class UserFunction {
+  constructor(name) {
+    this.name = name;
+    this.told = [];
+  }
+
+  /** Once, whoever else calls meanwhile. */
+  load() {
+    this.loading ??= this.find();
+    return this.loading;
+  }
+
+  async find() {
+    if (!/^[\w$]+(\.[\w$]+)*$/.test(this.name)) throw new Error(`'${this.name}' is no name of a function`);
+    const isSource = fs.existsSync('source') && !isPackage();
+    const found = isSource ? this.ofSource(path.resolve('source')) : await this.ofPackage();
+    if (typeof found !== 'function') throw new Error(`there is no function '${this.name}'`);
+    this.call = found;
+  }
+
+  ofSource(file) {
+    const text = fs.readFileSync(file, 'utf8').replace(/^\uFEFF/, '').replace(/^#!/, '//');
+    const find = `;try { return ${this.name} } catch (problem) {
+      if (problem instanceof ReferenceError) return module.exports.${this.name};
+      throw problem;
+    }`;
+    const names = ['exports', 'require', 'module', '__filename', '__dirname'];
+    const importModuleDynamically = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+    const options = { filename: file, ...(importModuleDynamically && { importModuleDynamically }) };
+    // By itself first: an error is not to be about what is added.
+    vm.compileFunction(text, names, options);
+    const main = vm.compileFunction(`${text}\n${find}`, names, options);
+    const module = { exports: {} };
+    return main.call(module.exports, module.exports, createRequire(file), module, file, path.dirname(file));
+  }
+
+  async ofPackage() {
+    const parts = this.name.split('.');
+    if (parts.length < 2 && !isPackage()) {
+      throw new Error('Zipped actions must contain either package.json or index.js at the root.');
+    }
+    const file = parts.length < 2 ? process.cwd() : path.resolve(parts.shift());
+    const require = createRequire(path.join(process.cwd(), 'index.js'));
+    let module;
+    try {
+      module = require(file);
+    } catch (problem) {
+      if (problem.code !== 'ERR_REQUIRE_ESM') throw problem;
+      module = await import(pathToFileURL(require.resolve(file)));
+    }
+    return parts.reduce((found, name) => found?.[name], module);
+  }
+
+  /** Says, by environment variables, which run this is. */
+  tell(told) {
+    for (const name of this.told) delete process.env[name];
+    const variables = variablesOf(told);
+    Object.assign(process.env, variables);
+    this.told = Object.keys(variables);
+  }
+}
+
+const isPackage = () => fs.existsSync('package.json') || fs.existsSync('index.js');
+
+/** Environment variables that say which run this is. */
+function variablesOf(told) {
+  const names = Object.entries(told).map(([name, value]) => [`__OW_${name.toUpperCase()}`, String(value)]);
+  if (told.traceparent) names.push(['TRACEPARENT', told.traceparent]);
+  return Object.fromEntries(names);
+}
+
+/** The process's variables, which all see, with those that only whoever looks is told. */
+function personal(shared, own) {
+  const holder = (name) => (Object.hasOwn(own(), name) ? own() : shared);
+  return new Proxy(shared, {
+    get: (_, name) => holder(name)[name],
+    set: (_, name, value) => Reflect.set(holder(name), name, holder(name) === shared ? value : String(value)),
+    has: (_, name) => name in holder(name),
+    deleteProperty: (_, name) => Reflect.deleteProperty(holder(name), name),
+    ownKeys: () => [...new Set([...Reflect.ownKeys(shared), ...Object.keys(own())])],
+    getOwnPropertyDescriptor: (_, name) => Reflect.getOwnPropertyDescriptor(holder(name), name),
+  });
+}
+
+/** Calls the function; the event that says what came of it. */
+async function answer(func, task) {
+  if (!func.call) {
+    try {
+      await func.load();
+    } catch (problem) {
+      show(problem);
+      return failed(task, `Initialization has failed due to: ${problem}`);
+    }
+  }
+  let promised;
+  try {
+    const { call } = func;
+    promised = call(task.input);
+  } catch (problem) {
+    show(problem);
+    return failed(task, `An error has occurred: ${problem}`);
+  }
+  let result;
+  try {
+    result = await promised;
+    if (result === undefined) result = {};
+  } catch (problem) {
+    if (problem instanceof Error) show(problem);
+    if ('flare_id' in task.told) return failed(task, problem instanceof Error ? problem : util.inspect(problem));
+    // An activation's result, as OpenWhisk has it.
+    result = { error: problem ? plain(problem) : {} };
+  }
+  if (typeof result !== 'object' || result === null) return failed(task, NO_RESULT);
+  let output;
+  try {
+    output = JSON.stringify(result);
+  } catch (problem) {
+    return failed(task, `The action did not return what can be JSON: ${problem.message}`);
+  }
+  if (!/^[{[]/.test(output)) return failed(task, NO_RESULT);
+  if (Buffer.byteLength(output) > OUTPUT_LIMIT) return failed(task, 'the output is larger than 16 MiB as JSON');
+  return ofWorker('worker-succeeded', task, `,"output":${output}`);
+}
+
+/** Shows an error and where it came from, which is nowhere here. */
+function show(problem) {
+  if (typeof problem?.stack === 'string') {
+    const ours = /\((?:\[stdin\]|\[worker eval\]|node:internal)|at (?:\[stdin\]|\[worker eval\]|node:internal)/;
+    problem.stack = problem.stack.split('\n').filter((line) => !ours.test(line)).join('\n');
+  }
+  console.error(problem);
+}
+
+/** What an error is as JSON, which shows nothing of it otherwise. */
+function plain(problem) {
+  if (!(problem instanceof Error)) return problem;
+  const { name, message, stack } = problem;
+  return { name, message, stack, ...problem };
+}
+
+/** Runs a worker to its end; its event. */
+async function perform(func, task) {
+  // A promise that nothing keeps waits for the deadline.
+  const alive = setInterval(() => {}, FOREVER);
+  try {
+    return await answer(func, task);
+  } catch (problem) {
+    return failed(task, `An error has occurred: ${util.inspect(problem)}`);
+  } finally {
+    clearInterval(alive);
+  }
+}

@@ -1,0 +1,64 @@
+//! How many flares a program may run at once, as a definition asks for it (OpenWhisk's `limits.concurrency`).
+
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::limits;
+
+/// From one to [`limits::CONCURRENCY`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Concurrency(usize);
+
+impl Default for Concurrency {
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Concurrency {
+    pub(crate) fn get(self) -> usize {
+        self.0
+    }
+}
+
+impl TryFrom<&Value> for Concurrency {
+    type Error = Error;
+
+    /// A number, which in a query is a text.
+    fn try_from(told: &Value) -> Result<Self, Error> {
+        let number = match told {
+            Value::String(text) => text.parse().ok(),
+            other => other.as_u64(),
+        };
+        let number = number.and_then(|number| usize::try_from(number).ok());
+        let within = number.filter(|number| (1..=limits::CONCURRENCY).contains(number));
+        within.map(Self).ok_or_else(|| {
+            let most = limits::CONCURRENCY;
+            Error::Malformed(format!("`concurrency` is a number from 1 to {most}"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_numbers_that_can_be_are_taken() {
+        for (told, expected) in [
+            (json!(1), Some(1)),
+            (json!("1"), Some(1)),
+            (json!(limits::CONCURRENCY), Some(limits::CONCURRENCY)),
+            (json!(limits::CONCURRENCY + 1), None),
+            (json!(0), None),
+            (json!("-1"), None),
+            (json!(1.5), None),
+            (json!("many"), None),
+            (json!(null), None),
+        ] {
+            let taken = Concurrency::try_from(&told).ok().map(Concurrency::get);
+            assert_eq!(taken, expected, "{told}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Who ended a program on which several flares ran: the others are not to be blamed for it.
+//!
+//! Whoever has the program killed notes that here first. A flare whose call says that it is ending the process notes
+//! that as well; the others may hear of the end before that word was read, so each of them waits, for a moment, until
+//! all that was said has been heard.
+
+use tokio::sync::watch;
+
+/// What is known of it.
+pub(crate) struct Inquest(watch::Sender<Findings>);
+
+#[derive(Default)]
+struct Findings {
+    /// Flares that run on the program.
+    present: usize,
+    /// Those of them of which everything has been heard that the program said before its end.
+    heard: usize,
+    culprit: Option<(u64, Cause)>,
+}
+
+/// How a flare ended the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It had to be killed, since a call of it did this.
+    Killed(&'static str),
+    /// A call of it said that it ends the process, by this signal if by any.
+    Announced { signal: Option<i32> },
+}
+
+impl Inquest {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::default())
+    }
+
+    /// Another flare runs.
+    pub(crate) fn join(&self) {
+        self.0.send_modify(|findings| findings.present += 1);
+    }
+
+    /// A flare, which may have been heard, runs no longer.
+    pub(crate) fn leave(&self, heard: bool) {
+        self.0.send_modify(|findings| {
+            findings.present -= 1;
+            findings.heard -= usize::from(heard);
+        });
+    }
+
+    /// Everything was heard that the program had to say of one more flare.
+    pub(crate) fn testify(&self) {
+        self.0.send_modify(|findings| findings.heard += 1);
+    }
+
+    /// Waits until there is none of which something may still be heard.
+    pub(crate) async fn all_heard(&self) {
+        let all = |findings: &Findings| findings.heard >= findings.present;
+        // The sender is `self`, so it is not dropped meanwhile.
+        let _ = self.0.subscribe().wait_for(all).await;
+    }
+
+    /// It was the flare of this run, unless it was another one before.
+    pub(crate) fn accuse(&self, run: u64, cause: Cause) {
+        self.0.send_modify(|findings| {
+            findings.culprit.get_or_insert((run, cause));
+        });
+    }
+
+    /// How another flare than that of this run ended the program, if one did.
+    pub(crate) fn other_than(&self, run: u64) -> Option<Cause> {
+        let culprit = self.0.borrow().culprit;
+        culprit
+            .filter(|(other, _)| *other != run)
+            .map(|(_, cause)| cause)
+    }
+
+    /// How many flares run.
+    pub(crate) fn present(&self) -> usize {
+        self.0.borrow().present
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_one_counts_and_is_not_told_of_itself() {
+        let inquest = Inquest::new();
+        assert_eq!(inquest.other_than(1), None);
+        let cause = Cause::Announced { signal: None };
+        inquest.accuse(1, cause);
+        inquest.accuse(2, Cause::Killed("was late"));
+        assert_eq!(inquest.other_than(1), None);
+        assert_eq!(inquest.other_than(2), Some(cause));
+    }
+
+    #[tokio::test]
+    async fn nobody_is_waited_for_but_those_that_run() {
+        let inquest = Inquest::new();
+        inquest.all_heard().await;
+        for _ in 0..3 {
+            inquest.join();
+        }
+        inquest.testify();
+        inquest.leave(true);
+        inquest.leave(false);
+        assert_eq!(inquest.present(), 1);
+        let last = async {
+            tokio::task::yield_now().await;
+            inquest.testify();
+        };
+        tokio::join!(inquest.all_heard(), last);
+    }
+}

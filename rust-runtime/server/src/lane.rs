@@ -1,0 +1,120 @@
+//! A program's control socket, on which one flare at a time runs.
+//!
+//! A program has as many lanes as flares may run on it at once, most have one. What is of a flare alone goes over its
+//! lane: commands and events. The process, with its output and its end, is shared by all lanes ([`Program`]).
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use tokio::net::UnixStream;
+use tokio::sync::{OwnedMutexGuard, watch};
+
+use crate::control_socket::{self, FrameReader, FrameWriter};
+use crate::logs::Pipes;
+use crate::not_reusable::NotReusable;
+use crate::supervisor::Program;
+
+/// One flare's way to a program.
+pub(crate) struct Lane {
+    pub(crate) number: usize,
+    pub(crate) incoming: FrameReader,
+    pub(crate) outgoing: FrameWriter,
+    pub(crate) program: Arc<Program>,
+    exit: watch::Receiver<Option<ExitStatus>>,
+    /// With the flare that runs for longest: what comes through them does not say whose it is, and somebody has to
+    /// read them.
+    pipes: Option<OwnedMutexGuard<Pipes>>,
+}
+
+/// Something a program does that somebody has to react to.
+pub(crate) enum LaneEvent {
+    /// There may be whole frames to read.
+    Frames,
+    /// The control socket was closed, or broke.
+    ControlClosed,
+    /// There may be whole lines to read.
+    Output,
+    /// The process has ended.
+    Exited(Option<ExitStatus>),
+}
+
+impl Lane {
+    pub(crate) fn new(number: usize, control: UnixStream, program: Arc<Program>) -> Self {
+        let (incoming, outgoing) = control_socket::split(control);
+        Self {
+            number,
+            incoming,
+            outgoing,
+            exit: program.exit(),
+            program,
+            pipes: None,
+        }
+    }
+
+    /// Waits for the next thing to happen. May be cancelled without loss. `frames` says whether to
+    /// read the socket, `alive` that the process has not been seen to end.
+    pub(crate) async fn next_event(&mut self, frames: bool, alive: bool) -> LaneEvent {
+        tokio::select! {
+            biased;
+            filled = self.incoming.fill(), if frames => match filled {
+                Ok(true) => LaneEvent::Frames,
+                Ok(false) | Err(_) => LaneEvent::ControlClosed,
+            },
+            () = listen(&mut self.pipes, &self.program) => LaneEvent::Output,
+            status = ended(&mut self.exit), if alive => LaneEvent::Exited(status),
+            () = self.outgoing.flush(), if !self.outgoing.is_empty() => LaneEvent::Output,
+        }
+    }
+
+    /// Another flare begins, with others beside it or `alone`. Whether it is the first one on its program.
+    pub(crate) fn begin(&mut self, alone: bool) -> bool {
+        let first = self.program.begin(alone);
+        if let Some(pipes) = self.pipes()
+            && alone
+            && !first
+        {
+            pipes.reset();
+        }
+        first
+    }
+
+    /// The program's pipes, unless another flare reads them.
+    pub(crate) fn pipes(&mut self) -> Option<&mut Pipes> {
+        if self.pipes.is_none() {
+            self.pipes = Arc::clone(&self.program.pipes).try_lock_owned().ok();
+        }
+        self.pipes.as_deref_mut()
+    }
+
+    /// Whether nothing more comes through the pipes for this flare.
+    pub(crate) fn has_heard_pipes(&self) -> bool {
+        !self.pipes.as_ref().is_some_and(|pipes| pipes.are_open())
+    }
+
+    /// Whether nothing that follows could be understood, as the last that was said is half an event.
+    pub(crate) fn is_cut_short(&mut self) -> Option<NotReusable> {
+        self.incoming.drain();
+        self.incoming
+            .is_cut_short()
+            .then_some(NotReusable::CutShort)
+    }
+
+    /// No flare runs on it: another lane's may read the pipes.
+    pub(crate) fn rest(&mut self) {
+        self.pipes = None;
+    }
+}
+
+/// Reads the pipes, or waits for its turn to.
+async fn listen(held: &mut Option<OwnedMutexGuard<Pipes>>, program: &Program) {
+    match held {
+        Some(pipes) => pipes.fill().await,
+        None => *held = Some(Arc::clone(&program.pipes).lock_owned().await),
+    }
+}
+
+/// How the process ended, once it has.
+async fn ended(exit: &mut watch::Receiver<Option<ExitStatus>>) -> Option<ExitStatus> {
+    let status = exit.wait_for(Option::is_some).await;
+    status.ok().and_then(|status| *status)
+}
