@@ -335,7 +335,7 @@ fn who_breaks_the_protocol_is_not_told_from_whose_lane_it_was_but_all_end() {
     ] {
         let runtime = beside(3);
         let (first, other) = (staying(&runtime), staying(&runtime));
-        let events = runtime.act(&[deed.clone()]);
+        let events = runtime.act(std::slice::from_ref(&deed));
         let first = failure(&first.collect::<Vec<_>>(), 0);
         for error in [failure(&events, 0), failure(&other.collect::<Vec<_>>(), 0)] {
             assert_eq!(error["kind"], "pack-lost", "{deed} {error}");
@@ -429,4 +429,8 @@ fn how_many_is_told_in_a_query_as_well() {
         assert_eq!(output(&runtime.events(&runs[1]))["n"], 1);
         assert_eq!(output(&first.collect::<Vec<_>>())["n"], 0);
     }
+    let runtime = Runtime::start();
+    let value = json!({"value": {"path": path, "kind": "nodejs"}});
+    assert_eq!(runtime.post("/init?concurrency=2", &value).0, 200);
+    meet(&runtime, 2);
 }

@@ -57,26 +57,36 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   /** What a call begins with that is to share a container, where another one is in it. */
   def sharedBy(assignment: PackAssignment): Option[Supply] =
     val others = assignment.shared.fold(Vector.empty)(in(_).map(_._2))
-    Option.when(others.nonEmpty)(others.flatMap(_.shares).headOption.fold(Supply.Starting)(Supply.Shared(_)))
+    val open = others.filterNot(_.spent).flatMap(_.shares).headOption
+    Option.when(others.nonEmpty)(open.fold(Supply.Starting)(Supply.Shared(_)))
 
   private def in(container: SharedContainer): Vector[(PackKey, Active)] =
     active.iterator.filter(_._2.assignment.shared.contains(container)).toVector
 
+  /** Whether calls run in this container. */
+  def isIn(pack: LoadedPack): Boolean = active.valuesIterator.exists(_.isIn(pack))
+
   /** The program of a container runs: those that waited for it join. */
   def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
-    active = active.updated(key, there.copy(shares = Some(pack)))
-    there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
-      call.actor ! PackActor.Join(Some(pack))
-      active = active.updated(waiting, call.copy(waits = false, shares = Some(pack)))
+    val spent = active.valuesIterator.exists(call => call.isIn(pack) && call.spent)
+    active = active.updated(key, there.copy(shares = Some(pack), spent = spent))
+    if !spent then
+      there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
+        call.actor ! PackActor.Join(Some(pack))
+        active = active.updated(waiting, call.copy(waits = false, shares = Some(pack)))
 
-  /** A call has left its container. One that has gone is offered to nobody; if nobody is left who starts one
-    * for those that wait, the first of them does.
+  /** It makes a container of its own. */
+  def parts(key: PackKey): Unit = active.get(key).foreach: there =>
+    active = active.updated(key, there.copy(shares = None, spent = false))
+
+  /** A call has left its container. One that has gone, or is about to, is offered to nobody; if nobody is left
+    * who runs in it or starts one for those that wait, the first of them does.
     */
   private def left(container: SharedContainer, had: Option[LoadedPack], kept: Boolean): Unit =
-    val others = in(container)
     if !kept then
-      for (key, call) <- others if call.shares.exists(it => had.exists(_.container.id == it.container.id)) do
-        active = active.updated(key, call.copy(shares = None))
+      for (key, call) <- in(container) if had.exists(call.isIn) do
+        active = active.updated(key, call.copy(spent = true))
+    val others = in(container)
     if others.nonEmpty && others.forall(_._2.waits) then
       val (key, first) = others.head
       first.actor ! PackActor.Join(None)
@@ -118,15 +128,13 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     abortAll(failure)
     ending :+= replyTo
 
-  /** A pack has ended; whether others run in the container that was kept. */
-  def finished(key: PackKey, answered: Option[FlareId], kept: Option[LoadedPack]): Boolean =
+  /** A pack has ended, and its container is `kept` or goes. */
+  def finished(key: PackKey, answered: Option[FlareId], kept: Boolean): Unit =
     val ended = active.get(key)
     ended.flatMap(_.runs).filterNot(run =>
       answered.contains(run.assignment.flareId)
     ).foreach(groupGone)
-    remove(key, kept.isDefined)
-    kept.exists: pack =>
-      active.valuesIterator.exists(_.shares.exists(_.container.id == pack.container.id))
+    remove(key, kept)
 
   private def remove(key: PackKey, kept: Boolean): Unit =
     val ended = active.get(key)
@@ -151,7 +159,8 @@ private object ActivePacks:
   final case class Terminated(key: PackKey)
 
   /** A pack that is there; `runs` is the last flare that came to it, where it is a group's, `shares` the
-    * container that it is in beside other calls, or could be, and `waits` says that it waits for that.
+    * container that it is in beside other calls, or could be unless that is `spent`, and `waits` says that it
+    * waits for one.
     */
   private final case class Active(
       actor: ActorRef[PackActor.Command],
@@ -160,7 +169,9 @@ private object ActivePacks:
       watch: PackWatch,
       runs: Option[PackActor.Run] = None,
       shares: Option[LoadedPack] = None,
-      waits: Boolean = false
+      waits: Boolean = false,
+      spent: Boolean = false
   ):
+    def isIn(pack: LoadedPack): Boolean = shares.exists(_.container.id == pack.container.id)
     def isOf(flareId: FlareId): Boolean =
       assignment.flareId == flareId || runs.exists(_.assignment.flareId == flareId)

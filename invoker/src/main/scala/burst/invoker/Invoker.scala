@@ -36,7 +36,7 @@ final case class InvokerSettings(
   */
 object Invoker:
   type Command =
-    InvokerRequest | PackActor.Finished | PackActor.Shares | ActivePacks.Terminated | WarmPacks.Event |
+    InvokerRequest | PackActor.Finished | PackActor.Sharing | ActivePacks.Terminated | WarmPacks.Event |
       PrewarmedContainers.Event | Internal
 
   /** What only the invoker's own side says to it. */
@@ -133,12 +133,14 @@ private final class Invoker(
       cleanings -= 1
       cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
       replyTo ! cleaned
-    case PackActor.Finished(key, kept, unused, answered) =>
-      val inUse = packs.finished(key, answered, kept)
+    case PackActor.Finished(key, there, unused, answered, spent) =>
+      packs.finished(key, answered, kept = there.isDefined && !spent)
       unused.foreach(prewarmed.takeBack)
-      if inUse then kept.foreach(pack => services.packages ! PackageCache.Release(pack.packageId))
-      else kept.foreach(keep)
+      there.foreach(left(_, spent))
     case PackActor.Shares(key, pack) => packs.shares(key, pack)
+    case PackActor.Parts(key, pack) =>
+      packs.parts(key)
+      left(pack, spent = true)
     case ActivePacks.Terminated(key) => packs.terminated(key)
     case WarmPacks.Exited(container, exit) =>
       packs.exited(container, exit)
@@ -236,6 +238,12 @@ private final class Invoker(
     val memory = shapes.map(_.totalMemoryMiB + room.packMemory).sum - known.fold(0L)(_.memory)
     val workers = shapes.map(_.workers).sum - known.fold(0)(_.slots)
     idle.holding(memory.min(idle.memoryMiB), workers).getOrElse(Vector.empty)
+
+  /** One has gone that ran in this container: what becomes of that depends on whether others do. */
+  private def left(pack: LoadedPack, spent: Boolean): Unit =
+    if packs.isIn(pack) then services.packages ! PackageCache.Release(pack.packageId)
+    else if spent then warm.discard(pack)
+    else keep(pack)
 
   private def keep(pack: LoadedPack): Unit =
     if pack.shape.definition.concurrency > 1 then services.driver.disconnect(pack.container)

@@ -66,10 +66,14 @@ private final class WarmPacks(
     leaving -= 1
 
   private def evict(idle: IdlePack[LoadedPack]): Unit =
-    context.pipeToSelf(services.driver.stop(idle.container.container)):
-      case Success(outcome) => Evicted(idle.container, outcome)
-      case scala.util.Failure(problem) => Evicted(idle.container, StopOutcome.StillThere(problem.toString))
+    discard(idle.container)
     pool = pool.remove(idle.container)
+
+  /** Removes a pack that is of no use any more. */
+  def discard(pack: LoadedPack): Unit =
+    context.pipeToSelf(services.driver.stop(pack.container)):
+      case Success(outcome) => Evicted(pack, outcome)
+      case scala.util.Failure(problem) => Evicted(pack, StopOutcome.StillThere(problem.toString))
     leaving += 1
 
   /** In microseconds, whoever sets the machine's clock. */

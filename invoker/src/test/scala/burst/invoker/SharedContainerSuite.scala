@@ -73,6 +73,13 @@ class SharedContainerSuite extends munit.FunSuite:
       pack.say(PackEvent.PackEnded(reusable, None, 2))
       pack.end()
 
+    /** One container is removed, and another call makes one, in whatever order. */
+    def exchangePackage(): Unit = for _ <- 1 to 2 do give(setup.packages.receiveMessage())
+
+    def give(asked: PackageCache.Command): Unit = asked match
+      case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory)
+      case other => assertEquals(other, PackageCache.Release(definition.packageId))
+
     /** The one whose container it is, with its program up. */
     def opened(): (Call, FakePack) =
       val call = Call().prepare()
@@ -184,11 +191,51 @@ class SharedContainerSuite extends munit.FunSuite:
         Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it is being ended"}"""))
       val second = Call(Some(first.own)).prepare()
       setup.givePackage()
-      setup.expectRelease()
+      val asked = setup.packages.receiveMessage()
       setup.runtime.refusePacks = None
-      setup.givePackage()
+      give(asked)
+      give(setup.packages.receiveMessage())
       finish(runs())
       assert(second.ended().reusable)
       assertEquals(setup.driver.stops, Vector.empty)
       finish(one)
       assert(first.ended().reusable)
+
+  fixture.test("one that has not ended well leaves it to the others, and the last of them removes it"): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    val second = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    val two = runs()
+    assertEquals(second.start(), Some(PackStart.Warm))
+    finish(one, reusable = false)
+    assert(!first.ended().reusable)
+    setup.expectRelease()
+    // on its way before that was known
+    val third = Call(Some(first.own)).prepare()
+    setup.expectHeld()
+    assertEquals(setup.driver.stops, Vector.empty)
+    finish(two, reusable = false)
+    assert(!second.ended().reusable)
+    exchangePackage()
+    finish(runs())
+    assert(third.ended().reusable)
+    assertEquals((setup.driver.started.size, setup.driver.stops.size), (2, 1))
+
+  fixture.test("one that nobody is in any more goes, whoever was the last to try"): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    val second = Call(Some(first.own)).prepare()
+    val asked = setup.packages.receiveMessage()
+    finish(one)
+    assert(first.ended().reusable)
+    setup.expectRelease()
+    setup.runtime.refusePacks =
+      Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it has ended"}"""))
+    give(asked)
+    second.probe.awaitAssert(assertEquals(setup.driver.stops.size, 1))
+    setup.runtime.refusePacks = None
+    exchangePackage()
+    finish(runs())
+    assert(second.ended().reusable)
+    assertEquals(setup.driver.started.size, 2)

@@ -41,7 +41,7 @@ private[pack] final class FlarePack(
     if joined then ask else connected(pack)(ask)
 
   def replaced(pack: LoadedPack): Option[Behavior[Command]] =
-    Some(if joined then leaveShared() else replace(pack))
+    Some(if joined then leaveShared(pack) else replace(pack))
 
   def isUp(pack: LoadedPack): Unit = if assignment.shared.isDefined then invoker ! Shares(key, pack)
 
@@ -52,3 +52,12 @@ private[pack] final class FlarePack(
     invoker ! Finished(key, Some(pack))
     report
     Behaviors.stopped
+
+  def spent(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    if assignment.shared.isEmpty then destroy(pack, error)
+    else
+      run.close()
+      at.watch.ended(error)
+      invoker ! Finished(key, Some(pack), spent = true)
+      run.ended(error)
+      Behaviors.stopped

@@ -32,6 +32,9 @@ private[pack] trait FlareHost:
   /** The flare has ended well, which remains to be reported. */
   def kept(pack: LoadedPack)(report: => Unit): Behavior[PackActor.Command]
 
+  /** The flare has ended, and its program runs no other. */
+  def spent(pack: LoadedPack, error: Option[Failure]): Behavior[PackActor.Command]
+
   /** The container goes, and the pack ends. */
   def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[PackActor.Command]
 
@@ -186,7 +189,8 @@ private[pack] final class FlareRun(
     ended.headOption.collect:
       case PackEvent.PackEnded(reusable, error, _, traffic) =>
         traffic.foreach(at.watch.sent(assignment.backend.kind, _))
-        if reusable && intact then keep(pack, error.map(ofProgram)) else destroy(pack, error.map(ofProgram))
+        val own = error.map(ofProgram)
+        if reusable && intact then keep(pack, own) else host.spent(pack, own)
 
   /** Other invokers' packs are told where they find it. */
   private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match

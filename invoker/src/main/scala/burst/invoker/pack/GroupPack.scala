@@ -113,3 +113,5 @@ private[pack] final class GroupPack(
     report
     running = None
     rest(pack)
+
+  def spent(pack: LoadedPack, error: Option[Failure]): Behavior[Command] = destroy(pack, error)

@@ -45,7 +45,9 @@ import org.apache.pekko.stream.scaladsl.Source
   *     group. ([[PackLifecycle]] brings it there and ends it, [[FlarePack]] runs one flare on it and
   *     [[GroupPack]] those of a group, each as a [[FlareRun]].)
   *   - Calls of an action may share a container: each has an actor of its own, and opens the container that
-  *     another one had made, or waits for it (Joining). The invoker keeps it once the last of them has ended.
+  *     another one had made, or waits for it (Joining). The invoker keeps it once the last of them has ended,
+  *     or removes it: one that has not ended well leaves it to the others, whom its end is not to harm, and
+  *     is reported at once.
   *   - A container that will not go is logged as an error and reported like any other end. Its package stays
   *     held, since it may still be mounted.
   */
@@ -82,17 +84,24 @@ object PackActor:
 
   /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be, or
     * the pre-warmed container that was not needed after all. `answered` is the last flare of its group that
-    * has been, or is about to be.
+    * has been, or is about to be. A pack that is `spent` is of no use to others, but may still run calls.
     */
   final case class Finished(
       key: PackKey,
-      warm: Option[LoadedPack],
+      left: Option[LoadedPack],
       unused: Option[Container] = None,
-      answered: Option[FlareId] = None
+      answered: Option[FlareId] = None,
+      spent: Boolean = false
   )
 
-  /** Told to the invoker of a container that calls share: its program runs, and others may join. */
-  final case class Shares(key: PackKey, pack: LoadedPack)
+  /** Told to the invoker of a container that calls share. */
+  sealed trait Sharing
+
+  /** Its program runs, and others may join. */
+  final case class Shares(key: PackKey, pack: LoadedPack) extends Sharing
+
+  /** One that was about to join it could not, and goes on elsewhere. */
+  final case class Parts(key: PackKey, pack: LoadedPack) extends Sharing
 
   /** To one that waits for that container: it is there, or there is none and it makes one itself. */
   final case class Join(pack: Option[LoadedPack]) extends Command
@@ -121,7 +130,7 @@ object PackActor:
   private[pack] case object Settled extends Command
 
   /** Waits for [[Begin]]. */
-  def apply(services: PackServices, invoker: ActorRef[Finished | Shares]): Behavior[Command] =
+  def apply(services: PackServices, invoker: ActorRef[Finished | Sharing]): Behavior[Command] =
     Behaviors.setup: context =>
       Behaviors.withTimers: timers =>
         Behaviors.receiveMessagePartial:

@@ -82,9 +82,9 @@ private[pack] abstract class PackLifecycle(
   protected var joined = false
 
   /** Goes on in a container of its own, as the one that it had joined is of no use. */
-  protected def leaveShared(): Behavior[Command] =
+  protected def leaveShared(pack: LoadedPack): Behavior[Command] =
     joined = false
-    releasePackage()
+    at.invoker ! Parts(key, pack)
     fetch(None)
 
   // ---- Resizing, Replacing -------------------------------------------------------------------------------

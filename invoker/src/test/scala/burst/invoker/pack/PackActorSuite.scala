@@ -34,7 +34,7 @@ class PackActorSuite extends munit.FunSuite:
     pack.end()
     val (_, end) = untilEnded()
     assertEquals((end.reusable, end.error), (true, None))
-    val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
+    val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
     assertEquals((kept.shape.workers, kept.packagePath), (3, directory))
     assertEquals(driver.stops, Vector.empty)
     assertEquals(driver.started.size, 1)
@@ -66,7 +66,7 @@ class PackActorSuite extends munit.FunSuite:
       pack.say(ready, setup.ended(reusable = true))
       pack.end()
       untilEnded()
-      val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
+      val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
       assertEquals(kept.shape.environment, secret.environment)
       begin(secret, Supply.Warm(kept))
       runtime.pack()
@@ -173,7 +173,7 @@ class PackActorSuite extends munit.FunSuite:
     running.end()
     val (reports, _) = untilEnded()
     assertEquals(reports.head.start, Some(PackStart.Warm))
-    assertEquals(invoker.receiveMessage().warm, Some(pack))
+    assertEquals(invoker.receiveMessage().left, Some(pack))
     assertEquals((driver.started.size, driver.resized.size, runtime.startedPrograms), (0, 0, 0))
     expectHeld()
 
@@ -186,7 +186,7 @@ class PackActorSuite extends munit.FunSuite:
     running.end()
     untilEnded()
     assertEquals(driver.resized.toArray.toVector, Vector[AnyRef](3.asInstanceOf[AnyRef]))
-    assertEquals(invoker.receiveMessage().warm.map(_.shape.workers), Some(3))
+    assertEquals(invoker.receiveMessage().left.map(_.shape.workers), Some(3))
 
   setup.test("a pack that is not reusable ends only after its container is gone"): setup =>
     import setup.*

@@ -53,7 +53,7 @@ class PackGroupSuite extends munit.FunSuite:
     val closed = Failure(FailureKind.Cancelled, "the group was closed")
     actor ! PackActor.Abort(assignment.flareId, closed, atOnce = false)
     assertEquals(endOf(controller).error.map(_.message), Some("the group was closed"))
-    assertEquals(invoker.receiveMessage().warm, None)
+    assertEquals(invoker.receiveMessage().left, None)
     expectRelease()
 
   setup.test("a pack that ends badly under a flare ends for the group, too, with the same reason"): setup =>
@@ -69,7 +69,7 @@ class PackGroupSuite extends munit.FunSuite:
     assertEquals(endOf(probe).error.map(_.kind), Some(FailureKind.Panic))
     assertEquals(endOf(controller).error.map(_.kind), Some(FailureKind.Panic))
     val finished = invoker.receiveMessage()
-    assertEquals((finished.warm, finished.answered), (None, Some(run.assignment.flareId)))
+    assertEquals((finished.left, finished.answered), (None, Some(run.assignment.flareId)))
     expectRelease()
 
   setup.test("a container that dies while it rests ends the group's pack at once"): setup =>

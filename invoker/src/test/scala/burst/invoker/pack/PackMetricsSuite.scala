@@ -36,7 +36,7 @@ class PackMetricsSuite extends munit.FunSuite:
     pack.say(PackEvent.WorkerFailed(2, panic, 3), setup.ended(reusable = true, Some(panic)))
     pack.end()
     untilEnded()
-    val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
+    val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
     shows(setup)(
       """burst_invoker_packs{state="running"} 0.0""",
       "burst_invoker_busy_slots 0.0",

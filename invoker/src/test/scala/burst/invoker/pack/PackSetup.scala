@@ -110,7 +110,7 @@ final class PackSetup(
   def endedBadly(): Failure =
     val (_, ended) = untilEnded()
     assert(!ended.reusable)
-    assertEquals(invoker.receiveMessage().warm, None)
+    assertEquals(invoker.receiveMessage().left, None)
     controller.expectNoMessage(20.millis)
     val failure = ended.error.getOrElse(fail("an end without a reason"))
     assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(1)))

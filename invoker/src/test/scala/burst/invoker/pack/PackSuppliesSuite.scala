@@ -29,7 +29,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     pack.say(setup.ended(reusable = true))
     pack.end()
     val _ = untilEnded()
-    assertEquals(invoker.receiveMessage().warm.map(_.container.id), Some(container.id))
+    assertEquals(invoker.receiveMessage().left.map(_.container.id), Some(container.id))
     assertEquals(driver.confined.peek, container.id)
 
   setup.test("one that cannot be adopted is removed, and a new one takes its place"): setup =>
@@ -79,7 +79,7 @@ class PackSuppliesSuite extends munit.FunSuite:
       val (_, end) = untilEnded()
       assert(end.reusable)
       assert(
-        invoker.receiveMessage().warm.exists(_.throttled),
+        invoker.receiveMessage().left.exists(_.throttled),
         "its limits are to be restored before it is used"
       )
 
