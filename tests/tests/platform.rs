@@ -11,6 +11,7 @@ mod breaking_out;
 mod calling_back;
 mod cancelling;
 mod collectives;
+mod concurrency;
 mod curl_path;
 mod failures;
 mod groups;

@@ -77,6 +77,9 @@ object RunResult:
       case FailureKind.StartFailed => error(InternalError, NoResources)
       case FailureKind.ControllerRestarted =>
         error(InternalError, "The controller restarted; invoke the action again.")
+      // Mostly another call in its container has ended that, which is no machine's fault.
+      case FailureKind.PackLost if flare.request.definition.concurrency > 1 =>
+        error(InternalError, s"${failure.message}; invoke the action again.".capitalize)
       case FailureKind.PackLost | FailureKind.InvokerLost =>
         error(InternalError, "The machine that ran the action was lost; invoke the action again.")
       case FailureKind.PeerFailed | FailureKind.Backend | FailureKind.Internal =>

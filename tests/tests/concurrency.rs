@@ -1,0 +1,233 @@
+//! Calls of an action that run in one container at the same time, on one slot.
+
+use std::collections::BTreeSet;
+use std::thread;
+
+use burst_tests::{Api, Driver, Platform, Settings, wait};
+use serde_json::{Value, json};
+
+const CALLS: usize = 8;
+
+/// Each call goes on when all of them are in the process: alone none ever would.
+const TOGETHER: &str = "
+let inside = [];
+async function main({ n, of }) {
+  console.log('in', n);
+  await new Promise((resolve) => {
+    inside.push(resolve);
+    if (inside.length === of) inside.splice(0).forEach((go) => go());
+  });
+  await new Promise((resolve) => setTimeout(resolve, n % 3));
+  console.log('out', n);
+  return { n, process: process.pid, id: process.env.__OW_ACTIVATION_ID };
+}
+";
+
+/// The first waits for ever; the others end the process, or wait as well.
+const ENDS: &str = "
+let stays;
+function main({ what }) {
+  if (what === 'stay') return new Promise(() => { console.log('staying'); stays = true; });
+  if (what === 'leave' && stays) process.exit(3);
+  return { what };
+}
+";
+
+fn store(api: &Api, name: &str, code: &str, limits: Value) {
+    let body = json!({"exec": {"kind": "nodejs:default", "code": code}, "limits": limits});
+    let answer = api.put(&format!("actions/{name}?overwrite=true"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+/// The record of a call that is waited for, however it ends.
+fn invoke(api: &Api, name: &str, payload: &Value) -> Value {
+    let call = format!("actions/{name}?blocking=true");
+    api.post(&call, payload).json
+}
+
+/// The id of a call that stays, once it runs.
+fn staying(api: &Api, name: &str, payload: &Value) -> String {
+    let staying = api.post(&format!("actions/{name}"), payload).json;
+    let id = staying["activationId"].as_str().unwrap();
+    let log = || api.logs_of(id, 0).logs;
+    wait::until_seen("it runs", wait::SOON, log, |lines| {
+        lines.iter().any(|line| line.line == "staying")
+    });
+    id.to_owned()
+}
+
+/// The record of a call that nobody waits for, once it has ended.
+fn ended(api: &Api, id: &str) -> Value {
+    let record = || api.get(&format!("activations/{id}")).json;
+    wait::until_seen("it has ended", wait::SOON, record, |record| {
+        record["response"]["result"].is_object()
+    })
+}
+
+fn calls_run_in_one_container(driver: Driver) {
+    let platform = Platform::start(Settings::new(driver).slots(1));
+    let api = platform.api();
+    store(api, "together", TOGETHER, json!({"concurrency": CALLS}));
+    for _ in 0..3 {
+        let records: Vec<Value> = thread::scope(|scope| {
+            let calls: Vec<_> = (0..CALLS)
+                .map(|n| {
+                    let payload = json!({"n": n, "of": CALLS});
+                    scope.spawn(move || invoke(api, "together", &payload))
+                })
+                .collect();
+            calls.into_iter().map(|call| call.join().unwrap()).collect()
+        });
+        let mut processes = BTreeSet::new();
+        for (n, record) in records.iter().enumerate() {
+            let result = &record["response"]["result"];
+            assert_eq!(result["n"], n, "{record:#}");
+            assert_eq!(result["id"], record["activationId"], "{record:#}");
+            processes.insert(result["process"].to_string());
+            // What a call prints is its own, also what it prints later.
+            let id = record["activationId"].as_str().unwrap();
+            let record = ended(api, id);
+            let log = record["logs"].to_string();
+            let own = [format!("in {n}"), format!("out {n}")];
+            assert!(own.iter().all(|line| log.contains(line)), "{n}: {log}");
+            assert_eq!(record["logs"].as_array().unwrap().len(), 2, "{n}: {log}");
+        }
+        assert_eq!(processes.len(), 1, "one process runs them all");
+    }
+}
+
+#[test]
+fn calls_run_in_one_process() {
+    calls_run_in_one_container(Driver::Process);
+}
+
+#[test]
+fn calls_run_in_one_sandbox() {
+    calls_run_in_one_container(Driver::Sandbox);
+}
+
+#[test]
+fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let api = platform.api();
+    let limits = json!({"concurrency": 3, "timeout": 60000});
+    store(api, "ends", ENDS, limits);
+    let id = staying(api, "ends", &json!({"what": "stay"}));
+    let beside = invoke(api, "ends", &json!({"what": "beside"}));
+    assert_eq!(
+        beside["response"]["result"],
+        json!({"what": "beside"}),
+        "{beside:#}"
+    );
+    let leaves = invoke(api, "ends", &json!({"what": "leave"}));
+    assert!(
+        leaves["response"]["result"]
+            .to_string()
+            .contains("exited unexpectedly"),
+        "{leaves:#}"
+    );
+    let stayed = ended(api, &id);
+    let why = stayed["response"]["result"].to_string();
+    assert!(
+        why.contains("another call in it ended the process"),
+        "{stayed:#}"
+    );
+    let next = invoke(api, "ends", &json!({"what": "next"}));
+    assert_eq!(
+        next["response"]["result"],
+        json!({"what": "next"}),
+        "{next:#}"
+    );
+}
+
+#[test]
+fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let api = platform.api();
+    store(
+        api,
+        "ends",
+        ENDS,
+        json!({"concurrency": 3, "timeout": 2000}),
+    );
+    let overdue = invoke(api, "ends", &json!({"what": "stay"}));
+    let why = overdue["response"]["result"].to_string();
+    assert!(why.contains("time"), "{overdue:#}");
+    let next = invoke(api, "ends", &json!({"what": "next"}));
+    assert_eq!(
+        next["response"]["result"],
+        json!({"what": "next"}),
+        "{next:#}"
+    );
+}
+
+#[test]
+fn calls_beyond_what_a_container_takes_wait_for_their_turn() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let api = platform.api();
+    store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
+    thread::scope(|scope| {
+        let calls: Vec<_> = (0..6)
+            .map(|n| scope.spawn(move || invoke(api, "pairs", &json!({"n": n, "of": 2}))))
+            .collect();
+        for (n, call) in calls.into_iter().enumerate() {
+            let record = call.join().unwrap();
+            assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
+        }
+    });
+}
+
+/// The first waits for a file; the others throw.
+const FAILS: &str = "
+const fs = require('fs');
+async function waits(file) {
+  console.log('staying');
+  while (!fs.existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 5));
+  return { waited: true };
+}
+function main({ file }) {
+  if (file) return waits(file);
+  throw new Error('at once');
+}
+";
+
+#[test]
+fn a_call_that_fails_leaves_those_beside_it_alone() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let api = platform.api();
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("go");
+    store(api, "fails", FAILS, json!({"concurrency": 3}));
+    let id = staying(api, "fails", &json!({"file": file}));
+    let failed = invoke(api, "fails", &json!({}));
+    let why = failed["response"]["result"].to_string();
+    assert!(why.contains("at once"), "{failed:#}");
+    std::fs::write(file, "").unwrap();
+    let waited = ended(api, &id);
+    assert_eq!(
+        waited["response"]["result"],
+        json!({"waited": true}),
+        "{waited:#}"
+    );
+}
+
+#[test]
+fn calls_run_in_one_prewarmed_process() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(1).prewarmed(1));
+    let api = platform.api();
+    wait::until_seen(
+        "it is pre-warmed",
+        wait::SOON,
+        || api.prewarmed_packs(),
+        |&packs| packs > 0,
+    );
+    store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
+    thread::scope(|scope| {
+        let pair =
+            [0, 1].map(|n| scope.spawn(move || invoke(api, "pairs", &json!({"n": n, "of": 2}))));
+        for (n, call) in pair.into_iter().enumerate() {
+            let record = call.join().unwrap();
+            assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
+        }
+    });
+}
