@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,10 @@ const LIE: [u8; 6] = [2, 0, 0, 0, 0x7b, 0x7d];
 
 /// A runtime with a function of which so many calls run at once.
 fn runtime(kind: &str, source: &str, concurrency: usize) -> Runtime {
-    let mut runtime = Runtime::start();
+    with(Runtime::start(), kind, source, concurrency)
+}
+
+fn with(mut runtime: Runtime, kind: &str, source: &str, concurrency: usize) -> Runtime {
     let package = Package::empty();
     fs::write(package.path().join("source"), source).unwrap();
     let value = json!({"path": package.path(), "kind": kind, "concurrency": concurrency});
@@ -108,7 +112,15 @@ fn calls_run_at_the_same_time_each_with_a_log_of_its_own() {
 
 #[test]
 fn as_many_as_there_may_be() {
-    let runtime = beside(200);
+    // As many files as a process may have on most machines.
+    let mut command = Command::new("sh");
+    let limited = r#"ulimit -n 1024 && exec "$0" "$@""#;
+    command.args([
+        "-c",
+        limited,
+        env!("CARGO_BIN_EXE_burst-runtime-under-test"),
+    ]);
+    let runtime = with(Runtime::start_with(command), "nodejs", BESIDE, 200);
     meet(&runtime, 200);
     meet(&runtime, 200);
 }
@@ -262,6 +274,26 @@ fn what_one_prints_keeps_no_other_waiting() {
             assert!(own.len() > 5000, "{}", own.len());
         }
     }
+}
+
+#[test]
+fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
+    let runtime = beside(4);
+    let place = Package::empty();
+    let (stays, file) = waiting(&runtime, &place);
+    assert_eq!(end(&runtime.act(&[act("haunt")]))["reusable"], true);
+    for _ in 0..10 {
+        meet(&runtime, 3);
+    }
+    fs::write(file, "").unwrap();
+    let stays: Vec<_> = stays.collect();
+    assert_eq!(output(&stays), json!({}));
+    let packs = logs(&stays, Value::Null, "stdout");
+    assert!(
+        packs.last().unwrap().contains("exceeds 1 MiB"),
+        "{:.80?}",
+        packs.last()
+    );
 }
 
 #[test]

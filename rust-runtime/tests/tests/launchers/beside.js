@@ -70,6 +70,10 @@ const acts = {
     console.log('answered', n);
     return { n };
   },
+  haunt() {
+    setInterval(() => console.log('x'.repeat(1 << 16)), 0);
+    return {};
+  },
   async native() {
     fs.writeSync(1, 'from below\n');
     return {};
