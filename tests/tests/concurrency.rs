@@ -107,6 +107,11 @@ fn calls_run_in_one_sandbox() {
 }
 
 #[test]
+fn calls_run_in_one_container_of_docker() {
+    calls_run_in_one_container(Driver::Docker);
+}
+
+#[test]
 fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
     let platform = Platform::start(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
@@ -212,8 +217,14 @@ fn a_call_that_fails_leaves_those_beside_it_alone() {
 }
 
 #[test]
-fn calls_run_in_one_prewarmed_process() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1).prewarmed(1));
+fn calls_run_in_what_was_prewarmed() {
+    for driver in [Driver::Process, Driver::Sandbox] {
+        a_pair_runs_in_what_was_prewarmed(driver);
+    }
+}
+
+fn a_pair_runs_in_what_was_prewarmed(driver: Driver) {
+    let platform = Platform::start(Settings::new(driver).slots(1).prewarmed(1));
     let api = platform.api();
     wait::until_seen(
         "it is pre-warmed",

@@ -201,6 +201,23 @@ class SharedContainerSuite extends munit.FunSuite:
       finish(one)
       assert(first.ended().reusable)
 
+  fixture.test("one that is aborted before it has joined is of no harm to the container"): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    val second = Call(Some(first.own)).prepare()
+    val asked = setup.packages.receiveMessage()
+    second.abort()
+    // of which the second knows when the third begins
+    val third = Call(Some(first.own)).prepare()
+    val later = setup.packages.receiveMessage()
+    give(asked)
+    assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
+    setup.expectRelease()
+    give(later)
+    Vector(runs(), one).foreach(finish(_))
+    Vector(third, first).foreach(call => assert(call.ended().reusable))
+    assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
+
   fixture.test("one that has not ended well leaves it to the others, and the last of them removes it"): fixture =>
     import fixture.*
     val (first, one) = opened()

@@ -53,7 +53,7 @@ private[pack] abstract class PackLifecycle(
   def begin(supply: Supply): Behavior[Command] = supply match
     case Supply.Nothing => fetch(None)
     case Supply.Prewarmed(container) => fetch(Some(container))
-    case Supply.Starting => joining
+    case Supply.Starting => waiting
     case Supply.Shared(pack) => join(pack)
     case Supply.Warm(pack) =>
       if pack.shape.workers == shape.workers && !pack.throttled then supplied(pack, PackStart.Warm)
@@ -62,7 +62,7 @@ private[pack] abstract class PackLifecycle(
   // ---- Joining -------------------------------------------------------------------------------------------
 
   /** Another call is starting the container. */
-  private def joining: Behavior[Command] = receive:
+  private def waiting: Behavior[Command] = receive:
     case Join(Some(pack)) => join(pack)
     case Join(None) => fetch(None)
     case Ending(failure) => stop(Some(failure))
@@ -70,13 +70,18 @@ private[pack] abstract class PackLifecycle(
   /** Each holds the package for as long as it has the container. */
   private def join(pack: LoadedPack): Behavior[Command] =
     acquirePackage()
-    receive:
-      case PackageReady(Right(_)) =>
-        joined = true
-        if !pack.watched then watchExit(pack.container)
-        supplied(pack, PackStart.Warm)
-      case PackageReady(Left(failure)) => stop(Some(failure))
-      case Ending(failure) => leave(Some(failure), None)
+    joining(pack, aborted = None)
+
+  private def joining(pack: LoadedPack, aborted: Option[Failure]): Behavior[Command] = receive:
+    case PackageReady(Right(_)) if aborted.isDefined =>
+      at.invoker ! Parts(key, pack)
+      stop(aborted)
+    case PackageReady(Right(_)) =>
+      joined = true
+      if !pack.watched then watchExit(pack.container)
+      supplied(pack, PackStart.Warm)
+    case PackageReady(Left(failure)) => stop(aborted.orElse(Some(failure)))
+    case Ending(failure) => joining(pack, aborted.orElse(Some(failure)))
 
   /** Whether the container was there for another call, in which there may still be some. */
   protected var joined = false
