@@ -82,9 +82,9 @@ object PackStart:
 
 /** What an invoker reports of one pack. `start` is set on the report that carries `Ready`; `slots`, when some
   * of its workers have ended and what they used is free, is how many the pack still needs. An invocation's
-  * pack says when its program is about to `begin`: should the invoker be lost after that, nobody knows
-  * whether it did. In a session a pack's reports have a `number`, from 1 on: what is stored of them is told
-  * by that (`PackStored`).
+  * pack says when its program is about to `begin`: should invoker or container be lost after that, nobody
+  * knows whether it did; and that it did not, where that is known. In a session a pack's reports have a
+  * `number`, from 1 on: what is stored of them is told by that (`PackStored`).
   */
 final case class PackReport(
     flareId: FlareId,

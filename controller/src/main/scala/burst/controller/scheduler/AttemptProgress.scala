@@ -41,7 +41,7 @@ final case class Absorbed(
   * `received` is how many bytes have come of the outputs that are kept apart, by worker, and `stored` how
   * many of all outputs; `marks` counts workers' phases; `errors` are what packs ended with of their own
   * accord, for those of their workers that never reported; `ready` counts the packs that ever were, `open`
-  * those that have not ended. `begins` once a program was about to begin.
+  * those that have not ended. `begins` once a program was about to begin, until it is known that it did not.
   */
 final case class AttemptProgress(
     plan: Plan,
@@ -141,7 +141,7 @@ final case class AttemptProgress(
     val known =
       if report.start.isEmpty then packs
       else packs.updated(report.pack, packs(report.pack).copy(start = report.start))
-    copy(packs = known, begins = begins || report.begins.contains(true))
+    copy(packs = known, begins = report.begins.getOrElse(begins))
 
   private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, cause: Option[Cause]): Absorbed =
     event match

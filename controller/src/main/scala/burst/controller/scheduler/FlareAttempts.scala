@@ -47,13 +47,12 @@ private[scheduler] final case class FlareAttempts(
     !asked && flare.request.memberOf.isEmpty && tries < MostStarts &&
       why.failure.kind == FailureKind.InvokerLost
 
-  /** An invocation whose program never began, by no fault of its own: nothing is done twice. Of a machine
-    * that is lost nobody knows whether it began what was about to begin there.
+  /** An invocation whose program never began, by no fault of its own: nothing is done twice. Of a machine, or
+    * a container, that is lost nobody knows whether it began what was about to begin there.
     */
   private def startsElsewhere(why: Cause): Boolean =
-    val mayHaveBegun = why.failure.kind == FailureKind.InvokerLost && progress.exists(_.begins)
-    flare.request.activation.exists(!_.burst) && flare.started.isEmpty && !mayHaveBegun &&
-    tries < MostStarts && FlareEnding.isOfMachine(why.failure)
+    flare.request.activation.exists(!_.burst) && flare.started.isEmpty && !progress.exists(_.begins) &&
+      tries < MostStarts && FlareEnding.isOfMachine(why.failure)
 
 private[scheduler] object FlareAttempts:
   /** How often an invocation is tried to be started. */

@@ -447,8 +447,14 @@ class FlareLifecycleSuite extends FunSuite:
     val begun = driver.run().happen(lost)
     assertEquals(begun.life.stage, Stage.Closing)
     val about = driver.start()
-    val begins = PackReport(about.flare.id, 1, 0, InvokerId("a"), None, Vector.empty, begins = Some(true))
-    about.happen(FlareEvent.Reported(begins, 4)).happen(lost)
-    assertEquals(about.life.stage, Stage.Closing)
+    def begins(driver: LifecycleDriver, begins: Boolean) =
+      val report =
+        PackReport(driver.flare.id, 1, 0, InvokerId("a"), None, Vector.empty, begins = Some(begins))
+      driver.happen(FlareEvent.Reported(report, 4))
+    assertEquals(begins(about, true).happen(lost).life.stage, Stage.Closing)
+    def died = ended(Some(failure(FailureKind.PackLost)))
+    assertEquals(begins(driver.start(), true).report(0, died).life.stage, Stage.Closing)
+    val replaced = begins(begins(driver.start(), true), false).report(0, died)
+    assertEquals((replaced.life.stage, replaced.attempt), (Stage.Waiting, 2))
     val plain = LifecycleDriver(size = 1, packs = Vector("a" -> 1)).start().happen(lost)
     assertEquals(plain.life.stage, Stage.Closing)

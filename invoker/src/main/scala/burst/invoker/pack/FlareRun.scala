@@ -81,20 +81,34 @@ private[pack] final class FlareRun(
     val fresh =
       Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
+    opening(pack, start, exit = None)
+
+  /** Another container is tried only where nothing can have begun in this one. Of one that died the answer is
+    * waited for, which may say so.
+    */
+  private def opening(pack: LoadedPack, start: PackStart, exit: Option[ContainerExit]): Behavior[Command] =
     def replaced =
+      if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(false))
       // Another container has its own time to come up.
       timers.cancel(InitOverdue)
       if start == PackStart.Warm then host.replaced(pack) else None
+    def lost(exit: ContainerExit) = destroy(pack, Some(during(StartOperation.Init, died(exit))))
     receive:
       case Opened(Right(events)) =>
         timers.cancel(InitOverdue)
         inputs = Inputs.Hidden
         events.via(outputs.flow).runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
-        running(pack, start, aborted = None)
-      case Opened(Left(refusal)) => replaced.getOrElse(breakOff(pack, refusal))
-      case Exited(id, exit) if id == pack.container.id =>
-        replaced.getOrElse(destroy(pack, Some(during(StartOperation.Init, died(exit)))))
+        if exit.isEmpty then running(pack, start, aborted = None)
+        else breaking(pack, start, aborted = None, reason = None, streamEnded = false, exit)
+      case Opened(Left(refusal)) if refusal.mayBeTaken && assignment.autostart =>
+        exit.fold(breakOff(pack, refusal))(lost)
+      case Opened(Left(refusal)) => replaced.getOrElse(exit.fold(breakOff(pack, refusal))(lost))
+      case Exited(id, exit) if id == pack.container.id && assignment.autostart =>
+        timers.startSingleTimer(Settled, timings.settle)
+        opening(pack, start, Some(exit))
+      case Exited(id, exit) if id == pack.container.id => replaced.getOrElse(lost(exit))
+      case Settled if exit.nonEmpty => exit.fold(Behaviors.same)(lost)
       case InitOverdue if start == PackStart.Warm =>
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))

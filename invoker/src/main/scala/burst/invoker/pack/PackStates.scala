@@ -77,10 +77,9 @@ private[pack] abstract class PackStates(
     if refusal.said.nonEmpty then reporter.tell(refusal.said)
     timers.startSingleTimer(Settled, timings.settle)
     receive:
-      case Exited(id, exit) if id == pack.container.id && exit.oomKilled =>
-        destroy(pack, Some(during(StartOperation.Init, died(exit))))
-      case Exited(id, _) if id == pack.container.id =>
-        destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
+      case Exited(id, exit) if id == pack.container.id =>
+        val why = if exit.oomKilled || refusal.isSilence then died(exit) else refusal.failure
+        destroy(pack, Some(during(StartOperation.Init, why)))
       case Settled => destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
       case Ending(aborted) => destroy(pack, Some(aborted))
 

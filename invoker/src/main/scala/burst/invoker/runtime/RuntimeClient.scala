@@ -16,10 +16,10 @@ import burst.protocol.{
 import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
 import io.circe.{Decoder, Json, Printer}
-import java.net.{URI, URLEncoder}
+import java.net.{ConnectException, URI, URLEncoder}
 import java.net.http.HttpRequest.{BodyPublisher, BodyPublishers}
 import java.net.http.HttpResponse.{BodyHandler, BodySubscriber, BodySubscribers}
-import java.net.http.{HttpClient, HttpRequest}
+import java.net.http.{HttpClient, HttpConnectTimeoutException, HttpRequest}
 import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
 import java.util.List as JavaList
@@ -83,7 +83,7 @@ final class RuntimeClient(
     asked
       .flatMap((path, body) => post(address, path, body, Nothing))
       .map(_.left.map(_.after("the package did not start")))
-      .recover(problem => Left(Refusal(s"the runtime did not take the package: ${reason(problem)}")))
+      .recover(problem => Left(silence("package", problem)))
 
   /** Before the program is started; the rest of what it has in its environment is the runtime's. */
   private def setEnvironment(
@@ -94,7 +94,7 @@ final class RuntimeClient(
     else
       post(address, "/environment", json(environment.asJson), Nothing)
         .map(_.left.map(_.after("the runtime refused the environment variables")))
-        .recover(problem => Left(Refusal(s"the runtime did not take the pack: ${reason(problem)}")))
+        .recover(problem => Left(silence("pack", problem)))
 
   private def andThen[A](first: Future[Either[Refusal, Unit]])(
       next: => Future[Either[Refusal, A]]
@@ -131,7 +131,7 @@ final class RuntimeClient(
       .map:
         case Right(body) => Right(source(body).via(events))
         case Left(refusal) => Left(refusal.after(refused))
-      .recover(problem => Left(Refusal(s"the runtime did not take the pack: ${reason(problem)}")))
+      .recover(problem => Left(silence("pack", problem)))
 
   /** `endpoints` by pack id, as a JSON array with null where a pack has none. */
   def start(
@@ -239,6 +239,14 @@ final class RuntimeClient(
   private def source(body: Body): Source[ByteString, NotUsed] =
     JavaFlowSupport.Source.fromPublisher(body).map(_.asScala.foldLeft(ByteString.empty)(_ ++ ByteString(_)))
 
+  /** What the runtime was asked to take, and never answered. */
+  private def silence(what: String, problem: Throwable): Refusal =
+    val reached = !Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists:
+      case _: (ConnectException | HttpConnectTimeoutException) => true
+      case _ => false
+    val asked = if reached then Refusal.Asked.Unanswered else Refusal.Asked.Unreached
+    Refusal(s"the runtime did not take the $what: ${reason(problem)}", asked = asked)
+
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
 
@@ -274,12 +282,28 @@ object FreshProgram:
 final case class Refusal(
     reason: String,
     said: Vector[PackEvent] = Vector.empty,
-    operation: Option[String] = None
+    operation: Option[String] = None,
+    asked: Refusal.Asked = Refusal.Asked.Answered
 ):
+  import Refusal.Asked
+
   def after(what: String): Refusal = copy(reason = s"$what: $reason")
-  def failure: Failure = Failure(FailureKind.StartFailed, reason, operation = operation)
+
+  def isSilence: Boolean = asked != Asked.Answered
+
+  /** Whether the runtime may have done all the same what it was asked for. */
+  def mayBeTaken: Boolean = asked == Asked.Unanswered
+
+  /** What a runtime says is the program's fault; that it says nothing is not. */
+  def failure: Failure =
+    val kind = if isSilence then FailureKind.PackLost else FailureKind.StartFailed
+    Failure(kind, reason, operation = operation)
 
 object Refusal:
+  /** What came of asking the runtime. */
+  enum Asked:
+    case Answered, Unreached, Unanswered
+
   given Decoder[Refusal] = Decoder.instance: answer =>
     for
       reason <- answer.get[String]("error")

@@ -19,7 +19,7 @@ final class FakeContainer(val id: String, val address: RuntimeAddress, val sourc
     ended.future
 
 /** A driver whose containers are all the same fake runtime, and which does what the test tells it. */
-final class FakeDriver(address: RuntimeAddress) extends Driver:
+final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   private val serial = AtomicInteger()
   val started: ConcurrentLinkedQueue[PackResources] = ConcurrentLinkedQueue()
   val stopped: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()

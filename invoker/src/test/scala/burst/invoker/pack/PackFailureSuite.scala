@@ -1,6 +1,6 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.{ContainerExit, StopOutcome}
+import burst.invoker.driver.{ContainerExit, RuntimeAddress, StopOutcome}
 import burst.invoker.packages.PackageCache
 import burst.protocol.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
@@ -129,6 +129,61 @@ class PackFailureSuite extends munit.FunSuite:
     runtime.started()
     driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
     assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
+    expectRelease()
+
+  for exits <- List(true, false) do
+    val heard =
+      if exits then "and its container's end is heard of" else "and nothing is heard of its container"
+    setup.test(s"the runtime dies before the program is up, $heard: that is no fault of the program"):
+      setup =>
+        import setup.*
+        val dying = DyingRuntime()
+        driver.address = dying.address
+        launch()
+        givePackage()
+        if exits then driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
+        val failure = endedBadly()
+        assertEquals((failure.kind, failure.operation), (FailureKind.PackLost, Some(StartOperation.Init)))
+        expectRelease()
+
+  /** A call of an action, on a warm pack at this address. */
+  private def call(setup: PackSetup, at: RuntimeAddress): FakeContainer =
+    import setup.*
+    driver.address = at
+    val (pack, container) = warm(workers = 1)
+    driver.address = runtime.address
+    val told = Environment(Map("activation_id" -> "a1"))
+    val alone = assignment.copy(packSizes = Vector(2, 1), autostart = true, invocation = told)
+    begin(alone, Supply.Warm(pack))
+    container
+
+  setup.test("a call that a dying container may have begun is not begun in another"): setup =>
+    import setup.*
+    call(setup, DyingRuntime().address)
+    val (reports, end) = untilEnded()
+    assertEquals(end.error.map(_.kind), Some(FailureKind.PackLost))
+    assertEquals(reports.flatMap(_.begins), Vector(true))
+    assertEquals(driver.started.size, 0)
+    expectRelease()
+
+  setup.test("a call is begun in another container where its own was dead before it was asked"): setup =>
+    import setup.*
+    val dead = DyingRuntime()
+    dead.close()
+    call(setup, dead.address)
+    expectRelease()
+    givePackage()
+    val pack = runtime.pack()
+    pack.say(ready, setup.ended(reusable = true))
+    pack.end()
+    assertEquals(untilEnded()._1.flatMap(_.begins), Vector(true, false, true))
+
+  hastySetup.test("a call ends with its container of which nothing more is heard"): setup =>
+    import setup.*
+    runtime.silent = true
+    val container = call(setup, runtime.address)
+    container.ended.success(ContainerExit(Some(137), oomKilled = false))
+    assertEquals(endedBadly().kind, FailureKind.PackLost)
     expectRelease()
 
   setup.test("a program cannot say in the invoker's name that the machine is at fault"): setup =>

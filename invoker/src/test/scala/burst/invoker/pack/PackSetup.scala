@@ -101,8 +101,8 @@ final class PackSetup(
   def untilEnded(): (Vector[PackReport], PackEvent.PackEnded) =
     val report = controller.receiveMessage(10.seconds)
     assertEquals((report.flareId, report.attempt, report.pack), (assignment.flareId, 2, 1))
-    report.events.last match
-      case ended: PackEvent.PackEnded => (Vector(report), ended)
+    report.events.lastOption match
+      case Some(ended: PackEvent.PackEnded) => (Vector(report), ended)
       case _ =>
         val (reports, ended) = untilEnded()
         (report +: reports, ended)
