@@ -127,10 +127,10 @@ final case class FlareLifecycle private (
   /** All is there that packs are given: they are asked for, and the flare's time begins. */
   private def begin(at: Long): Step =
     Step(copy(stage = Stage.Starting, deadline = Some(at + flare.request.timeout * 1000)))
-      .add(Vector(StopTimer(FlareTimer.Inputs)))
-      .add(progress.map(p => Prepare(p.plan)).toVector)
-      .add(Vector(SetTimer(FlareTimer.Start)))
+      .add(Vector(StopTimer(FlareTimer.Inputs), SetTimer(FlareTimer.Start)))
       .add(if flare.request.isGroup then Vector.empty else Vector(SetTimer(FlareTimer.Deadline)))
+      // Last: whoever hears of it may count on the time having begun.
+      .add(progress.map(p => Prepare(p.plan)).toVector)
 
   /** Announces; the record says so even when it could not be stored, so that nobody waits for ever. */
   private def end(at: Long): Step =
