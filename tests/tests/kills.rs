@@ -7,10 +7,13 @@ use std::time::{Duration, Instant};
 use burst_tests::cluster::Setup;
 use burst_tests::invariants::Accepted;
 use burst_tests::invocations::{self, Ledger, Pace, Stream};
-use burst_tests::{Cluster, Driver, node};
+use burst_tests::processes::{self, Process};
+use burst_tests::{Cluster, Driver, node, wait};
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
+use reqwest::Method;
+use serde_json::json;
 
 use crate::soak::setting;
 
@@ -85,6 +88,43 @@ fn invocations_amid_random_kills() {
         );
     }
     Accepted::default().hold(&cluster);
+}
+
+/// Whatever is heard of first, the container's end or that of the connection to it: it is not the program's fault, and
+/// what it may have done already is not done again.
+#[test]
+fn a_call_whose_container_is_killed_while_its_program_starts_is_lost() {
+    let cluster = Cluster::start(Setup::new(Driver::Process));
+    let api = cluster.api();
+    let code = "import time\ntime.sleep(20)\ndef main(args):\n    return {}\n";
+    let exec = json!({"kind": "python:default", "code": code});
+    let action = |method| api.request(method, "namespaces/_/actions/slow");
+    let stored = api.send(action(Method::PUT).json(&json!({ "exec": exec })));
+    assert_eq!(stored.status, 200, "{}", stored.text);
+    let begun = api.send(action(Method::POST).json(&json!({})));
+    assert_eq!(begun.status, 202, "{}", begun.text);
+    let id = begun.json["activationId"].as_str().unwrap();
+    let runtime = wait::until("its program starts", node::START_LIMIT, || {
+        let mut runtimes = cluster.runtimes().into_iter();
+        let starts = |runtime: &Process| {
+            let all = cluster.pack_processes();
+            all.iter()
+                .any(|it| processes::parent(it.pid) == Some(runtime.pid))
+        };
+        runtimes.find(starts)
+    });
+    node::kill(runtime.pid);
+    let record = wait::until("it has ended", node::START_LIMIT, || {
+        let answer = api.get(&format!("activations/{id}"));
+        (answer.status == 200).then_some(answer.json)
+    });
+    let response = &record["response"];
+    assert_eq!(response["status"], "whisk internal error", "{record:#}");
+    let error = response["result"]["error"].as_str().unwrap_or_default();
+    assert!(
+        error.starts_with("The machine that ran the action was lost"),
+        "{record:#}"
+    );
 }
 
 fn strike(kill: Kill, random: &mut SmallRng, cluster: &mut Cluster) {
