@@ -37,10 +37,11 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
     let package = program.directory().to_owned();
     let own = OWN.get().filter(|own| !own.is_empty() && !grouped);
     async move {
-        let Some(killed) = killed else {
+        let Some((killed, left)) = killed else {
             return false;
         };
-        if !are_gone(&killed, few).await {
+        let gone = killed.is_empty() && left <= few;
+        if !gone && !are_gone(&killed, few).await {
             return false;
         }
         let Some(own) = own else {
@@ -55,19 +56,20 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
     }
 }
 
-/// Kills all processes below the runtime but the program and those of its workers: which, unless some are left.
-pub(crate) fn kill_descendants(program: &Program) -> Option<HashSet<Process>> {
+/// Kills all processes below the runtime but the program and those of its workers: which, and how many were there when
+/// none of these was, with those that have ended; unless some are left.
+pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, usize)> {
     let leader = program.group.number()?;
     let workers = program.workers();
     let mut killed = HashSet::new();
     for _ in 0..PASSES {
-        let mut left = descendants::below(std::process::id() as i32);
+        let (mut left, all) = descendants::look_below(std::process::id() as i32);
         left.retain(|process| {
             let stays = process.number == leader || workers.contains(process);
             !stays && !killed.contains(process)
         });
         if left.is_empty() {
-            return Some(killed);
+            return Some((killed, all));
         }
         left.iter().for_each(|process| process.kill());
         killed.extend(left);
@@ -80,8 +82,11 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<HashSet<Process>> {
 async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
     let began = Instant::now();
     let own = std::process::id() as i32;
-    let live = || descendants::below(own).iter().any(|it| killed.contains(it));
-    while descendants::count_below(own) > few || live() {
+    let some_left = || {
+        let (living, all) = descendants::look_below(own);
+        all > few || living.iter().any(|it| killed.contains(it))
+    };
+    while some_left() {
         if began.elapsed() > limits::CLEARING {
             return false;
         }

@@ -21,13 +21,15 @@ struct Issued {
 }
 
 impl CredentialBroker {
-    /// The flare as the program is issued of it. Asks the backend's server, and waits for it.
+    /// Whether a server has to be asked: a pack that is alone has nobody to send anything to.
+    pub(crate) fn asks(run: &RunPack) -> bool {
+        run.pack_sizes.len() > 1 && run.backend.uri.is_some()
+    }
+
+    /// The flare as the program is issued of it. Asks the backend's server, if it has to, and waits for it.
     pub(crate) fn issue(&self, mut run: RunPack) -> Result<RunPack, Error> {
-        if run.pack_sizes.len() < 2 {
-            // It has nobody to send anything to.
+        if !Self::asks(&run) {
             run.backend.uri = None;
-        }
-        if run.backend.uri.is_none() {
             return Ok(run);
         }
         let mut last = self.last();

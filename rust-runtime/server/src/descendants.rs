@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::proc_file;
+
 /// A process, told from a later one of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
@@ -47,15 +49,14 @@ impl Process {
 
 /// Those that descend from a process and have not ended.
 pub(crate) fn below(ancestor: i32) -> Vec<Process> {
-    let all = family_of(ancestor).into_iter();
-    all.filter(|stat| !stat.ended)
-        .map(|stat| stat.process)
-        .collect()
+    look_below(ancestor).0
 }
 
-/// How many descend from a process, with those that have ended and that nobody has waited for.
-pub(crate) fn count_below(ancestor: i32) -> usize {
-    family_of(ancestor).len()
+/// The same, and how many there are with those that have ended and that nobody has waited for.
+pub(crate) fn look_below(ancestor: i32) -> (Vec<Process>, usize) {
+    let all = family_of(ancestor);
+    let living = all.iter().filter(|stat| !stat.ended);
+    (living.map(|stat| stat.process).collect(), all.len())
 }
 
 fn family_of(ancestor: i32) -> Vec<Stat> {
@@ -113,7 +114,7 @@ impl Family {
             Self::Known(known) => known.get(&parent).cloned().unwrap_or_default(),
             Self::Listed => numbers(&format!("/proc/{parent}/task"))
                 .filter_map(|thread| {
-                    fs::read_to_string(format!("/proc/{parent}/task/{thread}/children")).ok()
+                    proc_file::read_text(format!("/proc/{parent}/task/{thread}/children")).ok()
                 })
                 .flat_map(|list| {
                     let numbers = list.split_ascii_whitespace();
@@ -141,7 +142,10 @@ struct Stat {
 
 impl Stat {
     fn of(number: i32) -> Option<Self> {
-        Self::parse(number, &fs::read(format!("/proc/{number}/stat")).ok()?)
+        Self::parse(
+            number,
+            &proc_file::read(format!("/proc/{number}/stat")).ok()?,
+        )
     }
 
     /// The name, in brackets, may hold anything.

@@ -48,6 +48,7 @@ pub mod orphans;
 mod output;
 mod pack;
 mod package;
+mod proc_file;
 mod process;
 mod routes;
 mod run;

@@ -80,6 +80,10 @@ pub(crate) const OUTPUT_PIECE: usize = 32 * 1024;
 /// How long log and phase events wait for others to leave with, and how many bytes wait for none.
 pub(crate) const GATHERING: Duration = Duration::from_millis(20);
 pub(crate) const GATHERED: usize = 64 * 1024;
+/// How long the beginning of a flare of one pack waits for its end to be told with it, and its answer for both: what
+/// wakes whoever reads them three times costs more than a short function.
+pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
+pub(crate) const ANSWER: Duration = Duration::from_millis(2);
 /// From the program's start to its hello.
 pub(crate) const HELLO: Duration = Duration::from_secs(10);
 /// From a flare's arrival until its program has joined it, for which it may have to reach a backend's server.

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::proc_file;
+
 /// The file that counts kills of the control group this process is in, if there is one, and what stands beside it.
 #[derive(Debug, Clone)]
 pub(crate) struct KillCounter {
@@ -62,7 +64,7 @@ impl KillCounter {
 }
 
 fn kills(file: &Path) -> Option<u64> {
-    let text = fs::read_to_string(file).ok()?;
+    let text = proc_file::read_text(file).ok()?;
     text.lines()
         .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
 }

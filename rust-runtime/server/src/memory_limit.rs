@@ -7,6 +7,8 @@
 
 use std::io;
 
+use crate::proc_file;
+
 /// How the standard library puts it, around a number of bytes.
 const SAID: (&str, &str) = ("memory allocation of ", " bytes failed");
 
@@ -54,7 +56,7 @@ pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError
 
 /// What a process has of the memory that counts, where that can be known.
 fn data(process: i32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let status = proc_file::read_text(format!("/proc/{process}/status")).ok()?;
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("VmData:"))?;

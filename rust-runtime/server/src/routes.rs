@@ -140,8 +140,18 @@ async fn run_pack(
         }
     };
     let ((), request) = tokio::try_join!(starting, runtime.issue_credentials(request))?;
+    let alone = request.autostart;
     let mut lines = runtime.run(request).await?;
-    let lines = stream::poll_fn(move |context| lines.poll_recv(context)).map(Ok::<_, Infallible>);
+    // That of a short function leaves as a whole.
+    let first = match alone {
+        true => tokio::time::timeout(limits::ANSWER, lines.recv())
+            .await
+            .ok(),
+        false => None,
+    };
+    let rest = stream::poll_fn(move |context| lines.poll_recv(context));
+    let lines = stream::iter(first.flatten()).chain(rest);
+    let lines = lines.map(Ok::<_, Infallible>);
     Ok((
         [(header::CONTENT_TYPE, "application/x-ndjson")],
         Body::from_stream(lines),

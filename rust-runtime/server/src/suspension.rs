@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use crate::cleanup;
 use crate::limits;
 use crate::not_reusable::NotReusable;
+use crate::proc_file;
 use crate::process::StateChange;
 use crate::supervisor::Program;
 
@@ -120,7 +121,7 @@ fn runnable(program: &Program) -> Duration {
     let processes = program.group.number().into_iter().chain(workers);
     let tasks = processes.filter_map(|number| fs::read_dir(format!("/proc/{number}/task")).ok());
     let nanoseconds = tasks.flatten().flatten().filter_map(|task| {
-        let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let told = proc_file::read_text(task.path().join("schedstat")).ok()?;
         let mut told = told.split(' ').map(|number| number.parse::<u64>().ok());
         Some(told.next()?? + told.next()??)
     });

@@ -17,6 +17,8 @@ pub(super) struct Outbox {
     pending: BytesMut,
     /// When what is pending leaves.
     leaves_at: Option<Instant>,
+    /// How long the word that workers have begun may wait for that of their end.
+    start_waits: Duration,
 }
 
 impl Outbox {
@@ -25,6 +27,11 @@ impl Outbox {
             log: LogBuffer::new(run.first_worker(), run.pack_size()),
             pending: BytesMut::new(),
             leaves_at: None,
+            // Nobody waits for the only pack of a flare to come up.
+            start_waits: match run.autostart {
+                true => limits::TOGETHER,
+                false => Duration::ZERO,
+            },
         }
     }
 
@@ -86,7 +93,7 @@ impl Outbox {
     }
 
     fn emit(&mut self, event: &PackEvent) {
-        self.write(event, longest_wait(event));
+        self.write(event, self.longest_wait(event));
     }
 
     /// Makes an event one of those that are to leave, after so long at the latest.
@@ -118,13 +125,14 @@ impl Outbox {
         };
         self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
     }
-}
 
-/// How long an event may wait for others to leave with. A program may log and mark phases all the
-/// time; each line by itself would cost whoever reads them more than the program's own work.
-fn longest_wait(event: &PackEvent) -> Duration {
-    match event {
-        PackEvent::Log { .. } | PackEvent::Phase { .. } => limits::GATHERING,
-        _ => Duration::ZERO,
+    /// How long an event may wait for others to leave with. A program may log and mark phases all the
+    /// time; each line by itself would cost whoever reads them more than the program's own work.
+    fn longest_wait(&self, event: &PackEvent) -> Duration {
+        match event {
+            PackEvent::Log { .. } | PackEvent::Phase { .. } => limits::GATHERING,
+            PackEvent::Ready { .. } | PackEvent::WorkerStarted { .. } => self.start_waits,
+            _ => Duration::ZERO,
+        }
     }
 }
