@@ -46,7 +46,7 @@ PLATFORM := burst-cli burst-runtime
 
 build: ## the platform, laid out in dist/
 	$(CARGO) build --release --locked $(addprefix -p ,$(PLATFORM) $(ALSO))
-	$(MVN) -T2 package -Dmaven.test.skip=true
+	$(MVN) -T2 -pl standalone -am package -Dmaven.test.skip=true
 	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	ln -sf burst dist/bin/wsk

@@ -6,6 +6,7 @@
 use std::env;
 use std::fs;
 use std::io;
+use std::num::NonZero;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +27,7 @@ const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
 /// A platform that starts soon and leaves the processors to the workers: no parallel collector. And no thread for each
 /// call of a runtime: without a common pool, of which there is none on two processors, the JDK's client makes one.
-/// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
+/// `JDK_JAVA_OPTIONS` adds to these, as for every JVM.
 const JVM_OPTIONS: [&str; 2] = [
     "-XX:+UseSerialGC",
     "-Djava.util.concurrent.ForkJoinPool.common.parallelism=2",
@@ -41,11 +42,13 @@ const SECOND_COMPILER: &str = "-XX:Tier3DelayOn=0";
 const CLASSES: &str = "lib/burst-standalone.jsa";
 const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
 
-fn compilers() -> &'static str {
-    match thread::available_parallelism() {
-        Ok(processors) if processors.get() >= PROCESSORS_OF_SECOND_COMPILER => SECOND_COMPILER,
-        _ => NO_SECOND_COMPILER,
-    }
+/// Where an operator's `options` speak of compilers, these alone count.
+fn compilers(processors: usize, options: &str) -> Option<&'static str> {
+    let own = options.contains("Tiered") || options.contains("Tier3");
+    (!own).then_some(match processors >= PROCESSORS_OF_SECOND_COMPILER {
+        true => SECOND_COMPILER,
+        false => NO_SECOND_COMPILER,
+    })
 }
 
 /// Replaces this process by a platform; only comes back with an error.
@@ -131,7 +134,11 @@ fn become_java(
         other => other,
     })?;
     let mut java = Command::new(java());
-    java.args(JVM_OPTIONS).arg(compilers());
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let options =
+        ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| env::var(name).unwrap_or_default());
+    java.args(JVM_OPTIONS);
+    java.args(compilers(processors, &options.concat()));
     let classes = home.join(CLASSES);
     if classes.exists() {
         let classes = format!("-XX:SharedArchiveFile={}", classes.display());
@@ -373,6 +380,14 @@ mod tests {
         let runtime = Path::new("/bin/burst-runtime");
         settings.process(&args.process, Path::new("/data"), runtime)?;
         Ok(settings.0)
+    }
+
+    #[test]
+    fn compilers_are_by_processors_unless_the_operator_says_otherwise() {
+        assert_eq!(compilers(2, ""), Some(NO_SECOND_COMPILER));
+        assert_eq!(compilers(4, "-Xmx512m"), Some(SECOND_COMPILER));
+        assert_eq!(compilers(2, "-XX:Tier3DelayOn=0"), None);
+        assert_eq!(compilers(8, "-XX:TieredStopAtLevel=1"), None);
     }
 
     #[test]
