@@ -79,8 +79,8 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def parts(key: PackKey): Unit = active.get(key).foreach: there =>
     active = active.updated(key, there.copy(shares = None, spent = false))
 
-  /** A call has left its container. One that has gone, or is about to, is offered to nobody; if nobody is left
-    * who runs in it or starts one for those that wait, the first of them does.
+  /** A call has left its container. One that has gone, or is about to, is offered to nobody; if nobody is
+    * left who runs in it or starts one for those that wait, the first of them does.
     */
   private def left(container: SharedContainer, had: Option[LoadedPack], kept: Boolean): Unit =
     if !kept then

@@ -150,16 +150,16 @@ private final class Invoker(
     case Beat => if !closing then
         busy = load.sample()
         if leaving then beats = if packs.isEmpty && cleanings == 0 then beats + 1 else 0
-        controller ! Heartbeat(status)
+        beat()
         warm.expire()
         prewarmed.beat()
         measure()
-    case RoomChanged => if !closing then controller ! Heartbeat(status)
+    case RoomChanged => if !closing then beat()
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
       leaving = true
-      if !closing then controller ! Heartbeat(status)
+      if !closing then beat()
       leavers :+= replyTo
     case Stop(replyTo) =>
       closing = true
@@ -250,7 +250,15 @@ private final class Invoker(
     warm.keep(pack)
     measure()
     // the next flare may come at once, and is to find what is warm
-    if !closing then controller ! Heartbeat(status)
+    if !closing && warm.offers != told then beat()
+
+  /** What the controller was last told is warm. */
+  private var told = Set.empty[WarmPack]
+
+  private def beat(): Unit =
+    val now = status
+    told = now.warm
+    controller ! Heartbeat(now)
 
   /** A backend without an address is no server: nothing can have been left there. */
   private def clean(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[InvokerReport]): Unit =

@@ -218,26 +218,27 @@ class SharedContainerSuite extends munit.FunSuite:
     Vector(third, first).foreach(call => assert(call.ended().reusable))
     assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
 
-  fixture.test("one that has not ended well leaves it to the others, and the last of them removes it"): fixture =>
-    import fixture.*
-    val (first, one) = opened()
-    val second = Call(Some(first.own)).prepare()
-    setup.givePackage()
-    val two = runs()
-    assertEquals(second.start(), Some(PackStart.Warm))
-    finish(one, reusable = false)
-    assert(!first.ended().reusable)
-    setup.expectRelease()
-    // on its way before that was known
-    val third = Call(Some(first.own)).prepare()
-    setup.expectHeld()
-    assertEquals(setup.driver.stops, Vector.empty)
-    finish(two, reusable = false)
-    assert(!second.ended().reusable)
-    exchangePackage()
-    finish(runs())
-    assert(third.ended().reusable)
-    assertEquals((setup.driver.started.size, setup.driver.stops.size), (2, 1))
+  fixture.test("one that has not ended well leaves it to the others, and the last of them removes it"):
+    fixture =>
+      import fixture.*
+      val (first, one) = opened()
+      val second = Call(Some(first.own)).prepare()
+      setup.givePackage()
+      val two = runs()
+      assertEquals(second.start(), Some(PackStart.Warm))
+      finish(one, reusable = false)
+      assert(!first.ended().reusable)
+      setup.expectRelease()
+      // on its way before that was known
+      val third = Call(Some(first.own)).prepare()
+      setup.expectHeld()
+      assertEquals(setup.driver.stops, Vector.empty)
+      finish(two, reusable = false)
+      assert(!second.ended().reusable)
+      exchangePackage()
+      finish(runs())
+      assert(third.ended().reusable)
+      assertEquals((setup.driver.started.size, setup.driver.stops.size), (2, 1))
 
   fixture.test("one that nobody is in any more goes, whoever was the last to try"): fixture =>
     import fixture.*

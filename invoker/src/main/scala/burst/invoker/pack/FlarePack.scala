@@ -25,6 +25,8 @@ private[pack] final class FlarePack(
     run.limitTime()
     super.begin(supply)
 
+  protected def stopped(): Unit = run.close()
+
   protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] = run.open(pack, start)
 
   protected def end(error: Option[Failure], unused: Option[Container]): Unit =

@@ -1,11 +1,11 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.ContainerExit
-import burst.invoker.runtime.{FreshProgram, Refusal}
+import burst.invoker.runtime.{EventStream, FreshProgram, Refusal}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.Future
+import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** The pack on which a flare runs: the flare's own, or its group's. */
@@ -57,14 +57,20 @@ private[pack] final class FlareRun(
 
   override def concerns(id: FlareId): Boolean = super.concerns(id) || host.concerns(id)
   protected def note(command: Command): Unit = host.note(command)
+  protected def stopped(): Unit = close()
   protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
     host.destroy(pack, error)
 
   def limitTime(): Unit =
     timers.startSingleTimer(FlareOverdue, assignment.timeLeft.micros + timings.deadlineSlack)
 
-  /** No output is held any more. */
-  def close(): Unit = outputs.close()
+  /** What the runtime tells of this flare. */
+  private var stream = Option.empty[EventStream]
+
+  /** No output is held any more, and no word waited for. */
+  def close(): Unit =
+    outputs.close()
+    stream.foreach(_.cancel())
 
   /** The pack has ended under it. */
   def ended(error: Option[Failure]): Unit =
@@ -97,7 +103,11 @@ private[pack] final class FlareRun(
       case Opened(Right(events)) =>
         timers.cancel(InitOverdue)
         inputs = Inputs.Hidden
-        events.via(outputs.flow).runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
+        stream = Some(events)
+        // Where nothing is to be waited for, on the thread that has read them.
+        def take(batch: Vector[PackEvent]) =
+          outputs.admit(batch).map(_ => context.self ! Events(batch))(using ExecutionContext.parasitic)
+        events.foreach(take).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
         if exit.isEmpty then running(pack, start, aborted = None)
         else breaking(pack, start, aborted = None, reason = None, streamEnded = false, exit)

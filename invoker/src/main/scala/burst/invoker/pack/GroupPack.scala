@@ -35,6 +35,8 @@ private[pack] final class GroupPack(
     case Abort(id, failure, _) if concerns(id) => closing = Some(failure)
     case other => super.note(other)
 
+  protected def stopped(): Unit = running.foreach(_.close())
+
   protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] = initialise(pack, start)
 
   // ---- Initialising --------------------------------------------------------------------------------------

@@ -2,8 +2,6 @@ package burst.invoker.pack
 
 import burst.node.FairSemaphore
 import burst.protocol.{PackEvent, PackReport}
-import org.apache.pekko.NotUsed
-import org.apache.pekko.stream.scaladsl.Flow
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
 /** Holds back the events of a pack while its last outputs are not stored yet, and while other packs of this
@@ -15,10 +13,10 @@ private[pack] final class OutputFlow(memory: FairSemaphore)(using ExecutionConte
   private var held = Option.empty[FairSemaphore.Permit]
   private var closed = false
 
-  def flow: Flow[Vector[PackEvent], Vector[PackEvent], NotUsed] =
-    Flow[Vector[PackEvent]].mapAsync(1): events =>
-      val bytes = PackReport.outputBytes(events)
-      if bytes <= PackReport.FreeOutput then Future.successful(events) else pass(bytes).map(_ => events)
+  /** Completes when these may be passed on. */
+  def admit(events: Vector[PackEvent]): Future[Unit] =
+    val bytes = PackReport.outputBytes(events)
+    if bytes <= PackReport.FreeOutput then Future.unit else pass(bytes)
 
   /** The controller has stored what it was told last. */
   def stored(): Unit = synchronized:

@@ -2,12 +2,11 @@ package burst.invoker.pack
 
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
 import burst.invoker.metrics.PackWatch
-import burst.invoker.runtime.Refusal
+import burst.invoker.runtime.{EventStream, Refusal}
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import org.apache.pekko.stream.scaladsl.Source
 
 /** One pack of one flare, from `PreparePack` to its one `PackEnded`.
   *
@@ -116,8 +115,7 @@ object PackActor:
   private[pack] case object SlotsDue extends Command
   private[pack] final case class Created(outcome: Either[Failure, Container]) extends Command
   private[pack] final case class Initialised(outcome: Either[Refusal, Unit]) extends Command
-  private[pack] final case class Opened(outcome: Either[Refusal, Source[Vector[PackEvent], Any]])
-      extends Command
+  private[pack] final case class Opened(outcome: Either[Refusal, EventStream]) extends Command
   private[pack] final case class Events(events: Vector[PackEvent]) extends Command
   private[pack] final case class StreamEnded(problem: Option[Throwable]) extends Command
   private[pack] final case class Started(flareId: FlareId, outcome: Either[Failure, Unit]) extends Command

@@ -6,8 +6,7 @@ import burst.invoker.pool.PackShape
 import burst.invoker.runtime.Refusal
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
-import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import org.apache.pekko.stream.Materializer
+import org.apache.pekko.actor.typed.{ActorRef, Behavior, PostStop}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
 
@@ -32,7 +31,6 @@ private[pack] abstract class PackStates(
   import services.timings
 
   protected given ExecutionContext = context.executionContext
-  protected given Materializer = Materializer(context)
   protected val reporter = PackReporter(assignment, services, replyTo)
   protected val shape = PackShape.of(assignment)
 
@@ -47,10 +45,18 @@ private[pack] abstract class PackStates(
 
   /** What a state does not name does not concern it: timers and answers it no longer waits for. */
   protected def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
-    Behaviors.receiveMessagePartial[Command](handler.orElse { other =>
-      note(other)
-      Behaviors.same
-    })
+    Behaviors
+      .receiveMessagePartial[Command](handler.orElse { other =>
+        note(other)
+        Behaviors.same
+      })
+      .receiveSignal { case (_, PostStop) =>
+        stopped()
+        Behaviors.same
+      }
+
+  /** The pack's actor is no more, by a defect maybe: whatever would go on without it does not. */
+  protected def stopped(): Unit
 
   /** What ends a pack other than its own end: an abort, a program that does not come up, or the flare's
     * deadline when nobody has sent one.

@@ -26,7 +26,7 @@ import java.util.List as JavaList
 import java.util.concurrent.Flow.Publisher
 import org.apache.pekko.NotUsed
 import org.apache.pekko.actor.ClassicActorSystemProvider
-import org.apache.pekko.stream.scaladsl.{Flow, JavaFlowSupport, Source}
+import org.apache.pekko.stream.scaladsl.{JavaFlowSupport, Source}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
@@ -102,15 +102,14 @@ final class RuntimeClient(
     case Right(()) => next
     case Left(refusal) => Future.successful(Left(refusal))
 
-  /** Runs a pack, on the program of `fresh` where none has been started yet; the caller bounds that time. The
-    * stream groups the events that arrived together; it fails with `BrokenStream` or what the connection
-    * failed with, and whether `PackEnded` was in it is the caller's to see.
+  /** Runs a pack, on the program of `fresh` where none has been started yet; the caller bounds that time.
+    * Whether `PackEnded` was among the events is the caller's to see.
     */
   def run(
       address: RuntimeAddress,
       pack: RunPack,
       fresh: Option[FreshProgram]
-  ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] = fresh match
+  ): Future[Either[Refusal, EventStream]] = fresh match
     case Some(program @ FreshProgram(PackageSource.Mounted(path), environment, _, _, _)) =>
       andThen(setEnvironment(address, environment)):
         open(address, pack, ("init" -> path) +: program.parameters)
@@ -125,11 +124,11 @@ final class RuntimeClient(
       address: RuntimeAddress,
       pack: RunPack,
       fresh: Vector[(String, String)]
-  ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] =
+  ): Future[Either[Refusal, EventStream]] =
     val refused = if fresh.isEmpty then "the runtime refused the pack" else "the package did not start"
     post(address, s"/packs${query(fresh)}", json(pack.body), Stream)
       .map:
-        case Right(body) => Right(source(body).via(events))
+        case Right(body) => Right(EventStream(body, maxLine, maxBatch, weight, decodeEvent))
         case Left(refusal) => Left(refusal.after(refused))
       .recover(problem => Left(silence("pack", problem)))
 
@@ -211,18 +210,6 @@ final class RuntimeClient(
       .fromIterator(() => body.grouped(Piece).map(_.asByteBuffer))
       .runWith(JavaFlowSupport.Sink.asPublisher(fanout = false))
       .subscribe(subscriber)
-
-  private val events: Flow[ByteString, Vector[PackEvent], NotUsed] = Flow[ByteString]
-    .statefulMap(() => LineBuffer(maxLine))(
-      (buffer, chunk) =>
-        buffer.feed(chunk) match
-          case Right((rest, lines)) => (rest, lines.map(decodeEvent))
-          case Left(LineBuffer.TooLong(limit)) => throw BrokenStream(s"an event has more than $limit bytes")
-      ,
-      _ => None
-    )
-    .filter(_.nonEmpty)
-    .batchWeighted(maxBatch, weight, identity)(_ ++ _)
 
   private def decodeEvent(line: ByteString): PackEvent =
     // What was wrong with it is not shown: it may hold a user's data.
@@ -325,8 +312,6 @@ object RuntimeClient:
   val Batch: Long = 512 * 1024
 
   /** About what an event takes in memory, as bytes. */
-  private def weight(events: Vector[PackEvent]): Long = events.iterator.map(weight).sum
-
   private def weight(event: PackEvent): Long = 256 + (event match
     case PackEvent.Output(_, text) => text.length.toLong
     case PackEvent.WorkerSucceeded(_, output, _) => output.length.toLong

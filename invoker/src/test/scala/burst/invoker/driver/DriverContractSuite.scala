@@ -6,9 +6,8 @@ import burst.protocol.*
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
 import java.util.concurrent.Executors
+import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
-import org.apache.pekko.stream.Materializer
-import org.apache.pekko.stream.scaladsl.Sink
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Using
@@ -225,7 +224,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
     for
       answer <- runtime.run(container.address, pack, program)
       events = answer.fold(refusal => fail(refusal.toString), identity)
-      all <- events.mapConcat(identity).runWith(Sink.seq)(using Materializer(actors.system))
+      told = AtomicReference(Vector.empty[PackEvent])
+      _ <- events.foreach(batch => Future.successful(told.updateAndGet(_ ++ batch)).map(_ => ()))
+      all = told.get
     yield
       assert(
         all.lastOption.exists { case PackEvent.PackEnded(true, None, _, _) => true; case _ => false },

@@ -1,0 +1,114 @@
+package burst.invoker.runtime
+
+import burst.protocol.PackEvent
+import java.nio.ByteBuffer
+import java.util.List as JavaList
+import java.util.concurrent.Flow.{Publisher, Subscriber, Subscription}
+import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+
+/** The events that a runtime answers a pack with, as they come in: each chunk is cut into lines (`lines`),
+  * and each line read (`decode`). What arrives while earlier events are being passed on travels together, up
+  * to `maxBatch` by `weight`; then no more is read until they are.
+  *
+  * A subscriber of its own and no stream of a library: an invocation is one of these, and what it takes to
+  * set a stream up would be a tenth of it.
+  */
+private[invoker] final class EventStream(
+    body: Publisher[JavaList[ByteBuffer]],
+    maxLine: Int,
+    maxBatch: Long,
+    weight: PackEvent => Long,
+    decode: ByteString => PackEvent
+):
+  private val ended = Promise[Unit]()
+  @volatile private var subscription = Option.empty[Subscription]
+
+  /** Has all events taken, in order: those of the next call come when the future of the last has completed.
+    * Completes at the stream's end, and fails with `BrokenStream`, with what the connection or `take` failed
+    * with, or when it is cancelled. To be called once.
+    */
+  def foreach(take: Vector[PackEvent] => Future[Unit])(using ExecutionContext): Future[Unit] =
+    body.subscribe(Reader(take))
+    ended.future
+
+  /** Hangs up: the runtime takes its invoker for lost. Without effect once it has ended. */
+  def cancel(): Unit =
+    if ended.tryFailure(EventStream.Cancelled) then subscription.foreach(_.cancel())
+
+  private final class Reader(take: Vector[PackEvent] => Future[Unit])(using ExecutionContext)
+      extends Subscriber[JavaList[ByteBuffer]]:
+    private var lines = LineBuffer(maxLine)
+    private var pending = Vector.empty[PackEvent]
+    private var pendingWeight = 0L
+
+    /** Events are being passed on. */
+    private var busy = false
+
+    /** Nothing more was asked for. */
+    private var paused = false
+    private var complete = false
+
+    def onSubscribe(own: Subscription): Unit =
+      subscription = Some(own)
+      if ended.isCompleted then own.cancel() else own.request(1)
+
+    def onNext(buffers: JavaList[ByteBuffer]): Unit =
+      try
+        buffers.asScala.foreach(buffer => read(ByteString(buffer)))
+        val more = synchronized:
+          paused = pendingWeight >= maxBatch
+          !paused
+        pass()
+        if more then subscription.foreach(_.request(1))
+      catch case NonFatal(problem) => broken(problem)
+
+    def onError(problem: Throwable): Unit =
+      val _ = ended.tryFailure(problem)
+
+    def onComplete(): Unit =
+      synchronized:
+        complete = true
+      pass()
+
+    private def read(chunk: ByteString): Unit = lines.feed(chunk) match
+      case Right((rest, whole)) =>
+        lines = rest
+        val events = whole.map(decode)
+        synchronized:
+          pending = if pending.isEmpty then events else pending ++ events
+          pendingWeight += events.iterator.map(weight).sum
+      case Left(LineBuffer.TooLong(limit)) => throw BrokenStream(s"an event has more than $limit bytes")
+
+    private def pass(): Unit =
+      val (next, resume, over) = synchronized:
+        val next = if busy then Vector.empty else pending
+        val resume = next.nonEmpty && paused
+        if next.nonEmpty then
+          busy = true
+          paused = false
+          pending = Vector.empty
+          pendingWeight = 0
+        (next, resume, complete && !busy && next.isEmpty)
+      if next.nonEmpty then
+        val taken = take(next)
+        if taken.isCompleted then passed(taken.value) else taken.onComplete(result => passed(Some(result)))
+        if resume then subscription.foreach(_.request(1))
+      else if over then
+        val _ = ended.trySuccess(())
+
+    private def passed(result: Option[scala.util.Try[Unit]]): Unit =
+      result.flatMap(_.failed.toOption) match
+        case Some(problem) => broken(problem)
+        case None =>
+          synchronized:
+            busy = false
+          pass()
+
+    private def broken(problem: Throwable): Unit =
+      if ended.tryFailure(problem) then subscription.foreach(_.cancel())
+
+private[invoker] object EventStream:
+  object Cancelled extends RuntimeException("the pack has ended", null, false, false)

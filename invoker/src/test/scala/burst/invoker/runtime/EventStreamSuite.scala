@@ -1,0 +1,112 @@
+package burst.invoker.runtime
+
+import burst.protocol.PackEvent
+import java.nio.ByteBuffer
+import java.nio.charset.StandardCharsets.UTF_8
+import java.util.List as JavaList
+import java.util.concurrent.Flow.{Publisher, Subscriber, Subscription}
+import org.apache.pekko.util.ByteString
+import scala.concurrent.ExecutionContext.parasitic
+import scala.concurrent.{ExecutionContext, Future, Promise}
+
+class EventStreamSuite extends munit.FunSuite:
+  private given ExecutionContext = parasitic
+
+  /** A body whose bytes a test sends. */
+  private final class Body extends Publisher[JavaList[ByteBuffer]], Subscription:
+    private var subscriber: Subscriber[? >: JavaList[ByteBuffer]] | Null = null
+    var asked = 0L
+    var cancelled = false
+    def subscribe(own: Subscriber[? >: JavaList[ByteBuffer]]): Unit =
+      subscriber = own
+      own.onSubscribe(this)
+    def request(n: Long): Unit = asked += n
+    def cancel(): Unit = cancelled = true
+    private def to(send: Subscriber[? >: JavaList[ByteBuffer]] => Unit) = subscriber match
+      case null => fail("nobody listens")
+      case there => send(there)
+    def send(texts: String*): Unit =
+      assert(asked > 0, "more than was asked for")
+      asked -= 1
+      to(_.onNext(JavaList.of(texts.map(text => ByteBuffer.wrap(text.getBytes(UTF_8)))*)))
+    def end(): Unit = to(_.onComplete())
+    def break(problem: Throwable): Unit = to(_.onError(problem))
+
+  private def event(line: ByteString): PackEvent = PackEvent.Output(0, line.utf8String)
+  private def stream(body: Body, maxBatch: Long = 4) = EventStream(body, 10, maxBatch, _ => 1, event)
+  private def texts(events: Vector[PackEvent]) = events.collect { case PackEvent.Output(_, text) => text }
+
+  test("lines are passed on as they are whole, and the end when all were"):
+    val body = Body()
+    var taken = Vector.empty[Vector[String]]
+    val ended = stream(body).foreach(events => Future.successful(taken :+= texts(events)))
+    body.send("a\nb", "b\nc")
+    body.send("c\n")
+    assertEquals(taken, Vector(Vector("a", "bb"), Vector("cc")))
+    assert(!ended.isCompleted)
+    body.end()
+    assertEquals(ended.value.map(_.isSuccess), Some(true))
+
+  test("what comes while others are passed on travels together, and no more is asked for than is to be held"):
+    val body = Body()
+    var taken = Vector.empty[(Vector[String], Promise[Unit])]
+    val ended = stream(body, maxBatch = 3).foreach: events =>
+      val passed = Promise[Unit]()
+      taken :+= texts(events) -> passed
+      passed.future
+    body.send("1\n")
+    for text <- Vector("2\n", "3\n", "4\n") do body.send(text)
+    assertEquals(body.asked, 0L, "three wait")
+    taken.last._2.success(())
+    assertEquals(taken.map(_._1), Vector(Vector("1"), Vector("2", "3", "4")))
+    assertEquals(body.asked, 1L)
+    body.send("5\n")
+    body.end()
+    assert(!ended.isCompleted)
+    taken.last._2.success(())
+    assert(!ended.isCompleted)
+    taken.last._2.success(())
+    assertEquals(taken.last._1, Vector("5"))
+    assert(ended.isCompleted)
+
+  test("it fails with a line that is too long, what cannot be read, its connection, and who takes it"):
+    def failing(
+        run: (Body, Future[Unit]) => Unit,
+        take: Vector[PackEvent] => Future[Unit] = _ => Future.unit
+    ) =
+      val body = Body()
+      val ended = EventStream(
+        body,
+        10,
+        4,
+        _ => 1,
+        line => if line.utf8String == "?" then throw BrokenStream("no event") else event(line)
+      ).foreach(take)
+      run(body, ended)
+      (ended.value.flatMap(_.failed.toOption).map(_.getMessage), body.cancelled)
+    assertEquals(
+      failing((body, _) => body.send("0123456789a")),
+      (Some("an event has more than 10 bytes"), true)
+    )
+    assertEquals(failing((body, _) => body.send("?\n")), (Some("no event"), true))
+    assertEquals(failing((body, _) => body.break(RuntimeException("gone"))), (Some("gone"), false))
+    val refusing = (_: Vector[PackEvent]) => Future.failed(RuntimeException("no"))
+    assertEquals(failing((body, _) => body.send("a\n"), refusing), (Some("no"), true))
+
+  test("who hangs up is told no more, and the other end of it"):
+    for early <- Vector(true, false) do
+      val body = Body()
+      val events = stream(body)
+      if early then events.cancel()
+      val ended = events.foreach(_ => Future.unit)
+      if !early then events.cancel()
+      assert(body.cancelled)
+      assertEquals(ended.value.flatMap(_.failed.toOption), Some(EventStream.Cancelled))
+
+  test("a cancelled stream that has ended stays so"):
+    val body = Body()
+    val events = stream(body)
+    val ended = events.foreach(_ => Future.unit)
+    body.end()
+    events.cancel()
+    assertEquals((ended.value.map(_.isSuccess), body.cancelled), (Some(true), false))
