@@ -51,7 +51,7 @@ final class Overhead(results: Results):
           val flare = controller.submit(request) match
             case Right(flare) => flare
             case Left(refusal) => throw IllegalStateException(s"refused: $refusal")
-          val end = Await.result(controller.service.await(flare.id, 60.seconds), 60.seconds)
+          val end = Await.result(controller.service.await(flare.id, 60.seconds), 60.seconds).map(_.flare)
           require(end.exists(_.state == FlareState.Succeeded), s"it ended as ${end.map(_.state)}")
           (System.nanoTime() - begin) / 1e6
         val times = Vector.fill(30)(run()).drop(10)

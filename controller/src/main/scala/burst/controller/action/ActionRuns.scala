@@ -4,7 +4,7 @@ import burst.controller.definition.FlareTerms
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest, Submission}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
-import burst.controller.scheduler.{FlareService, Refusal}
+import burst.controller.scheduler.{FlareService, FlareView, Refusal}
 import burst.controller.store.{Blocking, Identity}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
@@ -20,6 +20,8 @@ import scala.util.Success
   *   whether it has been counted among those of its minute
   * @param submission
   *   where its client may ask for it again
+  * @param isWaitedFor
+  *   whether its client learns nothing of it before its end, or until a while has passed
   */
 private[action] final case class Call(
     caller: Identity,
@@ -29,7 +31,8 @@ private[action] final case class Call(
     cause: Option[FlareId] = None,
     component: Boolean = false,
     counted: Boolean = false,
-    submission: Option[Submission] = None
+    submission: Option[Submission] = None,
+    isWaitedFor: Boolean = false
 )
 
 /** An invocation that has been stored; `ended` waits for its end for so long at most. */
@@ -85,10 +88,11 @@ private[action] final class ActionRuns(
   private def begun(flare: Flare): Begun =
     Begun(flare.id, limit => service.await(flare.id, limit).flatMap(ended))
 
-  private def ended(flare: Option[Flare]): Future[Option[ActivationRecord]] =
-    flare.filter(_.state.isFinal) match
+  private def ended(seen: Option[FlareView]): Future[Option[ActivationRecord]] =
+    seen.filter(_.flare.state.isFinal) match
       case None => Future.successful(None)
-      case Some(end) => blocking(activations.of(end))
+      case Some(FlareView(end, Some(result))) => Future.successful(activations.of(end, result.output))
+      case Some(FlareView(end, None)) => blocking(activations.of(end))
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
     val limits = call.caller.limits
@@ -108,7 +112,11 @@ private[action] final class ActionRuns(
         Inputs.Shared(pieces.over(parameters, call.payload).text),
         terms,
         fields(call)
-      ).copy(submission = call.submission, origin = Some(call.origin)))
+      ).copy(
+        submission = call.submission,
+        origin = Some(call.origin),
+        isWaitedFor = Option.when(call.isWaitedFor)(true)
+      ))
 
   private def fields(call: Call): ActivationFields =
     FlareInvocation
@@ -121,7 +129,7 @@ private[action] final class ActionRuns(
       .submit(wanted)
       .flatMap:
         case Left(Refusal.PackageGone) if tries > 1 =>
-          blocking(actions.find(call.caller, call.action.name)).flatMap: found =>
+          blocking.reading(actions.find(call.caller, call.action.name)).flatMap: found =>
             found.toOption.map(action => request(call.copy(action = action))) match
               case Some(Right(again)) => submit(call, again, tries - 1)
               case Some(Left(refusal)) => Future.successful(Left(refusal))

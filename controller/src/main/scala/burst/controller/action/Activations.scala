@@ -41,8 +41,12 @@ final class Activations(
 
   /** Of a flare of one worker that has ended. */
   def of(flare: Flare): Option[ActivationRecord] =
+    flare.request.activation.flatMap: _ =>
+      of(flare, results.results(flare.id, 0, 1).headOption.flatMap(_.output))
+
+  /** With this output; an inline one is not looked for anywhere. */
+  def of(flare: Flare, output: Option[Output]): Option[ActivationRecord] =
     flare.request.activation.map: fields =>
-      val output = results.results(flare.id, 0, 1).headOption.flatMap(_.output)
       val run = RunResult.of(flare, text(flare.id, output), pieces)
       ActivationRecord(FlareRecord.head(flare.id, flare, fields, run.status), run.result)
 

@@ -111,7 +111,7 @@ private[action] final class Compositions(
     ActionName.parse(name, call.caller.namespace) match
       case None => failed(s"The sequence's component '$name' has no valid name.")
       case Some(parsed) =>
-        blocking(actions.find(call.caller, parsed)).flatMap:
+        blocking.reading(actions.find(call.caller, parsed)).flatMap:
           case Left(ActionProblem.NotEntitled) =>
             failed(s"The sequence may not invoke its component '$name'.")
           case Left(_) => failed(s"The sequence's component '$name' does not exist.")
@@ -216,7 +216,7 @@ private[action] final class Compositions(
     named match
       case Right(Some(_)) if spent.isFull => fault(TooLong)
       case Right(Some(name)) =>
-        blocking(actions.find(call.caller, name)).flatMap:
+        blocking.reading(actions.find(call.caller, name)).flatMap:
           case Left(ActionProblem.NotEntitled) =>
             fault(s"Failed entitlement check for action with name \"${name.qualified}\" during composition.")
           case Left(_) =>

@@ -8,7 +8,7 @@ import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{AlreadySubmitted, Blocking, Identity}
 import burst.protocol.{FlareId, JsonText, Origin}
 import org.apache.pekko.actor.typed.Scheduler
-import scala.concurrent.duration.{Deadline, FiniteDuration}
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** [[Invocations]] by the scheduler of flares. */
@@ -44,13 +44,15 @@ final class FlareInvocations(
       limit: Option[FiniteDuration]
   ): Future[Either[InvocationRefusal, Invoked]] =
     import invocation.{action, caller, cause, origin, payload}
-    begin(caller, action, JsonText.of(payload), origin, cause).flatMap:
+    val begun = begin(caller, action, JsonText.of(payload), origin, cause, isWaitedFor = waits(limit))
+    begun.flatMap:
       case Left(refusal) => Future.successful(Left(refusal))
       case Right(begun) =>
         limit.fold(Future.successful(None))(begun.ended(_)).map: ended =>
           Right(ended.fold(Invoked.Running(begun.id))(record => Invoked.Ended(record.activation)))
 
-  /** As [[invoke]], of texts that nobody needs to look into. Returns once it is stored.
+  /** As [[invoke]], of texts that nobody needs to look into. Returns once it is stored, or, of one that is
+    * waited for, will be soon.
     *
     * @param payload
     *   an object or an array, not nested too deep
@@ -61,9 +63,11 @@ final class FlareInvocations(
       payload: JsonText,
       origin: Origin,
       cause: Option[FlareId] = None,
-      submission: Option[Submission] = None
+      submission: Option[Submission] = None,
+      isWaitedFor: Boolean = false
   ): Future[Either[InvocationRefusal, Begun]] =
-    val call = Call(caller, action, payload, origin, cause, submission = submission)
+    val call =
+      Call(caller, action, payload, origin, cause, submission = submission, isWaitedFor = isWaitedFor)
     val begun = runs.problem(call) match
       case Some(refusal) => Future.successful(Left(refusal))
       case None if Composition.isComposition(action) => compositions.begin(call)
@@ -86,5 +90,12 @@ final class FlareInvocations(
         Pause.before(pause)(ended(caller, id, deadline, Pause.next(pause)))
       case found => Future.successful(found)
 
+  /** Whether who waits for so long is told nothing before it is stored. */
+  def waits(limit: Option[FiniteDuration]): Boolean = limit.exists(_ >= FlareInvocations.Soon)
+
   def record(activation: Activation): Future[Unit] =
     records.add(ActivationRecord.of(activation), FlareRecord.name(activation.name))
+
+object FlareInvocations:
+  /** By then what runs is stored. */
+  private val Soon: FiniteDuration = 5.seconds

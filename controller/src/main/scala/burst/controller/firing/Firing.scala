@@ -86,7 +86,7 @@ final class Firing(
       arguments: Json,
       origin: Origin
   ): Future[Outcome] =
-    blocking(actions.find(caller, name)).flatMap:
+    blocking.reading(actions.find(caller, name)).flatMap:
       case Left(problem) => Future.successful(Left(ActivationStatus.ApplicationError -> sentence(problem)))
       case Right(action) =>
         invocations

@@ -35,7 +35,8 @@ object WorkerState:
   *
   * The flare of an invocation has what its record needs in `activation`; its definition's namespace is then
   * the caller's, whosever the action is. `submission` is there where a client may ask for it again. `origin`
-  * is the request that began it.
+  * is the request that began it. `isWaitedFor` where whoever asked learns nothing of it before its end, nor
+  * anybody else: it need not be stored before it runs.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -47,7 +48,8 @@ final case class FlareRequest(
     environment: SealedEnvironment = SealedEnvironment.Empty,
     activation: Option[ActivationFields] = None,
     submission: Option[Submission] = None,
-    origin: Option[Origin] = None
+    origin: Option[Origin] = None,
+    isWaitedFor: Option[Boolean] = None
 ):
   export terms.*
 

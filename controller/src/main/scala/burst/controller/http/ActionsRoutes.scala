@@ -89,7 +89,7 @@ final class ActionsRoutes(
 
   private def show(caller: Identity, name: ActionName, request: HttpRequest): Answer =
     Refusable(QueryParameters(request.uri.query()).flag("code", default = true)): code =>
-      blocking(actions.find(caller, name)).map:
+      blocking.reading(actions.find(caller, name)).map:
         case Left(problem) => Left(ApiError.OfEntity(Unreachable(problem)))
         case Right(found) if code && found.definition.packageSize > 0 =>
           Right(codes(caller.namespace, found.definition, views.action(found)))

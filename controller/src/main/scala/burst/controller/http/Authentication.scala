@@ -27,7 +27,7 @@ final class Authentication(
           onSuccess(logins.within(
             client(request),
             s"$uuid:$key"
-          )(blocking(namespaces.authenticate(uuid, key))))
+          )(blocking.reading(namespaces.authenticate(uuid, key))))
             .flatMap: found =>
               admitted(request, found, ApiError.Unauthorized)
 
@@ -39,7 +39,7 @@ final class Authentication(
       case None => Future.successful(Right(None))
       case Some((uuid, key)) =>
         logins
-          .within(client(request), s"$uuid:$key")(blocking(namespaces.authenticate(uuid, key)))
+          .within(client(request), s"$uuid:$key")(blocking.reading(namespaces.authenticate(uuid, key)))
           .map(_.left.map(ApiError.LoginsLimited(_)))
           .map: found =>
             Connection.of(request).foreach(_.showed(found.exists(_.isDefined)))

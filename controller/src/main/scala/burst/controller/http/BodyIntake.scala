@@ -69,7 +69,9 @@ final class BodyIntake(
     /** Does with the body what is much work whatever its size. */
     def inTurn[A](work: ByteString => A): Future[A] = executor(namespace)(work(bytes))
 
-    /** Works with what is made of the body, for which there is memory until the work has ended. */
+    /** Works with what is made of the body, for which there is memory until the work has ended. What `read`
+      * looks for is in the database, which it does not change.
+      */
     def growing[A, B](read: ByteString => Either[ApiError, Growing[A]])(
         work: A => Future[Either[ApiError, B]]
     ): Future[Either[ApiError, B]] =
@@ -86,7 +88,7 @@ final class BodyIntake(
 
     /** A large body, or one that becomes large, on the threads for that. */
     private def onThreads[A](more: Long)(work: => A): Future[A] =
-      if bytes.length + more <= Small then anyThreads(work) else inTurn(_ => work)
+      if bytes.length + more <= Small then anyThreads.reading(work) else inTurn(_ => work)
 
     /** For as much as the body itself has there is memory in any case. More of it has the price of a body of
       * that size, but nobody waits: he would hold the memory of the body meanwhile.

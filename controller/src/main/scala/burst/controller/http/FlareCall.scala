@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.json.JsonPieces
 import burst.controller.flare.{FlareRequest, FlareState}
-import burst.controller.scheduler.{FlareService, Refusal}
+import burst.controller.scheduler.{FlareService, FlareView, Refusal}
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.Identity
 import burst.protocol.FlareId
@@ -109,7 +109,7 @@ final class FlareCall(
     service
       .await(id, settings.blockingLimit)
       .flatMap:
-        case Some(end) if end.state.isFinal =>
+        case Some(FlareView(end, _)) if end.state.isFinal =>
           val status =
             if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
           if resultOnly then Future.successful(Right(results(status, end)))

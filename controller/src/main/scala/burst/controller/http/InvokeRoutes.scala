@@ -56,7 +56,8 @@ final class InvokeRoutes(
     Refusable(wanted): (blockingCall, resultOnly, timeout, burst, key) =>
       if burst then burstCall(caller, name, request)
       else
-        Refusable(begin(caller, name, request, key)): begun =>
+        val limit = Option.when(blockingCall)(timeout.millis)
+        Refusable(begin(caller, name, request, key, invocations.waits(limit))): begun =>
           if blockingCall then
             waited(begun, timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
           else Future.successful(Right(accepted(begun.id)))
@@ -72,7 +73,8 @@ final class InvokeRoutes(
       caller: Identity,
       name: ActionName,
       request: HttpRequest,
-      key: Option[String]
+      key: Option[String],
+      isWaitedFor: Boolean
   ): Future[Either[ApiError, Begun]] =
     def wanted(body: ByteString): Either[ApiError, Growing[Wanted]] =
       submissions
@@ -88,8 +90,9 @@ final class InvokeRoutes(
       val tried = taken.growing(wanted):
         case Wanted.Begun(id) => Future.successful(Right(invocations.begun(caller, id)))
         case Wanted.New(action, payload, submission) =>
+          val origin = RequestTraces.origin(request)
           invocations
-            .begin(caller, action, payload, RequestTraces.origin(request), submission = submission)
+            .begin(caller, action, payload, origin, submission = submission, isWaitedFor = isWaitedFor)
             .map(_.left.map(refusal))
       tried.flatMap:
         case Left(ApiError.Refused(Refusal.AlreadySubmitted)) if tries > 1 => begin(taken, tries - 1)

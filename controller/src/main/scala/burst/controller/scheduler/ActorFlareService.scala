@@ -61,17 +61,17 @@ final class ActorFlareService(
       }
 
   /** Asked again and again: who was asked may be no more, and another controller have the scheduler. */
-  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
+  def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]] =
     val patience = limit.min(AwaitTimeout).max(1.milli)
     scheduler
       .ask[Awaited](Await(id, _))(using Timeout(patience), system.scheduler)
       .flatMap {
-        case Awaited.Ended(flare) => Future.successful(Some(flare) -> limit)
-        case Awaited.NotActive => stored(id).map(_ -> limit)
+        case Awaited.Ended(flare, result) => Future.successful(Some(FlareView(flare, result)) -> limit)
+        case Awaited.NotActive => stored(id).map(_.map(FlareView(_)) -> limit)
       }
-      .recoverWith { case _: TimeoutException => stored(id).map(_ -> (limit - patience)) }
+      .recoverWith { case _: TimeoutException => stored(id).map(_.map(FlareView(_)) -> (limit - patience)) }
       .flatMap {
-        case (Some(flare), left) if !flare.state.isFinal && left > AwaitPause =>
+        case (Some(seen), left) if !seen.flare.state.isFinal && left > AwaitPause =>
           after(AwaitPause)(await(id, left - AwaitPause))
         case (answer, _) => Future.successful(answer)
       }

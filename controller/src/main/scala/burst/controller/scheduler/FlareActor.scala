@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import scala.util.{Success, Try}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
-import burst.controller.flare.{Flare, FlareState}
+import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
 import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
 import burst.node.logs.LogIds.of
 import burst.protocol.*
@@ -32,13 +32,14 @@ object FlareActor:
   final case class Begin(flare: Flare, origin: Origin) extends Command
 
   /** Slots are reserved for an attempt. `invokers` are those of the plan; in its `turn` the flare waits again
-    * where these prove to have no room.
+    * where these prove to have no room; `isWarm` where a pack was seen that has its program.
     */
   final case class Placed(
       attempt: Int,
       plan: Plan,
       invokers: Map[InvokerId, ActorRef[InvokerRequest]],
-      turn: Option[Turn] = None
+      turn: Option[Turn] = None,
+      isWarm: Boolean = false
   ) extends Command
 
   /** An invoker is back with these packs of an attempt that another scheduler placed. */
@@ -136,7 +137,7 @@ private final class FlareActor(
       environment.transfers.of(request.definition.namespace),
       written => context.self ! StoreAnswered(written)
     )
-    FlareStoring(id, request.origin, writer, settings, timers, context.log)
+    FlareStoring(id, request.origin, writer, settings, timers, context.log, environment.health)
   private val subscribers = FlareSubscribers()
 
   private val times = FlareTimes(
@@ -148,6 +149,18 @@ private final class FlareActor(
 
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
+  private val mayWait =
+    request.isWaitedFor.contains(true) && request.submission.isEmpty && environment.adoption.isEmpty &&
+      request.inputs.length <= Inputs.Small
+
+  /** Its pack is there. */
+  private var onWarm = false
+
+  /** It is about to begin without having been stored. */
+  private var isDeferred = false
+
+  /** Of an invocation, which has one worker. */
+  private var result = Option.empty[WorkerResult]
 
   /** That of the last attempt. */
   private var turn = Option.empty[Turn]
@@ -157,7 +170,7 @@ private final class FlareActor(
       subscribers.submits(replyTo)
       carryOut(FlareLifecycle.accept(accepted, terms))
       placed.foreach(onPlaced)
-      storing.flush()
+      storing.flushIfAwaited()
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
     case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
 
@@ -179,6 +192,23 @@ private final class FlareActor(
     inputs.close()
     Behaviors.same
   }
+
+  /** One that nobody is told of before its end need not be stored before it begins on a pack that is there:
+    * should this process end first, whoever waits is told nothing either (docs/adr/0084). Another scheduler
+    * that takes over would not know of it, and one that finds it stored as waiting would run it.
+    */
+  private def isDeferrable: Boolean =
+    mayWait && storing.isUntouched && environment.health.isWell && (life.stage match
+      case FlareLifecycle.Stage.Waiting => true
+      case FlareLifecycle.Stage.Placing => onWarm
+      case _ => false)
+
+  /** It goes on as if it were stored, which it soon is. */
+  private def defer(flare: Flare): Unit =
+    storing.defer(flare)
+    subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
+    progressSoon()
+    isDeferred = life.stage == FlareLifecycle.Stage.Placing
 
   private def next: Behavior[Command] =
     if retired && !storing.isOwing then Behaviors.stopped else Behaviors.same
@@ -219,7 +249,11 @@ private final class FlareActor(
   private def onPlaced(placed: Placed): Unit =
     packs.reach(placed.invokers)
     turn = placed.turn
+    onWarm = placed.isWarm
     happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
+    if isDeferred then
+      isDeferred = false
+      happen(FlareEvent.Stored(life.flare.attempt, life.flare.state, now()))
     // found out before any invoker is asked for a pack: the slots just go back
     if backends.find(request.backend, request.chunkSize).isEmpty then
       happen(FlareEvent.Broken(s"the backend '${request.backend}' is not configured any more", now()))
@@ -246,7 +280,7 @@ private final class FlareActor(
     step.effects.foreach(perform)
 
   private def perform(effect: FlareEffect): Unit = effect match
-    case FlareEffect.Store(flare, true) => storing.confirm(flare)
+    case FlareEffect.Store(flare, true) => if isDeferrable then defer(flare) else storing.confirm(flare)
     case FlareEffect.Store(flare, false) =>
       storing.save(flare)
       storing.flush()
@@ -254,6 +288,7 @@ private final class FlareActor(
     case FlareEffect.StoreOutputs(pieces) => storing.outputs(pieces)
     case FlareEffect.StoreResults(results) =>
       storing.results(results)
+      result = results.lastOption.filter(isShown)
       progressSoon()
     case FlareEffect.StoreLogs(texts) =>
       storing.logs(texts)
@@ -263,6 +298,7 @@ private final class FlareActor(
       progressSoon()
     case FlareEffect.ClearAttempt =>
       storing.clear()
+      result = None
     case FlareEffect.ReadInputs =>
       val attempt = life.flare.attempt
       environment.variables(request) match
@@ -293,6 +329,10 @@ private final class FlareActor(
       context.log.atWarn().of(id, request.origin).log(message.linesIterator.mkString(" "))
     case FlareEffect.Announce(flare) => announce(flare)
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
+
+  /** Whether who waits for it is told it with the end. */
+  private def isShown(result: WorkerResult): Boolean =
+    request.activation.exists(!_.burst) && !result.output.exists(_.isInstanceOf[Output.OutOfLine])
 
   private def progressSoon(): Unit =
     if subscribers.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
@@ -384,4 +424,4 @@ private final class FlareActor(
     timers.cancel(WriteProgress)
     // Of one that another controller has, or that was never stored, nothing is known here.
     if !storing.isGivenUp then times.ended(flare)
-    subscribers.announce(flare)
+    subscribers.announce(flare.copy(request = flare.request.withoutInputs), result)

@@ -17,6 +17,7 @@ import scala.concurrent.duration.FiniteDuration
   * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
   * `invocations` is what functions are told; `metrics` and `spans` is what operators are. Where invokers are
   * other processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
+  * `health` is what was last seen of the store.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -33,7 +34,8 @@ final case class FlareEnvironment(
     invocations: InvocationEnvironment,
     metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
     adoption: Option[FiniteDuration] = None,
-    spans: SpanSink = SpanSink.Off
+    spans: SpanSink = SpanSink.Off,
+    health: StoreHealth = StoreHealth()
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.flare.{Flare, FlareRequest, WorkerResult}
 import burst.protocol.{FlareId, InvokerId, InvokerStatus}
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
@@ -52,6 +52,9 @@ final case class InvokerView(
     drained: Boolean = false
 )
 
+/** A flare as it is, and the result of its only worker where that is known without asking the store. */
+final case class FlareView(flare: Flare, result: Option[WorkerResult] = None)
+
 /** What the HTTP side asks of the scheduler's side. The one seam between the two. */
 trait FlareService:
   /** Stores the flare, or group, as queued and gives it to the scheduler; the answer is stored before it is
@@ -60,7 +63,7 @@ trait FlareService:
   def submit(request: FlareRequest): Future[Either[Refusal, Flare]]
 
   /** Completes when the flare has ended, or with its present state after `limit`. */
-  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]]
+  def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]]
 
   /** Also closes a group, with the flares that run or wait on it. */
   def cancel(id: FlareId, by: CancelledBy = CancelledBy.User): Future[CancelOutcome]

@@ -17,7 +17,8 @@ private[scheduler] final class FlareStoring(
     writer: FlareWriter,
     settings: SchedulerSettings,
     timers: TimerScheduler[FlareActor.Command],
-    log: Logger
+    log: Logger,
+    health: StoreHealth
 ):
   import FlareActor.{StoreOverdue, WriteAgain}
   import FlareStoring.Outcome
@@ -30,6 +31,7 @@ private[scheduler] final class FlareStoring(
     flush,
     flushIfAwaited,
     isGivenUp,
+    isUntouched,
     logs,
     outputs,
     phases,
@@ -43,6 +45,16 @@ private[scheduler] final class FlareStoring(
   /** How it ended, while that was told but could not be stored: it is tried until it is. */
   private var unstored = Option.empty[Flare]
 
+  /** It runs, and is to be stored in a while, or with its end. */
+  private var isDeferred = false
+
+  def defer(flare: Flare): Unit =
+    isDeferred = true
+    writer.save(flare)
+
+  /** Its submitter has not been told yet whether it is stored. */
+  private def isOpen: Boolean = !writer.isInserted && !isDeferred
+
   /** The end that was told is not stored yet. */
   def isOwing: Boolean = unstored.nonEmpty
 
@@ -54,13 +66,15 @@ private[scheduler] final class FlareStoring(
     writer.finished(written)
     written match
       case Written.Done(confirms, waiting, told, _) =>
+        health.succeeded()
         unstored = None
         backoff.reset()
         Outcome.Stored(confirms, waiting, told)
       case Written.Failed(operation, cause, _) =>
         backoff.begin()
         val taken = cause.isInstanceOf[FlareTaken]
-        if taken || !writer.isInserted || writer.isGivenUp || backoff.isExhausted then
+        if !isRefusal(cause) then health.failed()
+        if isOpen || isRefusal(cause) || writer.isGivenUp || backoff.isExhausted then
           fail(operation, cause, taken)
         else
           backoff.scheduleRetry()
@@ -70,7 +84,7 @@ private[scheduler] final class FlareStoring(
     if !writer.isGivenUp && !isRefusal(cause) then
       log.atError().of(id, origin).setCause(cause).log("the store failed during {}", operation)
     // a flare that was never stored stays so: its submitter is told that there is none
-    if taken || !writer.isInserted then writer.giveUp()
+    if taken || isOpen then writer.giveUp()
     backoff.reset()
     // what is written from now on is the end: it is tried, too
     if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
@@ -79,7 +93,7 @@ private[scheduler] final class FlareStoring(
 
   /** The store is well. */
   private def isRefusal(cause: Throwable): Boolean = cause match
-    case _: (PackageGone | AlreadySubmitted) => true
+    case _: (PackageGone | AlreadySubmitted | FlareTaken) => true
     case _ => false
 
   /** The flare has failed for its store; if it has ended by that, this is its record. */

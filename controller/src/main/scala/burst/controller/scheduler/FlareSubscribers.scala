@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareState}
+import burst.controller.flare.{Flare, FlareState, WorkerResult}
 import org.apache.pekko.actor.typed.ActorRef
 
 /** Who waits to be told of a flare: its submitter that it is stored, others how it ends. Belongs to the
@@ -14,6 +14,9 @@ private[scheduler] final class FlareSubscribers:
   private var cancellers = Vector.empty[ActorRef[CancelOutcome]]
   private var onceStored = Vector.empty[ActorRef[CancelOutcome]]
   private var announced = Option.empty[Flare]
+
+  /** That of the only worker, for who waits for it. */
+  private var result = Option.empty[WorkerResult]
 
   /** Another controller has the flare: how it ends is not known here. */
   private var superseded = false
@@ -39,8 +42,9 @@ private[scheduler] final class FlareSubscribers:
     submitter.foreach(_ ! submitted)
     submitter = None
 
-  def announce(flare: Flare): Unit =
+  def announce(flare: Flare, worker: Option[WorkerResult] = None): Unit =
     announced = Some(flare)
+    result = worker
     waiters.foreach(_ ! outcome)
     cancellers.foreach(
       _ ! (if flare.state == FlareState.Cancelled then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded)
@@ -49,4 +53,4 @@ private[scheduler] final class FlareSubscribers:
     cancellers = Vector.empty
 
   private def outcome: Awaited =
-    announced.filterNot(_ => superseded).fold(Awaited.NotActive)(Awaited.Ended(_))
+    announced.filterNot(_ => superseded).fold(Awaited.NotActive)(Awaited.Ended(_, result))

@@ -84,6 +84,9 @@ final class FlareWriter(
   /** The flare is in the store. */
   def isInserted: Boolean = inserted
 
+  /** It is not, nor on its way there. */
+  def isUntouched: Boolean = !inserted && !busy
+
   /** The attempt that was is forgotten, with what of it is not stored yet. */
   def clear(): Unit =
     pending = WriteBatch(clear = true, pending.record, pending.confirms)

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.flare.{Flare, FlareRequest, WorkerResult}
 import burst.node.logs.LogIds.of
 import burst.protocol.{
   BackendConfig,
@@ -75,7 +75,8 @@ object GangScheduler:
     case NotStored(operation: String, cause: Throwable)
 
   enum Awaited:
-    case Ended(flare: Flare)
+    /** With the result of the only worker of an invocation, where it is short. */
+    case Ended(flare: Flare, result: Option[WorkerResult] = None)
 
     /** No such flare is going on; the store knows whether there ever was one. */
     case NotActive
@@ -350,7 +351,13 @@ private final class GangScheduler(
 
   private def placed(placement: Placement): FlareActor.Placed =
     val reached = invokers.refs(placement.plan.demand.keySet)
-    FlareActor.Placed(placement.flare.attempt, placement.plan, reached, placement.turn)
+    FlareActor.Placed(
+      placement.flare.attempt,
+      placement.plan,
+      reached,
+      placement.turn,
+      state.isWarm(placement)
+    )
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     invokers.up(status, invoker)

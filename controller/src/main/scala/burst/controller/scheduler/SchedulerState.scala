@@ -1,7 +1,15 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
-import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus, SharedContainer, WantedPacks}
+import burst.protocol.{
+  DefinitionRef,
+  FlareId,
+  InvokerId,
+  InvokerStatus,
+  SharedContainer,
+  WantedPacks,
+  WarmPack
+}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.duration.DurationLong
 
@@ -248,6 +256,14 @@ private[scheduler] final class SchedulerState(
     val gone = machine(id).isEmpty
     if gone then quarantine = quarantine.forget(id)
     gone
+
+  /** Whether the machines of a plan have told of idle packs with the flare's program; for one that is waited
+    * for, which has few.
+    */
+  def isWarm(placement: Placement): Boolean =
+    val request = placement.flare.request
+    request.isWaitedFor.contains(true) && placement.plan.packs.forall: pack =>
+      machine(pack.invoker).exists(_.warm(WarmPack(request.definition, request.memory, pack.node)))
 
   // ---- Trust ---------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ import burst.controller.metrics.DatabaseMetrics
 import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.HikariDataSource
 import java.sql.Connection
+import java.util.concurrent.atomic.AtomicLong
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -23,7 +24,7 @@ enum Durability:
   * @param sharedLock
   *   the same, where several may hold a row at once
   * @param oneWriter
-  *   whether transactions that write come one after the other
+  *   whether this process alone writes, and its transactions come one after the other
   */
 final class Database(
     reader: HikariDataSource,
@@ -49,11 +50,20 @@ final class Database(
     Option(joined.get) match
       case Some(session) => Database.named(operation)(work(using session))
       case None =>
-        Database.borrow(operation, writer, metrics.writes, prepare(_, durability)):
-          _.localTx: session =>
-            joined.set(session)
-            try work(using session)
-            finally joined.remove()
+        try
+          Database.borrow(operation, writer, metrics.writes, prepare(_, durability)):
+            _.localTx: session =>
+              joined.set(session)
+              try work(using session)
+              finally joined.remove()
+        finally if durability == Durability.Power then changes.incrementAndGet()
+
+  /** Transactions but for those of flares, which alone need not survive a failure of power. */
+  private val changes = AtomicLong()
+
+  /** For what is read again and again and seldom written. It is not of flares. */
+  def remembered[K, V](most: Int): Remembered[K, V] =
+    Remembered(most, Option.when(oneWriter)(() => changes.get))
 
   /** As [[write]], where it may take effect together with what others of this operation write at the same
     * time, and `work` may be done twice for that.
@@ -80,6 +90,7 @@ object Database:
       metrics: DatabaseMetrics.Access,
       prepare: Connection => Unit = _ => ()
   )(work: DBConnection => A): A =
+    Blocking.begins()
     named(operation):
       metrics.counted:
         val connection = metrics.waiting(source.getConnection)

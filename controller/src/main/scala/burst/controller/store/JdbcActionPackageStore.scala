@@ -10,8 +10,11 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
     extends ActionPackageStore:
   import PackageColumns.*
 
+  private val known = database.remembered[(String, String), Option[ActionPackage]](Remembered.Entities)
+
   def find(namespace: String, name: String): Option[ActionPackage] =
-    database.read("reading a package of actions")(PackageColumns.find(namespace, name))
+    known((namespace, name)):
+      database.read("reading a package of actions")(PackageColumns.find(namespace, name))
 
   def list(namespace: String, published: Boolean, limit: Int, skip: Int): Vector[ActionPackage] =
     database.read("listing packages of actions"):

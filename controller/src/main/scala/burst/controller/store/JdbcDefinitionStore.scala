@@ -15,8 +15,10 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
 
   private val history = DefinitionHistory(versions)
 
+  private val known = database.remembered[(String, String), Option[Definition]](Remembered.Entities)
+
   def find(namespace: String, name: String): Option[Definition] =
-    database.read("reading a definition")(present(namespace, name))
+    known((namespace, name))(database.read("reading a definition")(present(namespace, name)))
 
   def find(namespace: String, name: String, version: String): Option[Definition] =
     Version.revision(version).flatMap: revision =>

@@ -38,6 +38,9 @@ final class JdbcFlareStore(
     taken.foreach(throw _)
 
   def insert(flare: Flare): Unit =
+    val (asked, progress, parts) =
+      (FlareColumns.request(flare), FlareColumns.progress(flare), FlareColumns.parts(flare))
+    val record = if flare.state.isFinal then length(asked) + length(progress) + length(parts) else 0L
     database.write("storing a flare"):
       // Whoever takes over waits for this to be committed, and finds it.
       val present =
@@ -50,9 +53,8 @@ final class JdbcFlareStore(
           writer, is_group, stored_bytes, begun, submission_key, submission_digest)
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
-          ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
-          ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0},
-          ${if flare.state.isFinal then recordBytes(flare) else 0L}, ${FlareColumns.begun(flare)},
+          ${flare.ended}, $asked, $progress, $parts, $writer, ${if flare.request.isGroup then 1 else 0},
+          $record, ${FlareColumns.begun(flare)},
           ${submission.map(_.key)}, ${submission.map(_.digest)})
         ${SubmissionKeys.Free}""".update())
       if !flare.state.isFinal then
@@ -65,11 +67,13 @@ final class JdbcFlareStore(
   def update(flare: Flare): Unit =
     val (state, progress, parts) =
       (FlareColumns.state(flare.state), FlareColumns.progress(flare), FlareColumns.parts(flare))
+    // What the record itself takes is known with its end.
+    val record =
+      if flare.state.isFinal then sqls"LENGTH(request) + ${length(progress) + length(parts)}" else sqls"0"
     database.write("updating a flare"):
       val updated = sql"""
         UPDATE flare SET state = $state, ended = ${flare.ended}, progress = $progress, parts = $parts,
-          begun = ${FlareColumns.begun(flare)},
-          stored_bytes = stored_bytes + ${if flare.state.isFinal then recordBytes(flare) else 0L}
+          begun = ${FlareColumns.begun(flare)}, stored_bytes = stored_bytes + $record
         WHERE id = ${flare.id.value} AND writer = $writer AND state IN ($Live)""".update()
       if updated == 1 then
         if flare.state.isFinal then
@@ -302,13 +306,6 @@ final class JdbcFlareStore(
     val own =
       sql"UPDATE flare SET stored_bytes = stored_bytes + $more WHERE id = ${id.value} AND writer = $writer".update()
     if own == 0 then throw FlareTaken(id)
-
-  private def recordBytes(flare: Flare): Long =
-    Vector(
-      FlareColumns.request(flare),
-      FlareColumns.progress(flare),
-      FlareColumns.parts(flare)
-    ).map(length).sum
 
   private def length(value: Any): Long = value match
     case text: String => text.length.toLong

@@ -67,7 +67,7 @@ class ActorSchedulingSuite extends FunSuite:
         val begin = System.nanoTime()
         val flare = Await.result(scheduling.service.submit(Samples.request(48)), 10.seconds).toOption.get
         val end = Await.result(scheduling.service.await(flare.id, 10.seconds), 10.seconds)
-        assertEquals(end.map(_.state), Some(FlareState.Succeeded))
+        assertEquals(end.map(_.flare.state), Some(FlareState.Succeeded))
         (System.nanoTime() - begin) / 1000
       val times = Vector.fill(200)(run()).drop(50).sorted
       println(s"submit to result, 48 workers, embedded store: median ${times(75)} µs, p99 ${times(148)} µs")
@@ -79,7 +79,7 @@ class ActorSchedulingSuite extends FunSuite:
     controller { (scheduling, storage, system) =>
       register(scheduling, system, 2)
       val ended = Await.result(scheduling.service.await(left.get, 10.seconds), 10.seconds)
-      assertEquals(ended.map(_.state), Some(FlareState.Succeeded))
+      assertEquals(ended.map(_.flare.state), Some(FlareState.Succeeded))
       assertEquals(
         storage.flares.results(left.get, 0, Int.MaxValue).flatMap(_.output),
         Vector(Samples.output("0"), Samples.output("1"))

@@ -17,29 +17,29 @@ class BodyIntakeSuite extends munit.FunSuite:
     val _ = Await.result(system.terminate(), 10.seconds)
 
   private val kib = 1024
-  private val forAny = ThreadLocal.withInitial(() => false)
+  private val inTurn = ThreadLocal.withInitial(() => false)
 
-  private val any: ExecutionContext = new ExecutionContext:
+  private val turns: ExecutionContext = new ExecutionContext:
     def execute(work: Runnable): Unit = dispatcher.execute: () =>
-      forAny.set(true)
+      inTurn.set(true)
       try work.run()
-      finally forAny.set(false)
+      finally inTurn.set(false)
     def reportFailure(cause: Throwable): Unit = dispatcher.reportFailure(cause)
 
   private def intake(memory: Long) = BodyIntake(
     RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10)),
     BodyIntake.Settings(memory / 2, memory, rate = 1, burst = 100L << 20).fitting,
-    FairExecutor(dispatcher),
-    Blocking(any)
+    FairExecutor(turns),
+    Blocking(dispatcher)
   )
 
-  /** Whether it was made on threads for any work, of a body that becomes so large; or why not. */
+  /** Whether it was made at once and not in turn, of a body that becomes so large; or why not. */
   private def made(intake: BodyIntake, body: Int, becomes: Int): Either[ApiError, Boolean] =
     val text = ByteString("\"" + "x" * (body - 2) + "\"")
     val request = HttpRequest(entity = HttpEntity(ContentTypes.`application/json`, text))
     val growing = Growing(
       becomes - body,
-      room => Either.cond(room(becomes), forAny.get, ApiError.Busy)
+      room => Either.cond(room(becomes), !inTurn.get, ApiError.Busy)
     )
     val answer = intake("a", request)(_.growing(_ => Right(growing))(made => Future.successful(Right(made))))
     Await.result(answer, 10.seconds)

@@ -5,6 +5,7 @@ import burst.controller.scheduler.{
   CancelOutcome,
   CancelledBy,
   FlareService,
+  FlareView,
   InvokerView,
   QueueEstimate,
   Refusal
@@ -91,8 +92,8 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
       Right(flare)
     catch case _: AlreadySubmitted => Left(Refusal.AlreadySubmitted)
 
-  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
-    if hanging then Future.never else Future.successful(end(id))
+  def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]] =
+    if hanging then Future.never else Future.successful(end(id).map(FlareView(_)))
 
   private def end(id: FlareId): Option[Flare] =
     flares

@@ -42,8 +42,8 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     val world = withPrompt(World())
     val flares = service(world)
     val flare = get(flares.submit(Samples.request(8))).toOption.get
-    assertEquals(get(flares.await(flare.id, 5.seconds)).map(_.state), Some(FlareState.Succeeded))
-    assertEquals(get(flares.await(flare.id, 5.seconds)).map(_.state), Some(FlareState.Succeeded))
+    assertEquals(get(flares.await(flare.id, 5.seconds)).map(_.flare.state), Some(FlareState.Succeeded))
+    assertEquals(get(flares.await(flare.id, 5.seconds)).map(_.flare.state), Some(FlareState.Succeeded))
     assertEquals(get(flares.await(FlareId.random(), 5.seconds)), None)
     assertEquals(get(flares.cancel(flare.id)), CancelOutcome.AlreadyEnded)
     assertEquals(get(flares.cancel(FlareId.random())), CancelOutcome.NotFound)
@@ -69,7 +69,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     // the timers that end the questions race with the questions themselves
     val deadline = 10.seconds.fromNow
     while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
-    assertEquals(get(answer).map(_.state), Some(FlareState.Starting))
+    assertEquals(get(answer).map(_.flare.state), Some(FlareState.Starting))
 
   test("who waits for a flare learns of its end also when the scheduler that was asked is no more"):
     val world = World()
@@ -82,7 +82,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     silent.expectMessageType[GangScheduler.Await]
     world.store.update(flare.copy(state = FlareState.Failed, ended = Some(1)))
     world.pass(5.seconds)
-    assertEquals(get(answer).map(_.state), Some(FlareState.Failed))
+    assertEquals(get(answer).map(_.flare.state), Some(FlareState.Failed))
 
   test("a flare that cannot be stored is a failure of the store"):
     val world = withPrompt(World())

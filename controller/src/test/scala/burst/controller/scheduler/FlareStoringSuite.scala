@@ -92,7 +92,7 @@ class FlareStoringSuite extends SchedulerFixture:
       end.receiveMessage(50.millis)
     }
     announced match
-      case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
+      case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
     world.eventuallyFree("a" -> 8)
     // However long it takes, the record comes to say what was told.

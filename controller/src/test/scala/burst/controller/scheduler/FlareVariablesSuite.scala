@@ -31,7 +31,7 @@ class FlareVariablesSuite extends SchedulerFixture:
     val flare = world.submit(having(key.seal(DefinitionName("guest", "hello"), "TOKEN", "hunter2")))
     // It may have ended before anybody asks.
     val error = world.await(flare.id).receiveMessage() match
-      case GangScheduler.Awaited.Ended(ended) => ended.error
+      case GangScheduler.Awaited.Ended(ended, _) => ended.error
       case GangScheduler.Awaited.NotActive => world.store.find(flare.id).flatMap(_.error)
     val message = error.fold(fail("it has not failed"))(_.message)
     assert(message.contains("the secret TOKEN cannot be opened"), message)

@@ -194,7 +194,7 @@ abstract class SchedulerFixture extends FunSuite:
     def await(id: FlareId): TestProbe[GangScheduler.Awaited] = ask(GangScheduler.Await(id, _))
 
     def ended(probe: TestProbe[GangScheduler.Awaited]): Flare = probe.receiveMessage() match
-      case GangScheduler.Awaited.Ended(flare) =>
+      case GangScheduler.Awaited.Ended(flare, _) =>
         assertEquals(store.find(flare.id).map(_.state), Some(flare.state), "stored before it is announced")
         flare
       case GangScheduler.Awaited.NotActive => fail("not active")

@@ -170,7 +170,7 @@ class SchedulerSoakSuite extends FunSuite:
             if random.nextInt(10) == 0 then
               scheduler ! GangScheduler.Cancel(flare.id, CancelledBy.User, kit.system.ignoreRef)
             scheduler.ask[GangScheduler.Awaited](GangScheduler.Await(flare.id, _)).map {
-              case GangScheduler.Awaited.Ended(ended) => ended
+              case GangScheduler.Awaited.Ended(ended, _) => ended
               case GangScheduler.Awaited.NotActive => store.find(flare.id).get
             }(using ExecutionContext.parasitic)
           case other => Future.failed(AssertionError(s"not accepted: $other"))

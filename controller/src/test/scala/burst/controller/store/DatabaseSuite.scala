@@ -52,6 +52,23 @@ class DatabaseSuite extends munit.FunSuite:
       )
     do assert(shown.linesIterator.contains(line), s"$line is not in\n$shown")
 
+  pools.test("what is remembered goes with any transaction but those of flares"): pool =>
+    val known = pool.database.remembered[String, Int](10)
+    var reads = 0
+    def read() = known("a"):
+      reads += 1
+      reads
+    assertEquals((read(), read()), (1, 1))
+    pool.database.write("of a flare")(())
+    assertEquals(read(), 1)
+    pool.database.write("of an entity", Durability.Power)(())
+    assertEquals(read(), 2)
+    val _ = intercept[StoreException](pool.database.write(
+      "of an entity",
+      Durability.Power
+    )(throw RuntimeException()))
+    assertEquals(read(), 3, "nobody knows what a transaction that failed has done")
+
 /** A pool of one connection, which tells when that is given back and when it is thrown away. */
 private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSource(config):
   @volatile var onReturn: () => Unit = () => ()

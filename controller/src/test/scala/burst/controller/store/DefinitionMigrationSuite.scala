@@ -10,6 +10,7 @@ import scala.util.Using
 /** Definitions of a release that kept one version of each, and knew of no environment variables. */
 class DefinitionMigrationSuite extends StorageFixtures:
   // Each test opens its own.
+  def isShared: Boolean = false
   def opener(root: Path): () => Storage = () => Storage.open(settings(root), limits)
 
   directory.test("what was deployed is the present version, and kept when it is replaced, in SQLite"): root =>

@@ -11,6 +11,7 @@ import scala.util.Using
 /** Logs of a release that had a row for each line. */
 class LogMigrationSuite extends StorageFixtures:
   // Each test opens its own.
+  def isShared: Boolean = false
   def opener(root: Path): () => Storage = () => Storage.open(settings(root), limits)
 
   directory.test("lines that were rows are the log still, in SQLite"): root =>

@@ -14,6 +14,7 @@ import scalikejdbc.*
 
 /** Storages over a database of the test's own. */
 trait PostgresStorage extends StorageFixtures:
+  def isShared: Boolean = true
   def opener(root: Path): () => Storage =
     val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     () => Storage.open(settings(root, Some(postgres)), limits)

@@ -11,6 +11,9 @@ trait StorageFixtures extends munit.FunSuite:
   /** What opens storages of the same data, empty at first. */
   def opener(root: Path): () => Storage
 
+  /** Whether several controllers have this database at once, or it is one process's alone. */
+  def isShared: Boolean
+
   def settings(root: Path, postgres: Option[PostgresSettings] = None): StoreSettings =
     StoreSettings(
       root,
@@ -58,6 +61,7 @@ trait StorageFixtures extends munit.FunSuite:
     Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
 trait EmbeddedStorage extends StorageFixtures:
+  def isShared: Boolean = false
   def opener(root: Path): () => Storage = () => open(root)
 
   def open(root: Path): Storage =

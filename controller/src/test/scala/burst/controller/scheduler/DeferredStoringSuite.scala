@@ -1,0 +1,132 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{ActivationFields, FlareState, Submission}
+import burst.protocol.{PackEvent, WarmPack}
+import scala.concurrent.duration.DurationInt
+
+/** Calls whose clients wait for them, and so need not be stored before they begin. */
+class DeferredStoringSuite extends SchedulerFixture:
+  import GangScheduler.{Awaited, InvokerReported, Submitted}
+
+  private val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false, None)
+  private val stored = Samples.request(1).copy(activation = Some(fields))
+  private val call = stored.copy(isWaitedFor = Some(true))
+
+  /** An invoker that has told of an idle pack of the call's program. */
+  private def warm(world: World, slots: Int): ScriptedInvoker =
+    val invoker = world.invoker("a", slots)
+    val pack = WarmPack(call.definition, call.memory)
+    world.scheduler ! InvokerReported(invoker.status(slots).copy(warm = Set(pack)), invoker.ref)
+    invoker
+
+  private def writesOf(world: World)(run: => Unit): Vector[String] =
+    val before = world.store.writes.length
+    run
+    world.store.writes.drop(before)
+
+  test("a short call on a warm pack is stored once, with its end, and its result comes with that"):
+    val world = World()
+    val a = warm(world, 1)
+    val flare = world.submit(call)
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    assertEquals(world.store.writes, Vector.empty)
+    a.succeed(pack)
+    end.receiveMessage() match
+      case Awaited.Ended(ended, result) =>
+        assertEquals(ended.state, FlareState.Succeeded)
+        assertEquals(result.flatMap(_.output), Some(Samples.output("0")))
+      case other => fail(s"$other")
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Succeeded))
+    assertEquals(world.store.writes.count(_.startsWith("insert")), 1)
+    assertEquals(world.store.writes.count(_.startsWith("update")), 0)
+    assertEquals(world.outputs(flare.id), Vector(0 -> Some("0")))
+
+  test("one that lasts is stored while it runs, and so is one that waits"):
+    val world = World()
+    val a = warm(world, 1)
+    val first = world.submit(call)
+    val second = world.submit(call)
+    val pack = a.prepared()
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, 1))
+    world.pass(100.millis)
+    val probe = kit.createTestProbe[Unit]()
+    probe.awaitAssert:
+      val states = Vector(first, second).map(flare => world.store.find(flare.id).map(_.state))
+      assertEquals(states, Vector(Some(FlareState.Running), Some(FlareState.Queued)))
+    // A next scheduler would run the second: that it begins is stored first.
+    val end = world.await(second.id)
+    val writes = writesOf(world):
+      a.succeed(pack)
+      a.succeed(a.prepared())
+      assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assert(writes.contains("update Starting"), writes)
+
+  test("one that waited for a moment is not stored before it begins either"):
+    val world = World()
+    val a = warm(world, 1)
+    val flares = Vector.fill(3)(world.submit(call))
+    val ends = flares.map(flare => world.await(flare.id))
+    flares.foreach(_ => a.succeed(a.prepared()))
+    ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
+    assertEquals(world.store.writes.count(_.startsWith("update")), 0)
+
+  test("what is not waited for, has a key, or has no pack yet is stored before it begins"):
+    val keyed = call.copy(submission = Some(Submission("key", "digest")))
+    for (request, isWarm) <- Vector(stored -> true, keyed -> true, call -> false) do
+      val world = World()
+      val a = if isWarm then warm(world, 1) else world.invoker("a", 1)
+      world.submit(request)
+      a.prepared()
+      assertEquals(world.store.writes, Vector("insert Starting"))
+
+  test("another scheduler that may take over finds all that runs"):
+    val world = World(adoption = Some(10.seconds))
+    val a = warm(world, 1)
+    world.submit(call)
+    a.prepared()
+    assertEquals(world.store.writes, Vector("insert Starting"))
+
+  test("once the store has failed nothing runs that is not stored, until it is well again"):
+    val world = World()
+    val a = warm(world, 1)
+    val flare = world.submit(call)
+    val end = world.await(flare.id)
+    world.store.fails = _ => true
+    a.succeed(a.prepared())
+    world.eventuallyFree("a" -> 1)
+    end.expectNoMessage(50.millis)
+    world.submitted(call) match
+      case Submitted.NotStored(_, _) => ()
+      case other => fail(s"$other")
+    a.hearsNothing()
+    world.store.fails = _ => false
+    val ended = kit.createTestProbe[Any]().awaitAssert:
+      world.pass(200.millis)
+      end.receiveMessage(50.millis)
+    ended match
+      case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Succeeded)
+      case other => fail(s"$other")
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Succeeded))
+    val before = world.store.writes.length
+    world.submit(call)
+    a.prepared()
+    assertEquals(world.store.writes.length, before)
+
+  test("one whose package goes while it waits ends, and is stored so"):
+    val world = World()
+    val a = warm(world, 1)
+    world.submit(call)
+    a.prepared()
+    val waits = world.submit(call)
+    val end = world.await(waits.id)
+    world.store.withoutPackage = true
+    world.pass(100.millis)
+    kit.createTestProbe[Unit]().awaitAssert(assert(a.hears().isEmpty))
+    world.store.withoutPackage = false
+    val ended = kit.createTestProbe[Any]().awaitAssert:
+      world.pass(200.millis)
+      end.receiveMessage(50.millis)
+    ended match
+      case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
+      case other => fail(s"$other")
