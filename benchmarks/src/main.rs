@@ -9,6 +9,7 @@ mod cold;
 mod crowd;
 mod failing;
 mod fairness;
+mod invocations;
 mod large;
 mod lists;
 mod neighbours;
@@ -63,6 +64,8 @@ enum Measurement {
     Fairness,
     /// Outputs of 1 GiB through a small JVM.
     Large,
+    /// Blocking invocations of no-ops, by one client and by 32 of `wrk`, beside flares and a bare HTTP server.
+    Invocations,
     /// Lists of a million activations beside a thousand, and invocations while the million is deleted.
     Lists,
     /// An invocation while another namespace's actions fail.
@@ -103,6 +106,9 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Large) {
         large::measure(&mut report);
+    }
+    if wanted(Measurement::Invocations) {
+        invocations::measure(options.runs, &mut report);
     }
     if wanted(Measurement::Lists) {
         lists::measure(options.runs, &mut report);

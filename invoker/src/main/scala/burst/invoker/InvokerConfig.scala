@@ -7,7 +7,9 @@ import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
 import burst.protocol.InvokerId
+import com.sun.management.OperatingSystemMXBean
 import com.typesafe.config.Config
+import java.lang.management.ManagementFactory
 import java.net.InetAddress
 import java.nio.file.Path
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
@@ -76,7 +78,7 @@ object InvokerConfig:
       advertise = optional(config, "advertise"),
       memoryLimit = memoryLimit,
       pool = PoolLimits(
-        config.getInt("idle-packs"),
+        PoolLimits.packs(config.getString("idle-packs"), machineMemory),
         config.getLong("idle-memory"),
         duration(config, "idle-timeout")
       ),
@@ -93,6 +95,11 @@ object InvokerConfig:
       metrics = optional(config, "metrics.host").map(MetricsAddress(_, config.getInt("metrics.port"))),
       tracedPhases = root.getInt("burst.traces.phases")
     )
+
+  /** In MiB; of a container, what that may have. */
+  private def machineMemory: Long = ManagementFactory.getOperatingSystemMXBean match
+    case system: OperatingSystemMXBean => system.getTotalMemorySize >> 20
+    case _ => 0
 
   /** That of the machine, and something that no other invoker has: the same whenever it starts. */
   private def ownName(data: Path): String =

@@ -9,6 +9,7 @@ import burst.protocol.FlareId
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
@@ -37,15 +38,17 @@ final class FlareCall(
         resultOnly <- query.flag("result")
       yield (blockingCall, resultOnly)
     Refusable(wanted): (blockingCall, resultOnly) =>
-      Refusable(submit(caller, request)(read)): id =>
+      val isWaitedFor = blockingCall && settings.blockingLimit >= Soon
+      Refusable(submit(caller, request, isWaitedFor = isWaitedFor)(read)): id =>
         if blockingCall then ended(id, resultOnly)
         else Future.successful(accepted(id))
 
-  /** Answers once it is stored. */
+  /** Answers once it is stored, or, of one that is waited for, will be soon. */
   def submit(
       caller: Identity,
       request: HttpRequest,
-      split: ByteString => Either[ApiError, SplitBody] = SplitBody.ofFlare(_, pieces)
+      split: ByteString => Either[ApiError, SplitBody] = SplitBody.ofFlare(_, pieces),
+      isWaitedFor: Boolean = false
   )(
       read: SplitBody => Either[ApiError, Growing[FlareRequest]]
   ): Future[Either[ApiError, FlareId]] =
@@ -76,7 +79,9 @@ final class FlareCall(
                   split <- split(bytes)
                   wanted <- read(split)
                   origin = Some(RequestTraces.origin(request))
-                yield wanted.map(own => Wanted.New(own.copy(submission = submission, origin = origin)))
+                  waits = Option.when(isWaitedFor)(true)
+                yield wanted.map: own =>
+                  Wanted.New(own.copy(submission = submission, origin = origin, isWaitedFor = waits))
         // Until the flare is stored: from then on large inputs are on the disk.
         val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
         // What is refused was no flare; how often one may be refused is bounded with all other requests.
@@ -120,6 +125,9 @@ final class FlareCall(
     Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
 
 private object FlareCall:
+  /** Who waits for so long is told nothing before the flare is stored. */
+  val Soon: FiniteDuration = 5.seconds
+
   /** What a body turns out to be. */
   enum Wanted:
     case New(request: FlareRequest)

@@ -153,8 +153,8 @@ private final class FlareActor(
     request.isWaitedFor.contains(true) && request.submission.isEmpty && environment.adoption.isEmpty &&
       request.inputs.length <= Inputs.Small
 
-  /** Its pack is there. */
-  private var onWarm = false
+  /** Its packs are there, or it has no place yet. */
+  private var onWarm = true
 
   /** It is about to begin without having been stored. */
   private var isDeferred = false
@@ -168,6 +168,7 @@ private final class FlareActor(
   origin match
     case Origin.Accepted(replyTo, placed) =>
       subscribers.submits(replyTo)
+      onWarm = placed.forall(_.isWarm)
       carryOut(FlareLifecycle.accept(accepted, terms))
       placed.foreach(onPlaced)
       storing.flushIfAwaited()
@@ -199,8 +200,7 @@ private final class FlareActor(
     */
   private def isDeferrable: Boolean =
     mayWait && storing.isUntouched && environment.health.isWell && (life.stage match
-      case FlareLifecycle.Stage.Waiting => true
-      case FlareLifecycle.Stage.Placing => onWarm
+      case FlareLifecycle.Stage.Waiting | FlareLifecycle.Stage.Placing => onWarm
       case _ => false)
 
   /** It goes on as if it were stored, which it soon is. */

@@ -1,5 +1,6 @@
 package burst.invoker.pool
 
+import burst.node.SetupException
 import burst.protocol.{DefinitionRef, Environment, PackAssignment}
 import scala.concurrent.duration.FiniteDuration
 
@@ -37,6 +38,18 @@ final case class IdlePack[C](container: C, shape: PackShape, since: Long)
 
 /** Bounds of what may wait, by number, by memory and by time. */
 final case class PoolLimits(packs: Int, memoryMiB: Long, idle: FiniteDuration)
+
+object PoolLimits:
+  /** MiB of a machine for each pack that waits, and how many wait at most. */
+  private val Each = 96
+  private val Most = 256
+
+  /** How many packs may wait: a number, or `auto` by the machine's memory. */
+  def packs(configured: String, machineMiB: Long): Int = configured match
+    case "auto" => (machineMiB / Each).max(1).min(Most).toInt
+    case number =>
+      number.toIntOption.filter(_ >= 0).getOrElse:
+        throw SetupException(s"burst.invoker.idle-packs is '$number': give a number, or auto.")
 
 /** Which packs stay warm, and which one a flare gets: pure; `Invoker` acts on what is decided here.
   *

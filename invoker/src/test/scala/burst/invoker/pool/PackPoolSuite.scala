@@ -1,5 +1,6 @@
 package burst.invoker.pool
 
+import burst.node.SetupException
 import burst.protocol.{DefinitionRef, Environment, PackageId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
@@ -103,6 +104,14 @@ class PackPoolSuite extends ScalaCheckSuite:
       3 -> shapes.map(Step.Take(_)),
       1 -> Gen.const(Step.Wait)
     ))
+
+  test("how many wait is a number, or by the memory of the machine"):
+    assertEquals(PoolLimits.packs("0", 1024), 0)
+    assertEquals(PoolLimits.packs("500", 1024), 500)
+    assertEquals(Vector(0L, 64L, 1920L, 1L << 20).map(PoolLimits.packs("auto", _)), Vector(1, 1, 20, 256))
+    for wrong <- Vector("", "-1", "many", "1.5") do
+      val problem = intercept[SetupException](PoolLimits.packs(wrong, 1024))
+      assert(problem.getMessage.contains(s"'$wrong'"), problem.getMessage)
 
   property("whatever happens, no pack is lost or in two places, and the limits hold"):
     val tight = PoolLimits(packs = 4, memoryMiB = 4096, idle = 3.seconds)

@@ -1,0 +1,352 @@
+//! Blocking invocations of actions that do nothing: what one client waits for, what 32 of them get, and what that costs
+//! in processor time, beside flares of one worker and a bare HTTP server. Load by `wrk`.
+
+use crate::report::Report;
+use crate::summary::Summary;
+use burst_tests::command::{self, Lines};
+use burst_tests::{Api, Driver, Platform, Settings, built, processes, wait};
+use reqwest::Method;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The kinds of an action that does nothing.
+const KINDS: [(&str, &str); 2] = [
+    ("python", "def main(args):\n    return {}\n"),
+    ("nodejs", "function main() { return {}; }"),
+];
+
+/// A platform that has just started: for so long after its first answers.
+const FRESH: Duration = Duration::from_secs(3);
+const LOAD: Duration = Duration::from_secs(10);
+const CLIENTS: usize = 32;
+const ACTIONS: usize = 100;
+const LIMIT: Duration = Duration::from_secs(900);
+
+pub fn measure(runs: usize, report: &mut Report) {
+    let bare = Bare::start();
+    bare.load();
+    let reference = one(bare.load());
+    report.add(
+        "bare HTTP server, 32 clients of wrk",
+        "1/s",
+        reference,
+        None,
+        "",
+    );
+    let platform = Platform::start(settings(8));
+    let api = platform.api();
+    crate::deploy(&platform, "noop");
+    for (kind, code) in KINDS {
+        store(api, kind, kind, code, 1);
+    }
+    let flare = ("bursts/noop".to_owned(), json!({"size": 1, "params": {}}));
+    let action = |name: &str| (format!("actions/{name}"), json!({}));
+    let calls: Vec<_> = [("flare of one worker", flare)]
+        .into_iter()
+        .chain(KINDS.map(|(kind, _)| (kind, action(kind))))
+        .collect();
+    for (_, call) in &calls {
+        called(api, call);
+    }
+    let began = Instant::now();
+    let mut fresh = vec![Vec::new(); calls.len()];
+    while began.elapsed() < FRESH {
+        for ((_, call), times) in calls.iter().zip(&mut fresh) {
+            times.push(called(api, call));
+        }
+    }
+    let fresh: Vec<_> = fresh.into_iter().map(Summary::of).collect();
+    let wrk = Wrk::new(api, platform.scratch());
+    let mut served = Vec::new();
+    for (_, call) in &calls {
+        wrk.load(call, 1);
+        let (rate, cost) = costs(&platform, || wrk.load(call, 1));
+        served.push((one(rate), one(cost)));
+    }
+    let mut warm = vec![Vec::new(); calls.len()];
+    for _ in 0..20 * runs {
+        for ((_, call), times) in calls.iter().zip(&mut warm) {
+            times.push(called(api, call));
+        }
+    }
+    let warm: Vec<_> = warm.into_iter().map(Summary::of).collect();
+    for (index, (what, _)) in calls.iter().enumerate() {
+        let beside = |all: &[Summary]| (index > 0).then(|| ("the flare", all[0]));
+        let row = |part: &str| format!("{what}, warm, {part}");
+        report.add(
+            row("one client, just started"),
+            "ms",
+            fresh[index],
+            beside(&fresh),
+            "<= 3",
+        );
+        report.add(
+            row("one client"),
+            "ms",
+            warm[index],
+            beside(&warm),
+            "<= 1.5",
+        );
+        let (rate, cost) = served[index];
+        let bare = Some(("bare HTTP server", reference));
+        report.add(row("32 clients of wrk"), "1/s", rate, bare, ">= 1500");
+        let flare = (index > 0).then(|| ("the flare", served[0].1));
+        report.add(
+            row("processor time of all processes"),
+            "ms",
+            cost,
+            flare,
+            "<= 1.2",
+        );
+    }
+    drop(platform);
+    in_turn(report);
+    together(report);
+    first_call(runs, report);
+}
+
+/// A hundred actions, each after the other, against one alone.
+fn in_turn(report: &mut Report) {
+    let platform = Platform::start(settings(8));
+    let api = platform.api();
+    let (kind, code) = KINDS[0];
+    for number in 0..ACTIONS {
+        store(api, &format!("turn{number}"), kind, code, 1);
+    }
+    let wrk = Wrk::new(api, platform.scratch());
+    let call = ("actions/turn".to_owned(), json!({}));
+    wrk.load(&call, ACTIONS);
+    let alone = ("actions/turn0".to_owned(), json!({}));
+    wrk.load(&alone, 1);
+    let alone = one(wrk.load(&alone, 1));
+    let turns = one(wrk.load(&call, ACTIONS));
+    report.add(
+        "100 different actions in turn, 8 slots, process driver",
+        "1/s",
+        turns,
+        Some(("one action alone", alone)),
+        ">= 0.3 x",
+    );
+}
+
+/// Calls that wait for something else, in containers of their own and in one: of both, one slot.
+fn together(report: &mut Report) {
+    let platform = Platform::start(settings(1));
+    let api = platform.api();
+    let code = "const main = () => new Promise((done) => setTimeout(done, 100, {}));";
+    let rates = [("alone", 1), ("together", CLIENTS)].map(|(name, concurrency)| {
+        store(api, name, "nodejs", code, concurrency);
+        let wrk = Wrk::new(api, platform.scratch());
+        let call = (format!("actions/{name}"), json!({}));
+        wrk.load(&call, 1);
+        one(wrk.load(&call, 1))
+    });
+    report.add(
+        "calls that wait for 100 ms, 32 at once in a container, one slot",
+        "1/s",
+        rates[1],
+        Some(("one at a time", rates[0])),
+        "",
+    );
+}
+
+/// The first call of an action, in a container that was ready for anything, against the second.
+fn first_call(runs: usize, report: &mut Report) {
+    let platform = Platform::start(settings(8).prewarmed(4));
+    let api = platform.api();
+    for (kind, code) in KINDS {
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for run in 0..=runs {
+            let name = format!("{kind}{run}");
+            store(api, &name, kind, code, 1);
+            wait::until("a container is ready", wait::SOON, || {
+                (api.prewarmed_packs() > 0).then_some(())
+            });
+            let call = (format!("actions/{name}"), json!({}));
+            let pair = [called(api, &call), called(api, &call)];
+            if run > 0 {
+                first.push(pair[0]);
+                second.push(pair[1]);
+            }
+        }
+        let bare = Summary::of((0..runs).map(|_| interpreter(kind)).collect());
+        report.add(
+            format!("first call of a new action of {kind}, pre-warmed container"),
+            "ms",
+            Summary::of(first),
+            Some(("the second call", Summary::of(second))),
+            "<= 20 ms + its code's own loading",
+        );
+        report.add(
+            format!("the interpreter of {kind} alone, from its start to its end"),
+            "ms",
+            bare,
+            None,
+            "",
+        );
+    }
+}
+
+/// What starting the interpreter takes, which the first call of an action pays for.
+fn interpreter(kind: &str) -> f64 {
+    let (program, option, code) = match kind {
+        "python" => ("python3", "-c", "import json, sys"),
+        _ => ("node", "-e", "require('worker_threads')"),
+    };
+    let began = Instant::now();
+    command::run(Command::new(program).args([option, code]), LIMIT).exits(0);
+    began.elapsed().as_secs_f64() * 1e3
+}
+
+fn settings(slots: u32) -> Settings {
+    let settings = Settings::new(Driver::Process).slots(slots).limit(LIMIT);
+    [
+        "flares-per-minute",
+        "invocations-per-minute",
+        "requests-per-minute",
+    ]
+    .into_iter()
+    .fold(settings, |settings, rate| {
+        settings.set(&format!("burst.limits.{rate}"), "1000000")
+    })
+}
+
+fn store(api: &Api, name: &str, kind: &str, code: &str, concurrency: usize) {
+    let exec = json!({"kind": format!("{kind}:default"), "code": code});
+    let limits = json!({"memory": 128, "concurrency": concurrency});
+    let body = json!({"exec": exec, "limits": limits});
+    let answer = api.put(&format!("actions/{name}?overwrite=true"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+/// Request to result, in milliseconds.
+fn called(api: &Api, (path, body): &(String, Value)) -> f64 {
+    let path = format!("namespaces/_/{path}?blocking=true&result=true");
+    let asked = Instant::now();
+    let answer = api.send(api.request(Method::POST, &path).json(body));
+    let took = asked.elapsed();
+    answer.expect::<Value>(200);
+    took.as_secs_f64() * 1e3
+}
+
+fn one(figure: f64) -> Summary {
+    Summary::of(vec![figure])
+}
+
+/// What `load` comes to in a second, and the milliseconds of processor time that one call of it takes of all processes of
+/// the platform.
+fn costs(platform: &Platform, load: impl FnOnce() -> f64) -> (f64, f64) {
+    let used = || -> Duration {
+        let all = platform.processes();
+        all.iter().map(|it| processes::processor_time(it.pid)).sum()
+    };
+    let before = used();
+    let rate = load();
+    let spent = used().saturating_sub(before);
+    (
+        rate,
+        spent.as_secs_f64() * 1e3 / (rate * LOAD.as_secs_f64()),
+    )
+}
+
+/// Calls the platform by `wrk`.
+struct Wrk<'a> {
+    api: &'a Api,
+    scratch: &'a Path,
+}
+
+impl<'a> Wrk<'a> {
+    fn new(api: &'a Api, scratch: &'a Path) -> Self {
+        Self { api, scratch }
+    }
+
+    /// Answers in a second. Of several `names` the path has a number behind it, one after the other.
+    fn load(&self, (path, body): &(String, Value), names: usize) -> f64 {
+        let request = self.api.request(Method::POST, "x").build().unwrap();
+        let auth = request.headers()["authorization"].to_str().unwrap();
+        let path = format!("/api/v1/namespaces/_/{path}");
+        let mut script = format!("wrk.method = 'POST'\nwrk.body = '{body}'\n");
+        for (name, value) in [
+            ("Authorization", auth),
+            ("Content-Type", "application/json"),
+        ] {
+            writeln!(script, "wrk.headers['{name}'] = '{value}'").unwrap();
+        }
+        let number = if names == 1 { "''" } else { "n % NAMES" };
+        let number = number.replace("NAMES", &names.to_string());
+        writeln!(script, "local n = 0").unwrap();
+        writeln!(script, "request = function() n = n + 1; return wrk.format(nil, '{path}' .. {number} .. '?blocking=true&result=true') end").unwrap();
+        let file = self.scratch.join("load.lua");
+        std::fs::write(&file, script).unwrap();
+        wrk(self.api.base(), &file)
+    }
+}
+
+/// Answers in a second; one that is not good ends the run.
+fn wrk(url: &str, script: &Path) -> f64 {
+    let seconds = LOAD.as_secs();
+    let mut wrk = Command::new("wrk");
+    wrk.args([
+        "-t2",
+        &format!("-c{CLIENTS}"),
+        &format!("-d{seconds}s"),
+        "--timeout",
+        "30s",
+    ]);
+    wrk.arg("-s").arg(script).arg(url);
+    let said = command::run(&mut wrk, LIMIT).exits(0).stdout;
+    assert!(
+        !said.contains("Non-2xx") && !said.contains("Socket errors"),
+        "{said}"
+    );
+    let rate = said
+        .lines()
+        .find_map(|line| line.strip_prefix("Requests/sec:"));
+    rate.unwrap().trim().parse().unwrap()
+}
+
+/// A server of the same library that does nothing but answer.
+struct Bare {
+    server: std::process::Child,
+    url: String,
+    scratch: tempfile::TempDir,
+}
+
+impl Bare {
+    fn start() -> Self {
+        let source = built::repository().join("benchmarks/reference/http/Bare.java");
+        let scratch = tempfile::tempdir().unwrap();
+        let mut java = Command::new("java");
+        // Where the platform's logs go.
+        java.current_dir(scratch.path());
+        // As `burst` has it on machines of few processors.
+        java.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]);
+        java.arg(built::dist("lib/burst-standalone.jar"))
+            .arg(source);
+        java.stdout(Stdio::piped());
+        let mut server = command::spawn(java).unwrap();
+        let said = Lines::of(server.stdout.take().unwrap());
+        let port = said.next().expect("its port");
+        Self {
+            server,
+            url: format!("http://127.0.0.1:{port}"),
+            scratch,
+        }
+    }
+
+    fn load(&self) -> f64 {
+        let script = self.scratch.path().join("load.lua");
+        std::fs::write(&script, "wrk.method = 'POST'\nwrk.body = '{}'\n").unwrap();
+        wrk(&self.url, &script)
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
