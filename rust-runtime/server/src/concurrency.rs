@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use crate::error::Error;
 use crate::limits;
 
 /// From one to [`limits::CONCURRENCY`].
@@ -21,21 +20,23 @@ impl Concurrency {
     }
 }
 
+/// Why that cannot be.
+#[derive(Debug, thiserror::Error)]
+#[error("`concurrency` is a number from 1 to {}", limits::CONCURRENCY)]
+pub(crate) struct InvalidConcurrency;
+
 impl TryFrom<&Value> for Concurrency {
-    type Error = Error;
+    type Error = InvalidConcurrency;
 
     /// A number, which in a query is a text.
-    fn try_from(told: &Value) -> Result<Self, Error> {
+    fn try_from(told: &Value) -> Result<Self, InvalidConcurrency> {
         let number = match told {
             Value::String(text) => text.parse().ok(),
             other => other.as_u64(),
         };
         let number = number.and_then(|number| usize::try_from(number).ok());
         let within = number.filter(|number| (1..=limits::CONCURRENCY).contains(number));
-        within.map(Self).ok_or_else(|| {
-            let most = limits::CONCURRENCY;
-            Error::Malformed(format!("`concurrency` is a number from 1 to {most}"))
-        })
+        within.map(Self).ok_or(InvalidConcurrency)
     }
 }
 

@@ -9,7 +9,7 @@ use burst_protocol::{InvalidRun, PackEvent, RUNTIME, Versions};
 
 use crate::memory_limit::MemoryLimitError;
 use crate::not_reusable::NotReusable;
-use crate::supervisor::StartError;
+use crate::start::StartError;
 
 /// Why a request got no result.
 #[derive(Debug, thiserror::Error)]

@@ -57,7 +57,10 @@ impl ProgramName {
                 .map_err(|error| Error::Malformed(error.to_string()))?
                 .unwrap_or_default(),
             main: self.main.filter(|main| !main.is_empty()),
-            concurrency: concurrency.transpose()?.unwrap_or_default(),
+            concurrency: concurrency
+                .transpose()
+                .map_err(|error| Error::Malformed(error.to_string()))?
+                .unwrap_or_default(),
         })
     }
 }

@@ -54,6 +54,7 @@ mod routes;
 mod run;
 mod runtime;
 mod server;
+mod start;
 mod supervisor;
 mod suspension;
 mod tracker;
@@ -72,7 +73,7 @@ pub use memory_limit::MemoryLimitError;
 pub use not_reusable::NotReusable;
 pub use package::PackageError;
 pub use process::make_undumpable;
-pub use supervisor::StartError;
+pub use start::StartError;
 pub use violation::ProtocolViolation;
 
 use crate::inherited::PackSocket;

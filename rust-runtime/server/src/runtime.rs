@@ -19,7 +19,8 @@ use crate::not_reusable::NotReusable;
 use crate::pack::{self, Order, Outcome, Place};
 use crate::package::Package;
 use crate::process::ProcessGroup;
-use crate::supervisor::{Program, StartFailure};
+use crate::start::{self, StartFailure};
+use crate::supervisor::Program;
 use crate::suspension::Suspension;
 
 /// Shared by all requests.
@@ -110,7 +111,7 @@ impl Runtime {
         let runtime = self.clone();
         let listener = (self.socket.as_ref()).map(|socket| Arc::clone(&socket.listener));
         let starting = tokio::spawn(async move {
-            let started = Program::start(package, environment, listener).await;
+            let started = start::start(package, environment, listener).await;
             let mut state = runtime.state();
             match started {
                 Ok((program, lanes)) => {

@@ -1,32 +1,21 @@
-//! The user's program from its start to its end, and what its end means.
+//! The user's program once it was started, and what its end means.
 
-use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use burst_protocol::{
-    FailureKind, LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions,
-};
-use tokio::net::UnixStream;
+use burst_protocol::FailureKind;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
 
 use crate::descendants::{self, Process};
-use crate::environment::Environment;
 use crate::inquest::Inquest;
-use crate::lane::{Lane, LaneEvent};
-use crate::launcher::LauncherError;
-use crate::limits;
-use crate::logs::{Pipe, Pipes};
+use crate::logs::Pipes;
 use crate::memory::KillCounter;
 use crate::memory_limit::{self, MemoryLimitError};
 use crate::not_reusable::NotReusable;
 use crate::package::Package;
-use crate::process::{self, Ending, ProcessGroup};
-use crate::violation::ProtocolViolation;
+use crate::process::{Ending, ProcessGroup};
 
 /// A running program, as all flares on it share it. It is killed when this is dropped.
 pub(crate) struct Program {
@@ -64,117 +53,32 @@ impl Drop for Program {
     }
 }
 
-/// A program that did not come up.
-#[derive(Debug)]
-pub(crate) struct StartFailure {
-    pub(crate) reason: StartError,
-    /// The end of what it said to standard error, or else to standard output.
-    pub(crate) tail: Option<String>,
-    /// What it said, as the pack's log.
-    pub(crate) said: Vec<PackEvent>,
-}
-
-impl From<StartError> for StartFailure {
-    fn from(reason: StartError) -> Self {
-        Self {
-            reason,
-            tail: None,
-            said: Vec::new(),
-        }
-    }
-}
-
-/// Why a program did not come up.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum StartError {
-    /// The kernel does not execute it.
-    #[error("the program cannot be executed: {0}")]
-    Execution(#[source] io::Error),
-    /// There is nothing that runs it.
-    #[error(transparent)]
-    Launcher(#[from] LauncherError),
-    /// The runtime cannot talk to it.
-    #[error("the program's pipes cannot be set up: {0}")]
-    Pipes(#[source] io::Error),
-    /// Nothing came from it in time.
-    #[error(
-        "the program did not report within {} s; is its main `burst::main!`?",
-        limits::HELLO.as_secs()
-    )]
-    Silent,
-    /// What it said cannot be.
-    #[error(transparent)]
-    Violation(#[from] ProtocolViolation),
-    /// It was built with an SDK that has no version in common with this runtime.
-    #[error(
-        "the program was built with version {sdk:.40} of the SDK, which speaks {} of the protocol with the runtime, \
-         and the runtime {}: {}",
-        program.named(),
-        PROGRAM.named(),
-        if PROGRAM.are_older(*program) { "upgrade the platform" } else { "build it with a newer SDK" }
-    )]
-    OtherVersion {
-        /// The SDK's.
-        sdk: String,
-        /// What the program speaks.
-        program: Versions,
-    },
-    /// It said something else first.
-    #[error("the program began with something else than hello")]
-    NoHello,
-    /// Its process ended in this way.
-    #[error("the program ended before it was ready: it {0}")]
-    Ended(String),
-}
-
 impl Program {
-    /// Starts the program and waits for its hello. With its lanes, of which there is at least one.
-    pub(crate) async fn start(
+    /// A process that was started, with its pipes, on which so many flares may run at once. `memory` has counted so many
+    /// kills before.
+    pub(crate) fn new(
         package: Package,
-        environment: Environment,
-        listener: Option<Arc<OwnedFd>>,
-    ) -> Result<(Arc<Self>, Vec<Lane>), StartFailure> {
-        let memory = KillCounter::of_this_process();
-        let killed_before = memory.read();
-        let started = process::start(
-            package.command().map_err(StartError::from)?,
-            package.directory(),
-            &environment,
-            package.lanes(),
-            listener,
-        )
-        .await
-        .map_err(StartError::Execution)?;
-        let stdout = Pipe::new(LogStream::Stdout, started.stdout).map_err(StartError::Pipes)?;
-        let stderr = Pipe::new(LogStream::Stderr, started.stderr).map_err(StartError::Pipes)?;
-        let program = Arc::new(Self {
-            group: started.group,
-            pipes: Arc::new(tokio::sync::Mutex::new(Pipes { stdout, stderr })),
+        group: Arc<ProcessGroup>,
+        exit: watch::Receiver<Option<ExitStatus>>,
+        pipes: Pipes,
+        lanes: usize,
+        (memory, killed_before): (KillCounter, u64),
+    ) -> Self {
+        let flares = Flares {
+            killed_before,
+            ..Flares::default()
+        };
+        Self {
+            group,
+            pipes: Arc::new(tokio::sync::Mutex::new(pipes)),
             inquest: Inquest::new(),
-            exit: started.exit,
-            lanes: started.controls.len(),
+            exit,
+            lanes,
             memory,
             doomed: AtomicBool::new(false),
-            flares: Mutex::new(Flares {
-                killed_before,
-                ..Flares::default()
-            }),
+            flares: Mutex::new(flares),
             package,
-        });
-        let mut lanes = Vec::new();
-        for (number, control) in started.controls.into_iter().enumerate() {
-            let control = UnixStream::from_std(control).map_err(StartError::Pipes)?;
-            lanes.push(Lane::new(number, control, Arc::clone(&program)));
         }
-        // It says it on the first one.
-        let Some(first) = lanes.first_mut() else {
-            return Err(StartError::NoHello.into());
-        };
-        let said = await_hello(first).await;
-        let failure = said.map_err(|reason| start_failure(first, reason));
-        first.rest();
-        failure.map(|()| (program, lanes))
     }
 
     /// How its process ended, once it has.
@@ -342,81 +246,6 @@ impl Program {
 
 fn signal(workers: &[Process], signal: i32) {
     workers.iter().for_each(|worker| worker.signal(signal));
-}
-
-/// Nobody will run it, so what it said is told now.
-fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
-    let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
-    let mut said = Vec::new();
-    let Some(Pipes { stdout, stderr }) = lane.pipes() else {
-        return reason.into();
-    };
-    for pipe in [&mut *stderr, &mut *stdout] {
-        pipe.drain();
-        pipe.finish();
-        let lines: Vec<_> = pipe.lines().collect();
-        // The last ones: they are about the end.
-        for line in lines.into_iter().rev() {
-            let Some(left) = room.checked_sub(LINE_COST + line.len()) else {
-                break;
-            };
-            room = left;
-            said.push(PackEvent::Log {
-                worker: None,
-                stream: pipe.stream(),
-                text: line,
-                at,
-            });
-        }
-    }
-    said.reverse();
-    let tails = [&*stderr, &*stdout].map(|pipe| pipe.tail());
-    StartFailure {
-        reason,
-        tail: tails.into_iter().find(|tail| !tail.is_empty()),
-        said,
-    }
-}
-
-async fn await_hello(lane: &mut Lane) -> Result<(), StartError> {
-    let deadline = Instant::now() + limits::HELLO;
-    let mut open = true;
-    loop {
-        let event = tokio::select! {
-            event = lane.next_event(open, true) => event,
-            () = sleep_until(deadline) => return Err(StartError::Silent),
-        };
-        match event {
-            LaneEvent::Frames => match lane.incoming.next() {
-                Ok(None) => {}
-                Ok(Some(frame)) => return check_hello(&frame),
-                Err(violation) => return Err(violation.into()),
-            },
-            LaneEvent::Exited(status) => {
-                let (_, how) = lane.program.explain(status, None);
-                return Err(StartError::Ended(how));
-            }
-            LaneEvent::ControlClosed => open = false,
-            // Its first flare's, or for whoever asks why there was no hello.
-            LaneEvent::Output => {
-                if let Some(Pipes { stdout, stderr }) = lane.pipes() {
-                    stdout.keep_last(limits::STARTUP_LOG);
-                    stderr.keep_last(limits::STARTUP_LOG);
-                }
-            }
-        }
-    }
-}
-
-fn check_hello(frame: &[u8]) -> Result<(), StartError> {
-    match serde_json::from_slice(frame) {
-        Ok(ProgramEvent::Hello { sdk, versions }) => {
-            let program = versions.unwrap_or(Versions::only(1));
-            let other = StartError::OtherVersion { sdk, program };
-            PROGRAM.common(program).map(|_| ()).ok_or(other)
-        }
-        _ => Err(StartError::NoHello),
-    }
 }
 
 fn signal_name(signal: i32) -> &'static str {

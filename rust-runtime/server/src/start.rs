@@ -1,0 +1,205 @@
+//! The start of a program: its process, its lanes and its hello, or why it did not come up.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use burst_protocol::{LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep_until};
+
+use crate::environment::Environment;
+use crate::lane::{Lane, LaneEvent};
+use crate::launcher::LauncherError;
+use crate::limits;
+use crate::logs::{Pipe, Pipes};
+use crate::memory::KillCounter;
+use crate::package::Package;
+use crate::process::{self, Started};
+use crate::supervisor::Program;
+use crate::violation::ProtocolViolation;
+
+/// A program that did not come up.
+#[derive(Debug)]
+pub(crate) struct StartFailure {
+    pub(crate) reason: StartError,
+    /// The end of what it said to standard error, or else to standard output.
+    pub(crate) tail: Option<String>,
+    /// What it said, as the pack's log.
+    pub(crate) said: Vec<PackEvent>,
+}
+
+impl From<StartError> for StartFailure {
+    fn from(reason: StartError) -> Self {
+        Self {
+            reason,
+            tail: None,
+            said: Vec::new(),
+        }
+    }
+}
+
+/// Why a program did not come up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The kernel does not execute it.
+    #[error("the program cannot be executed: {0}")]
+    Execution(#[source] io::Error),
+    /// There is nothing that runs it.
+    #[error(transparent)]
+    Launcher(#[from] LauncherError),
+    /// The runtime cannot talk to it.
+    #[error("the program's pipes cannot be set up: {0}")]
+    Pipes(#[source] io::Error),
+    /// Nothing came from it in time.
+    #[error(
+        "the program did not report within {} s; is its main `burst::main!`?",
+        limits::HELLO.as_secs()
+    )]
+    Silent,
+    /// What it said cannot be.
+    #[error(transparent)]
+    Violation(#[from] ProtocolViolation),
+    /// It was built with an SDK that has no version in common with this runtime.
+    #[error(
+        "the program was built with version {sdk:.40} of the SDK, which speaks {} of the protocol with the runtime, \
+         and the runtime {}: {}",
+        program.named(),
+        PROGRAM.named(),
+        if PROGRAM.are_older(*program) { "upgrade the platform" } else { "build it with a newer SDK" }
+    )]
+    OtherVersion {
+        /// The SDK's.
+        sdk: String,
+        /// What the program speaks.
+        program: Versions,
+    },
+    /// It said something else first.
+    #[error("the program began with something else than hello")]
+    NoHello,
+    /// Its process ended in this way.
+    #[error("the program ended before it was ready: it {0}")]
+    Ended(String),
+}
+
+/// Starts a package's program and waits for its hello. With its lanes, of which there is at least one.
+pub(crate) async fn start(
+    package: Package,
+    environment: Environment,
+    listener: Option<Arc<OwnedFd>>,
+) -> Result<(Arc<Program>, Vec<Lane>), StartFailure> {
+    let memory = KillCounter::of_this_process();
+    let killed_before = memory.read();
+    let started = process::start(
+        package.command().map_err(StartError::from)?,
+        package.directory(),
+        &environment,
+        package.lanes(),
+        listener,
+    )
+    .await
+    .map_err(StartError::Execution)?;
+    let Started {
+        controls,
+        stdout,
+        stderr,
+        exit,
+        group,
+    } = started;
+    let pipes = Pipes {
+        stdout: Pipe::new(LogStream::Stdout, stdout).map_err(StartError::Pipes)?,
+        stderr: Pipe::new(LogStream::Stderr, stderr).map_err(StartError::Pipes)?,
+    };
+    let counted = (memory, killed_before);
+    let program = Program::new(package, group, exit, pipes, controls.len(), counted);
+    let program = Arc::new(program);
+    let mut lanes = Vec::new();
+    for (number, control) in controls.into_iter().enumerate() {
+        let control = UnixStream::from_std(control).map_err(StartError::Pipes)?;
+        lanes.push(Lane::new(number, control, Arc::clone(&program)));
+    }
+    // It says it on the first one.
+    let Some(first) = lanes.first_mut() else {
+        return Err(StartError::NoHello.into());
+    };
+    let said = await_hello(first).await;
+    let failure = said.map_err(|reason| start_failure(first, reason));
+    first.rest();
+    failure.map(|()| (program, lanes))
+}
+
+/// Nobody will run it, so what it said is told now.
+fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
+    let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
+    let mut said = Vec::new();
+    let Some(Pipes { stdout, stderr }) = lane.pipes() else {
+        return reason.into();
+    };
+    for pipe in [&mut *stderr, &mut *stdout] {
+        pipe.drain();
+        pipe.finish();
+        let lines: Vec<_> = pipe.lines().collect();
+        // The last ones: they are about the end.
+        for line in lines.into_iter().rev() {
+            let Some(left) = room.checked_sub(LINE_COST + line.len()) else {
+                break;
+            };
+            room = left;
+            said.push(PackEvent::Log {
+                worker: None,
+                stream: pipe.stream(),
+                text: line,
+                at,
+            });
+        }
+    }
+    said.reverse();
+    let tails = [&*stderr, &*stdout].map(|pipe| pipe.tail());
+    StartFailure {
+        reason,
+        tail: tails.into_iter().find(|tail| !tail.is_empty()),
+        said,
+    }
+}
+
+async fn await_hello(lane: &mut Lane) -> Result<(), StartError> {
+    let deadline = Instant::now() + limits::HELLO;
+    let mut open = true;
+    loop {
+        let event = tokio::select! {
+            event = lane.next_event(open, true) => event,
+            () = sleep_until(deadline) => return Err(StartError::Silent),
+        };
+        match event {
+            LaneEvent::Frames => match lane.incoming.next() {
+                Ok(None) => {}
+                Ok(Some(frame)) => return check_hello(&frame),
+                Err(violation) => return Err(violation.into()),
+            },
+            LaneEvent::Exited(status) => {
+                let (_, how) = lane.program.explain(status, None);
+                return Err(StartError::Ended(how));
+            }
+            LaneEvent::ControlClosed => open = false,
+            // Its first flare's, or for whoever asks why there was no hello.
+            LaneEvent::Output => {
+                if let Some(Pipes { stdout, stderr }) = lane.pipes() {
+                    stdout.keep_last(limits::STARTUP_LOG);
+                    stderr.keep_last(limits::STARTUP_LOG);
+                }
+            }
+        }
+    }
+}
+
+fn check_hello(frame: &[u8]) -> Result<(), StartError> {
+    match serde_json::from_slice(frame) {
+        Ok(ProgramEvent::Hello { sdk, versions }) => {
+            let program = versions.unwrap_or(Versions::only(1));
+            let other = StartError::OtherVersion { sdk, program };
+            PROGRAM.common(program).map(|_| ()).ok_or(other)
+        }
+        _ => Err(StartError::NoHello),
+    }
+}
