@@ -61,6 +61,11 @@ impl FrameReader {
         }
     }
 
+    /// Nothing is to come for a while: what a large event has taken is given back.
+    pub(crate) fn rest(&mut self) {
+        shrink(&mut self.buffer);
+    }
+
     /// Whether everything that was read has been taken.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
@@ -98,12 +103,26 @@ impl FrameWriter {
         self.buffer.is_empty()
     }
 
+    /// Nothing is to be sent for a while: what a large command has taken is given back.
+    pub(crate) fn rest(&mut self) {
+        shrink(&mut self.buffer);
+    }
+
     /// Sends some of what is queued. May be cancelled without loss.
     pub(crate) async fn flush(&mut self) {
         if self.socket.write_buf(&mut self.buffer).await.is_err() {
             // The program is gone; its end arrives by other ways.
             self.buffer.clear();
         }
+    }
+}
+
+/// What a buffer keeps that is empty.
+const KEPT: usize = 64 * 1024;
+
+fn shrink(buffer: &mut BytesMut) {
+    if buffer.is_empty() && buffer.capacity() > KEPT {
+        *buffer = BytesMut::new();
     }
 }
 
@@ -128,6 +147,29 @@ mod tests {
         assert!(incoming.next().unwrap().is_none());
         drop(theirs);
         assert!(!incoming.fill().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn what_a_large_frame_has_taken_is_given_back() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (mut incoming, _outgoing) = split(ours);
+        let length = 4 * KEPT;
+        let sending = async move {
+            theirs
+                .write_all(&(length as u32).to_le_bytes())
+                .await
+                .unwrap();
+            theirs.write_all(&vec![b'7'; length]).await.unwrap();
+            theirs
+        };
+        let reading = async {
+            while incoming.next().unwrap().is_none() {
+                assert!(incoming.fill().await.unwrap());
+            }
+        };
+        let (_theirs, ()) = tokio::join!(sending, reading);
+        incoming.rest();
+        assert!(incoming.buffer.capacity() <= KEPT);
     }
 
     #[tokio::test]

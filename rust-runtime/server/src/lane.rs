@@ -102,6 +102,8 @@ impl Lane {
     /// No flare runs on it: another lane's may read the pipes.
     pub(crate) fn rest(&mut self) {
         self.pipes = None;
+        self.incoming.rest();
+        self.outgoing.rest();
     }
 }
 

@@ -6,10 +6,12 @@ use burst_protocol::frame;
 
 const MIB: usize = 1024 * 1024;
 
-/// Connections at once of those that have not shown the token.
-pub(crate) const CONNECTIONS: usize = 64;
-/// Connections at once of those that have. An invoker has one for each flare that runs, and one or two beside them.
-pub(crate) const TRUSTED_CONNECTIONS: usize = CONNECTIONS + CONCURRENCY;
+/// Connections at once of those that have not shown the token: strangers', and those of an invoker whose calls come to a
+/// program all at once.
+pub(crate) const CONNECTIONS: usize = 64 + CONCURRENCY;
+/// Connections at once of those that have. An invoker has one for each flare that runs, and one with which it renews its
+/// lease.
+pub(crate) const TRUSTED_CONNECTIONS: usize = 64 + 2 * CONCURRENCY;
 /// Flares that may run on one program at once.
 pub(crate) const CONCURRENCY: usize = 200;
 /// A request's line and headers; what is read of a connection before anybody asks for it.

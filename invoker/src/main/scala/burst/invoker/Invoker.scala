@@ -137,7 +137,7 @@ private final class Invoker(
       packs.finished(key, answered, kept = there.isDefined && !spent)
       unused.foreach(prewarmed.takeBack)
       there.foreach(left(_, spent))
-    case PackActor.Shares(key, pack) => packs.shares(key, pack)
+    case PackActor.Shares(key, pack) => packs.shares(key, warm.watched(pack))
     case PackActor.Parts(key, pack) =>
       packs.parts(key)
       left(pack, spent = true)

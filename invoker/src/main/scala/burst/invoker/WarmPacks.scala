@@ -43,10 +43,16 @@ private final class WarmPacks(
       victims.foreach(evict)
       best.fold(Supply.Nothing)(idle => Supply.Warm(idle.container))
 
-  def keep(pack: LoadedPack): Unit =
+  /** The end of its container is told, once: what each of its flares or calls watched by itself would stay
+    * for as long as the container.
+    */
+  def watched(pack: LoadedPack): LoadedPack =
     if !pack.watched then
       context.pipeToSelf(pack.container.exit)(exit => Exited(pack.container.id, ContainerExit.of(exit)))
-    val (after, evicted) = pool.put(pack.copy(watched = true), pack.shape, elapsed)
+    pack.copy(watched = true)
+
+  def keep(pack: LoadedPack): Unit =
+    val (after, evicted) = pool.put(watched(pack), pack.shape, elapsed)
     pool = after
     evicted.foreach(evict)
 

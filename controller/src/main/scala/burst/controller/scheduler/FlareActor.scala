@@ -216,6 +216,8 @@ private final class FlareActor(
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
     case Reported(report: PackReport) =>
+      // Before its slot goes to somebody who would join the container.
+      if hasSpent(report) then scheduler ! GangScheduler.ContainerSpent(id, report.attempt)
       happen(FlareEvent.Reported(report, now()))
       if report.attempt == life.flare.attempt then
         report.number.foreach(storing.told(report.attempt, report.pack, _))
@@ -358,6 +360,13 @@ private final class FlareActor(
         missing.failed.foreach: cause =>
           context.log.atError().of(id, request.origin).setCause(cause).log("a flare's inputs cannot be read")
         happen(FlareEvent.Broken("the flare's inputs cannot be read", now()))
+
+  /** Whether it has begun in a container that calls share, and not ended well. */
+  private def hasSpent(report: PackReport): Boolean =
+    def began = life.progress.exists(_.workers.exists(_.started.isDefined)) ||
+      report.events.exists(_.isInstanceOf[PackEvent.WorkerStarted])
+    report.attempt == life.flare.attempt && placements.lift(report.pack).exists(_.shared.isDefined) &&
+    report.events.exists { case PackEvent.PackEnded(false, _, _, _) => true; case _ => false } && began
 
   private def isPlacing(attempt: Int): Boolean =
     life.stage == FlareLifecycle.Stage.Placing && life.flare.attempt == attempt

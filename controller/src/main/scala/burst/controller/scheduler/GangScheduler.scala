@@ -105,6 +105,9 @@ object GangScheduler:
   /** Packs need only so many slots any more; none once they have ended. */
   private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(Int, Int)])
       extends Command
+
+  /** A call has not ended well in a container that it shared. */
+  private[scheduler] final case class ContainerSpent(id: FlareId, attempt: Int) extends Command
   private[scheduler] final case class Requeue(
       id: FlareId,
       attempt: Int,
@@ -273,6 +276,7 @@ private final class GangScheduler(
     case InvokerForgotten(id) =>
       wanted -= id
       if state.forget(id) then invokers.forget(id)
+    case ContainerSpent(id, attempt) => state.spent(AttemptId(id, attempt))
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, _, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
     case Requeue(id, attempt, request, avoid, why, turn) =>

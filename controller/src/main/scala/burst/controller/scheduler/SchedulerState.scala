@@ -113,7 +113,8 @@ private[scheduler] final class SchedulerState(
 
   private def nextGuest: Option[(Waiting, SharedContainer, Place)] =
     shared.candidates.flatMap { (program, call) =>
-      val room = if isKeptFrom(program) then None else shared.room(program)(takesGuests)
+      def takes(id: InvokerId) = takesGuests(id) && !call.avoid.contains(id)
+      val room = if isKeptFrom(program) then None else shared.room(program)(takes)
       room.map((container, place) => (call, container, place))
     }.nextOption()
 
@@ -121,14 +122,26 @@ private[scheduler] final class SchedulerState(
     machine(id).exists(m => m.offers && !m.overloaded && m.trust != Trust.Avoided)
 
   /** A container that calls go on joining keeps its slot for ever. So that nobody waits for that, none joins
-    * while a flare that could have the slot has waited for as long as others may overtake it.
+    * while a flare that could have the slot has waited for as long as others may overtake it: one that may
+    * join a container itself needs none, and two such would keep each other out.
     */
   private def isKeptFrom(program: CallProgram): Boolean =
     val overtaken = elapsed() - settings.overtaking.toMicros
     queue.heads.exists: first =>
-      first.since <= overtaken && !CallProgram.of(first.request).contains(program) &&
-        first.size <= cluster.view.totalSlots &&
-        cluster.used(first.tenant) + first.size <= slotLimits.getOrElse(first.tenant, Int.MaxValue)
+      val own = CallProgram.of(first.request)
+      first.since <= overtaken && !own.contains(program) && first.size <= cluster.view.totalSlots &&
+      couldHave(first, program) && !own.exists(shared.room(_)(takesGuests).isDefined)
+
+  /** Whether the limit of its namespace lets a flare have a slot of that program's; that is freed first where
+    * both are one namespace's.
+    */
+  private def couldHave(first: Waiting, program: CallProgram): Boolean =
+    val limit = slotLimits.getOrElse(first.tenant, Int.MaxValue)
+    if first.tenant == program.definition.namespace then first.size <= limit
+    else cluster.used(first.tenant) + first.size <= limit
+
+  /** A call's container takes no more. */
+  def spent(attempt: AttemptId): Unit = shared = shared.spent(attempt)
 
   private def joined(call: Waiting, container: SharedContainer, place: Place): Placement =
     val plan = Plan.ofGuest(place, container)

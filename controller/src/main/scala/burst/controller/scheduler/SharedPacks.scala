@@ -20,9 +20,17 @@ object CallProgram:
     Option.when(isCall && request.definition.concurrency > 1):
       CallProgram(request.definition, request.memory, request.environment, request.egress)
 
-/** A container with calls in it. It takes more of them once its program runs. */
-final case class SharedPack(program: CallProgram, place: Place, calls: Set[AttemptId], isUp: Boolean):
-  def hasRoom: Boolean = isUp && calls.size < program.definition.concurrency
+/** A container with calls in it. It takes more of them once its program runs, and none once one of them has
+  * left it `spent`: it goes with the last of those that are in it.
+  */
+final case class SharedPack(
+    program: CallProgram,
+    place: Place,
+    calls: Set[AttemptId],
+    isUp: Boolean,
+    isSpent: Boolean = false
+):
+  def hasRoom: Boolean = isUp && !isSpent && calls.size < program.definition.concurrency
 
 /** The containers in which several calls of an action may run at once, and the calls that wait for room in
   * one or for a slot of their own, whichever comes first. Pure; who holds which slot is [[ClusterState]]'s.
@@ -70,6 +78,10 @@ final case class SharedPacks private (
   def up(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>
     val pack = packs(container)
     if pack.isUp then this else copy(packs = packs.updated(container, pack.copy(isUp = true)))
+
+  /** A call has not ended well in its container. */
+  def spent(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>
+    copy(packs = packs.updated(container, packs(container).copy(isSpent = true)))
 
   /** A machine is lost: what comes of the calls there their own actors find out, and no other joins them. */
   def lost(invoker: InvokerId): SharedPacks =

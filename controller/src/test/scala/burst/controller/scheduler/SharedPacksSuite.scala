@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest, FlareState}
-import burst.protocol.{FlareId, SharedContainer}
+import burst.protocol.{FailureKind, FlareId, PackEvent, SharedContainer}
 import scala.concurrent.duration.DurationInt
 
 class SharedPacksSuite extends SchedulerFixture:
@@ -27,7 +27,8 @@ class SharedPacksSuite extends SchedulerFixture:
     a.hearsNothing()
     a.ready(first)
     val guests = Vector(a.prepared(), a.prepared())
-    assertEquals(guests.map(_.assignment.flareId), flares.slice(1, 3).map(_.id))
+    // each is told by its own flare's actor
+    assertEquals(guests.map(_.assignment.flareId).toSet, flares.slice(1, 3).map(_.id).toSet)
     assert(guests.forall(_.assignment.shared == containerOf(flares.head)))
     assert(guests.forall(_.assignment.isGuest))
     a.hearsNothing()
@@ -55,7 +56,8 @@ class SharedPacksSuite extends SchedulerFixture:
     val world = World(settings = Samples.settings.copy(startPace = 0.millis))
     val a = world.invoker("a", 8)
     val flares = Vector.fill(2)(world.submit(call))
-    assertEquals(Vector(a.prepared(), a.prepared()).map(_.assignment.shared), flares.map(containerOf))
+    val containers = Vector(a.prepared(), a.prepared()).map(_.assignment.shared)
+    assertEquals(containers.toSet, flares.map(containerOf).toSet)
     world.eventuallyFree("a" -> 6)
 
   test("what is not a call of the same program does not join"):
@@ -109,6 +111,66 @@ class SharedPacksSuite extends SchedulerFixture:
     world.submit(call)
     assertEquals(a.prepared().assignment.shared, containerOf(first))
     assert(other.id != first.id && limited.isInstanceOf[GangScheduler.Submitted.Accepted])
+
+  test("two programs whose calls have waited long do not keep each other's from joining"):
+    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val a = world.invoker("a", 2)
+    val others = call.copy(definition = call.definition.copy(namespace = "other"))
+    val firsts = Vector(call, others).map(world.submit)
+    firsts.foreach(_ => a.ready(a.prepared()))
+    world.eventuallyFree("a" -> 0)
+    val idle = a.status(2)
+    world.scheduler ! GangScheduler.InvokerReported(idle.copy(cpuLoad = 0.95), a.ref)
+    val more = Vector(call, others).map(world.submit)
+    a.hearsNothing()
+    world.pass(Samples.settings.overtaking)
+    world.scheduler ! GangScheduler.InvokerReported(idle, a.ref)
+    val joined = Vector(a.prepared(), a.prepared()).map(_.assignment)
+    assertEquals(joined.map(_.flareId).toSet, more.map(_.id).toSet)
+    assertEquals(joined.flatMap(_.shared).toSet, firsts.flatMap(containerOf).toSet)
+
+  test("one that waits for a slot of its own namespace's limit, which calls go on holding, gets it"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val first = world.submitted(call, slotLimit = 1)
+    val pack = a.prepared()
+    a.ready(pack)
+    val waits = world.submitted(Samples.request(1), slotLimit = 1)
+    world.pass(Samples.settings.overtaking)
+    world.submitted(call, slotLimit = 1)
+    a.hearsNothing()
+    a.succeed(pack)
+    val GangScheduler.Submitted.Accepted(next) = waits: @unchecked
+    assertEquals(a.prepared().assignment.flareId, next.id)
+    assert(first.isInstanceOf[GangScheduler.Submitted.Accepted])
+
+  test(
+    "a container that a call has left spent is joined no more, and one that was cancelled before it began is"
+  ):
+    val world = World()
+    val a = world.invoker("a", 1)
+    val first = world.submit(call)
+    val pack = a.prepared()
+    a.ready(pack)
+    val gone = world.submit(call)
+    val end = world.await(gone.id)
+    val unbegun = a.prepared()
+    assertEquals(world.cancel(gone.id), CancelOutcome.Accepted)
+    a.aborted()
+    a.end(unbegun)
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    val failing = world.await(world.submit(call).id)
+    val guest = a.prepared()
+    assertEquals(guest.assignment.shared, containerOf(first))
+    a.report(guest, PackEvent.WorkerStarted(0, 1))
+    a.fail(guest, 0, FailureKind.Error)
+    a.aborted()
+    a.end(guest)
+    assertEquals(world.ended(failing).state, FlareState.Failed)
+    val late = world.submit(call)
+    a.hearsNothing()
+    a.succeed(pack)
+    assertEquals(a.prepared().assignment.shared, containerOf(late))
 
   test("calls in a container end with its machine, and none joins them"):
     val world = World()

@@ -13,6 +13,9 @@ private[pack] trait FlareHost:
   /** The group, where it is a group's. */
   def group: Option[FlareId]
 
+  /** Whether its container was there for another call, and the program runs. */
+  def isJoined: Boolean
+
   def concerns(id: FlareId): Boolean
   def leaseLeft: Option[FiniteDuration]
   def renewLease(until: Long): Unit
@@ -104,6 +107,9 @@ private[pack] final class FlareRun(
         timers.cancel(InitOverdue)
         inputs = Inputs.Hidden
         stream = Some(events)
+        // A call that computes keeps the program from saying so, for longer than a start may take.
+        if host.isJoined then
+          reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
         // Where nothing is to be waited for, on the thread that has read them.
         def take(batch: Vector[PackEvent]) =
           outputs.admit(batch).map(_ => context.self ! Events(batch))(using ExecutionContext.parasitic)

@@ -78,13 +78,14 @@ private[pack] abstract class PackLifecycle(
       stop(aborted)
     case PackageReady(Right(_)) =>
       joined = true
-      if !pack.watched then watchExit(pack.container)
       supplied(pack, PackStart.Warm)
     case PackageReady(Left(failure)) => stop(aborted.orElse(Some(failure)))
     case Ending(failure) => joining(pack, aborted.orElse(Some(failure)))
 
   /** Whether the container was there for another call, in which there may still be some. */
   protected var joined = false
+
+  def isJoined: Boolean = joined
 
   /** Goes on in a container of its own, as the one that it had joined is of no use. */
   protected def leaveShared(pack: LoadedPack): Behavior[Command] =
