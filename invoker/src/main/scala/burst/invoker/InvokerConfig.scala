@@ -1,6 +1,7 @@
 package burst.invoker
 
 import burst.invoker.driver.DirectoryId
+import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.node.{RuntimeBinary, SetupException}
 import burst.invoker.metrics.MetricsAddress
 import burst.invoker.pack.PackTimings
@@ -78,7 +79,10 @@ object InvokerConfig:
       advertise = optional(config, "advertise"),
       memoryLimit = memoryLimit,
       pool = PoolLimits(
-        PoolLimits.packs(config.getString("idle-packs"), machineMemory),
+        PoolLimits.packs(
+          config.getString("idle-packs"),
+          Option.unless(config.getString("driver") == KubernetesKind.name)(machineMemory)
+        ),
         config.getLong("idle-memory"),
         duration(config, "idle-timeout")
       ),

@@ -68,7 +68,8 @@ object ActorScheduling:
         InvocationEnvironment(storage.secrets.activationKeys, publicUrl()),
         FlareMetrics(metrics, MetricsSettings.from(config)),
         adoption = Option.when(SchedulerHome.isClustered)(SessionSettings.from(config).silence),
-        spans = spans
+        spans = spans,
+        ownsStore = StoreSettings.from(config).postgres.isEmpty
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

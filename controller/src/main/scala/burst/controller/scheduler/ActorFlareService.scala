@@ -66,14 +66,19 @@ final class ActorFlareService(
     scheduler
       .ask[Awaited](Await(id, _))(using Timeout(patience), system.scheduler)
       .flatMap {
-        case Awaited.Ended(flare, result) => Future.successful(Some(FlareView(flare, result)) -> limit)
-        case Awaited.NotActive => stored(id).map(_.map(FlareView(_)) -> limit)
+        case Awaited.Ended(flare, result) =>
+          Future.successful((Some(FlareView(flare, result)), limit, false))
+        case Awaited.NotActive => stored(id).map(found => (found.map(FlareView(_)), limit, false))
       }
-      .recoverWith { case _: TimeoutException => stored(id).map(_.map(FlareView(_)) -> (limit - patience)) }
+      .recoverWith { case _: TimeoutException =>
+        // One that is not stored yet goes on.
+        stored(id).map(found => (found.map(FlareView(_)), limit - patience, found.isEmpty))
+      }
       .flatMap {
-        case (Some(seen), left) if !seen.flare.state.isFinal && left > AwaitPause =>
+        case (seen, left, silent)
+            if left > AwaitPause && (silent || seen.exists(!_.flare.state.isFinal)) =>
           after(AwaitPause)(await(id, left - AwaitPause))
-        case (answer, _) => Future.successful(answer)
+        case (answer, _, _) => Future.successful(answer)
       }
 
   def endRevoked(namespace: String): Future[Unit] =

@@ -21,8 +21,10 @@ private[scheduler] final class BatchStoring(
 ):
   import BatchStoring.*
 
-  /** Does not fail. `logName` names the parts of the log that do not stand in the database. */
-  def apply(batch: WriteBatch, create: Boolean, logName: Int => BlobName): Future[Written] =
+  /** Does not fail. One that is created has `begun` where its pack has the package. `logName` names the parts
+    * of the log that do not stand in the database.
+    */
+  def apply(batch: WriteBatch, create: Boolean, begun: Boolean, logName: Int => BlobName): Future[Written] =
     given ExecutionContext = ExecutionContext.parasitic
     val parts = logParts(batch, logName)
     val stored =
@@ -31,7 +33,7 @@ private[scheduler] final class BatchStoring(
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
         spooled <- step(forgotten, forgotten.outputs.nonEmpty)(transfers)(gather)
         beside <- step(spooled, hasBlobs(spooled, create, parts))(transfers)(keep(_, create, parts))
-        full <- attempt(beside)(blocking)(commit(beside, create, parts))
+        full <- attempt(beside)(blocking)(commit(beside, create, begun, parts))
         ended = beside.record.filter(flare => flare.state.isFinal && spool.holdsOf(flare))
         _ <- ended.fold(Future.unit)(flare => Future(settle(flare))(using transfers))
       yield Written.Done(batch.confirms, batch.waiting, batch.told, full)
@@ -78,10 +80,15 @@ private[scheduler] final class BatchStoring(
     batch
 
   /** Whether no more of the log is kept. */
-  private def commit(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): Boolean =
+  private def commit(
+      batch: WriteBatch,
+      create: Boolean,
+      begun: Boolean,
+      parts: Vector[LogPiece]
+  ): Boolean =
     var mayLog = true
     store.together:
-      if create then batch.record.foreach(flare => store.insert(Spool.besides(flare)))
+      if create then batch.record.foreach(flare => store.insert(Spool.besides(flare), begun))
       store.addResults(id, batch.results)
       parts.foreach(part => mayLog = store.addLogs(id, part.texts, part.beside) && mayLog)
       store.addPhases(id, batch.phases)

@@ -9,7 +9,7 @@ import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.control.NonFatal
 
 /** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
@@ -74,6 +74,9 @@ object FlareActor:
   private case object WriteProgress extends Command
   private[scheduler] case object WriteAgain extends Command
   private[scheduler] case object StoreOverdue extends Command
+
+  /** How long a flare may run that is not stored. */
+  private val LongestDeferral = 100.millis
 
   /** How a flare comes to its actor. */
   enum Origin:
@@ -151,7 +154,7 @@ private final class FlareActor(
   private var retired = false
   private val mayWait =
     request.isWaitedFor.contains(true) && request.submission.isEmpty && environment.adoption.isEmpty &&
-      request.inputs.length <= Inputs.Small
+      environment.ownsStore && request.inputs.length <= Inputs.Small
 
   /** Its packs are there, or it has no place yet. */
   private var onWarm = true
@@ -165,7 +168,7 @@ private final class FlareActor(
   /** That of the last attempt. */
   private var turn = Option.empty[Turn]
 
-  origin match
+  guarded(origin match
     case Origin.Accepted(replyTo, placed) =>
       subscribers.submits(replyTo)
       onWarm = placed.forall(_.isWarm)
@@ -173,18 +176,14 @@ private final class FlareActor(
       placed.foreach(onPlaced)
       storing.flushIfAwaited()
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
-    case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
+    case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now())))
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
     case Retire =>
       retired = true
       next
     case command =>
-      try on(command)
-      catch
-        case NonFatal(defect) =>
-          context.log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
-          carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
+      guarded(on(command))
       storing.flushIfAwaited()
       if !isStarting then inputs.giveBack()
       receipts.ended(life)
@@ -193,6 +192,13 @@ private final class FlareActor(
     inputs.close()
     Behaviors.same
   }
+
+  private def guarded(work: => Unit): Unit =
+    try work
+    catch
+      case NonFatal(defect) =>
+        context.log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
+        carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
 
   /** One that nobody is told of before its end need not be stored before it begins on a pack that is there:
     * should this process end first, whoever waits is told nothing either (docs/adr/0084). Another scheduler
@@ -205,10 +211,11 @@ private final class FlareActor(
 
   /** It goes on as if it were stored, which it soon is. */
   private def defer(flare: Flare): Unit =
-    storing.defer(flare)
-    subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
-    progressSoon()
     isDeferred = life.stage == FlareLifecycle.Stage.Placing
+    storing.defer(flare, begins = isDeferred)
+    subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
+    if !timers.isTimerActive(WriteProgress) then
+      timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval.min(LongestDeferral))
 
   private def next: Behavior[Command] =
     if retired && !storing.isOwing then Behaviors.stopped else Behaviors.same

@@ -17,7 +17,7 @@ import scala.concurrent.duration.FiniteDuration
   * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
   * `invocations` is what functions are told; `metrics` and `spans` is what operators are. Where invokers are
   * other processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
-  * `health` is what was last seen of the store.
+  * `health` is what was last seen of the store, which only this process writes to where it `ownsStore`.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -35,7 +35,8 @@ final case class FlareEnvironment(
     metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
     adoption: Option[FiniteDuration] = None,
     spans: SpanSink = SpanSink.Off,
-    health: StoreHealth = StoreHealth()
+    health: StoreHealth = StoreHealth(),
+    ownsStore: Boolean = true
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =

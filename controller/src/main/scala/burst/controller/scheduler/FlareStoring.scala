@@ -46,14 +46,16 @@ private[scheduler] final class FlareStoring(
   private var unstored = Option.empty[Flare]
 
   /** It runs, and is to be stored in a while, or with its end. */
-  private var isDeferred = false
+  private var hasBegun = false
 
-  def defer(flare: Flare): Unit =
-    isDeferred = true
+  /** It is stored in a while, whether it `begins` now or waits. */
+  def defer(flare: Flare, begins: Boolean): Unit =
+    hasBegun ||= begins
+    if hasBegun then writer.begins()
     writer.save(flare)
 
-  /** Its submitter has not been told yet whether it is stored. */
-  private def isOpen: Boolean = !writer.isInserted && !isDeferred
+  /** Nothing of it has been done or stored. */
+  private def isOpen: Boolean = !writer.isInserted && !hasBegun
 
   /** The end that was told is not stored yet. */
   def isOwing: Boolean = unstored.nonEmpty
@@ -73,8 +75,8 @@ private[scheduler] final class FlareStoring(
       case Written.Failed(operation, cause, _) =>
         backoff.begin()
         val taken = cause.isInstanceOf[FlareTaken]
-        if !isRefusal(cause) then health.failed()
-        if isOpen || isRefusal(cause) || writer.isGivenUp || backoff.isExhausted then
+        if !taken && !isRefusal(cause) then health.failed()
+        if taken || isOpen || isRefusal(cause) || writer.isGivenUp || backoff.isExhausted then
           fail(operation, cause, taken)
         else
           backoff.scheduleRetry()
@@ -93,7 +95,7 @@ private[scheduler] final class FlareStoring(
 
   /** The store is well. */
   private def isRefusal(cause: Throwable): Boolean = cause match
-    case _: (PackageGone | AlreadySubmitted | FlareTaken) => true
+    case _: (PackageGone | AlreadySubmitted) => true
     case _ => false
 
   /** The flare has failed for its store; if it has ended by that, this is its record. */

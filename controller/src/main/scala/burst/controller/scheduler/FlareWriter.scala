@@ -87,6 +87,10 @@ final class FlareWriter(
   /** It is not, nor on its way there. */
   def isUntouched: Boolean = !inserted && !busy
 
+  /** It runs before it is stored: the package that its pack has is not asked for. */
+  def begins(): Unit = begun = true
+  private var begun = false
+
   /** The attempt that was is forgotten, with what of it is not stored yet. */
   def clear(): Unit =
     pending = WriteBatch(clear = true, pending.record, pending.confirms)
@@ -156,7 +160,7 @@ final class FlareWriter(
       if abandoned then tell(Written.Failed("storing the flare", FlareWriter.GivenUp, batch))
       else
         val number = logBatches
-        storing(batch, create = !inserted, BlobName.log(logWriter, number, _))
+        storing(batch, create = !inserted, begun, BlobName.log(logWriter, number, _))
           .foreach(tell)(using ExecutionContext.parasitic)
 
   /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */

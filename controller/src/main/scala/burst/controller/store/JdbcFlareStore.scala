@@ -37,7 +37,7 @@ final class JdbcFlareStore(
       catch case lost: AlreadySubmitted => taken = Some(lost)
     taken.foreach(throw _)
 
-  def insert(flare: Flare): Unit =
+  def insert(flare: Flare, begun: Boolean): Unit =
     val (asked, progress, parts) =
       (FlareColumns.request(flare), FlareColumns.progress(flare), FlareColumns.parts(flare))
     val record = if flare.state.isFinal then length(asked) + length(progress) + length(parts) else 0L
@@ -46,7 +46,7 @@ final class JdbcFlareStore(
       val present =
         sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
       if present.flatten.exists(_ != writer) then throw Superseded()
-      if !flare.state.isFinal then packages.require(flare.request.definition.packageId)
+      if !begun && !flare.state.isFinal then packages.require(flare.request.definition.packageId)
       val submission = flare.request.submission
       keys.taking(flare.namespace, submission)(sql"""
         INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,

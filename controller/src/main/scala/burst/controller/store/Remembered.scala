@@ -10,13 +10,22 @@ import java.lang.ref.SoftReference
 final class Remembered[K, V] private[store] (most: Int, writes: Option[() => Long]):
   private val known = LruCache[K, SoftReference[Remembered.Read[V]]](most)
 
+  /** How often was written when that was last asked: nothing is held on to that is not good any more. */
+  private var seen = -1L
+
   /** What is known by this key, or is read now. */
   def apply(key: K)(read: => V): V = writes match
     case None => read
     case Some(count) =>
       // Before it is read: should somebody write meanwhile, it is not good for long.
       val now = count()
-      synchronized(Option(known.get(key))).flatMap(held => Option(held.get)).filter(_.at == now) match
+      def found = Option(known.get(key)).flatMap(held => Option(held.get)).filter(_.at == now)
+      synchronized:
+        if now != seen then
+          seen = now
+          known.clear()
+        found
+      match
         case Some(found) => found.value
         case None =>
           val value = read

@@ -125,7 +125,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(packages(s).sortBy(_.value), used.sortBy(_.value))
 
   storage.test("retention keeps up with any number of flares, and is each namespace's own"): s =>
-    Vector.tabulate(2400)(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert)
+    Vector.tabulate(2400)(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert(_))
     val other = Samples.flare(created = 0, namespace = "other", state = FlareState.Failed)
     s.flares.insert(other)
     janitor(s, Retention(100, 1.day, 1.hour, 500)).round()
@@ -149,7 +149,7 @@ abstract class DefinitionsContract extends StorageFixtures:
 
   storage.test("the janitor keeps as many ended flares as it is told, and none beyond the age"): s =>
     val flares = Vector.tabulate(4)(i => Samples.flare(created = i * 1000L, state = FlareState.Failed))
-    flares.foreach(s.flares.insert)
+    flares.foreach(s.flares.insert(_))
     def left = s.flares.list(Some("guest"), None, None, 10, 0).map(_.created)
     assertEquals(janitor(s, Retention(3, 1.day, 1.hour, 10)).round(), 1)
     assertEquals(left, Vector(3000L, 2000L, 1000L))

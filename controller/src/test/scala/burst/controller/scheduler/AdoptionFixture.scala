@@ -23,7 +23,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
 
   protected def successor(flares: Flare*): World =
     val store = MemoryFlareStore()
-    flares.foreach(store.insert)
+    flares.foreach(store.insert(_))
     World(store, adoption = Some(Bound))
 
   protected def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: HeldPack*): Unit =

@@ -62,7 +62,7 @@ final class MemoryFlareStore extends FlareStore:
         throw failure
   }
 
-  def insert(flare: Flare): Unit = write("insert", s"insert ${flare.state}") {
+  def insert(flare: Flare, begun: Boolean): Unit = write("insert", s"insert ${flare.state}") {
     require(!flares.contains(flare.id), "inserted twice")
     if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
       throw AlreadySubmitted()

@@ -17,7 +17,7 @@ class RecoverySuite extends SchedulerFixture:
 
   private def storeOf(flares: Flare*): MemoryFlareStore =
     val store = MemoryFlareStore()
-    flares.foreach(store.insert)
+    flares.foreach(store.insert(_))
     store
 
   test("a queued flare is queued again and runs once there is room"):

@@ -122,7 +122,7 @@ abstract class FlareStoreContract extends StorageFixtures:
 
   sharing.test("of two controllers that end a flare differently at once, one does"): (one, other) =>
     val flares = Vector.fill(20)(flare())
-    flares.foreach(one.flares.insert)
+    flares.foreach(one.flares.insert(_))
     // Half of them are taken over while both are at it.
     val ends = flares.map: f =>
       Vector(one -> FlareState.Succeeded, other -> FlareState.Failed).map((store, state) =>
@@ -229,7 +229,7 @@ abstract class FlareStoreContract extends StorageFixtures:
   storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
     val (single, group) = (flare(), flare())
     val held = group.copy(request = group.request.copy(group = Some(GroupRole.Holder(7))))
-    Vector(single, held).foreach(s.flares.insert)
+    Vector(single, held).foreach(s.flares.insert(_))
     def ids(groups: Boolean) = s.flares.list(Some(single.namespace), None, None, 10, 0, groups).map(_.id)
     assertEquals((ids(groups = false), ids(groups = true)), (Vector(single.id), Vector(held.id)))
     assertEquals(s.flares.countByState().values.sum, 1)
@@ -240,7 +240,7 @@ abstract class FlareStoreContract extends StorageFixtures:
 
   storage.test("a list is of one namespace, newest first, filtered, cut, and without parts"): s =>
     val flares = Vector.tabulate(4)(i => flare(created = i, name = if i % 2 == 0 then "even" else "odd"))
-    flares.foreach(s.flares.insert)
+    flares.foreach(s.flares.insert(_))
     s.flares.insert(flare(namespace = "elsewhere"))
     s.flares.update(grown(flares(3), FlareState.Failed))
     def created(found: Vector[Flare]) = found.map(_.created)
@@ -359,7 +359,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     val running = flare(created = 0)
     s.flares.insert(running)
     val ended = Vector.tabulate(6)(i => flare(created = i * 100L, state = FlareState.Succeeded))
-    ended.foreach(s.flares.insert)
+    ended.foreach(s.flares.insert(_))
     s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(short("1")), None)))
     def left = s.flares.list(Some("guest"), None, None, 100, 0).map(_.created)
     def prune(keep: Keep, batch: Int): Int =

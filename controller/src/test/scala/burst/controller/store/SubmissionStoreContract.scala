@@ -47,7 +47,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     assertEquals(s.flares.submitted("other", "k").map(_.id), Some(other.id))
     assertEquals(s.flares.submitted("third", "k"), None)
     s.flares.insert(keyed("K"))
-    Vector.fill(2)(flare()).foreach(s.flares.insert)
+    Vector.fill(2)(flare()).foreach(s.flares.insert(_))
 
   storage.test("what is not stored leaves no key"): s =>
     val lost = keyed("k")

@@ -44,9 +44,13 @@ object PoolLimits:
   private val Each = 96
   private val Most = 256
 
-  /** How many packs may wait: a number, or `auto` by the machine's memory. */
-  def packs(configured: String, machineMiB: Long): Int = configured match
-    case "auto" => (machineMiB / Each).max(1).min(Most).toInt
+  private val Elsewhere = 64
+
+  /** How many packs may wait: a number, or `auto` by the memory of the machine that they are on, if that is
+    * this one.
+    */
+  def packs(configured: String, machineMiB: Option[Long]): Int = configured match
+    case "auto" => machineMiB.fold(Elsewhere)(all => (all / Each).max(1).min(Most).toInt)
     case number =>
       number.toIntOption.filter(_ >= 0).getOrElse:
         throw SetupException(s"burst.invoker.idle-packs is '$number': give a number, or auto.")

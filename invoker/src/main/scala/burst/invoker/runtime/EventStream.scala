@@ -49,16 +49,30 @@ private[invoker] final class EventStream(
 
     /** Nothing more was asked for. */
     private var paused = false
+
+    /** What has come is being read. */
+    private var reading = false
     private var complete = false
 
     def onSubscribe(own: Subscription): Unit =
       subscription = Some(own)
       if ended.isCompleted then own.cancel() else own.request(1)
 
+    /** Little is read at once, on the one thread that serves all runtimes; more is not to keep the others
+      * waiting. The next comes when it was asked for.
+      */
     def onNext(buffers: JavaList[ByteBuffer]): Unit =
+      val chunks = buffers.asScala.map(ByteString(_)).toVector
+      synchronized:
+        reading = true
+      if chunks.iterator.map(_.length).sum <= EventStream.Little then taken(chunks)
+      else summon[ExecutionContext].execute(() => taken(chunks))
+
+    private def taken(chunks: Vector[ByteString]): Unit =
       try
-        buffers.asScala.foreach(buffer => read(ByteString(buffer)))
+        chunks.foreach(read)
         val more = synchronized:
+          reading = false
           paused = pendingWeight >= maxBatch
           !paused
         pass()
@@ -84,14 +98,15 @@ private[invoker] final class EventStream(
 
     private def pass(): Unit =
       val (next, resume, over) = synchronized:
-        val next = if busy then Vector.empty else pending
+        // Nobody waits for what is told after it has failed.
+        val next = if busy || ended.isCompleted then Vector.empty else pending
         val resume = next.nonEmpty && paused
         if next.nonEmpty then
           busy = true
           paused = false
           pending = Vector.empty
           pendingWeight = 0
-        (next, resume, complete && !busy && next.isEmpty)
+        (next, resume, complete && !busy && !reading && next.isEmpty)
       if next.nonEmpty then
         val taken = take(next)
         if taken.isCompleted then passed(taken.value) else taken.onComplete(result => passed(Some(result)))
@@ -105,10 +120,14 @@ private[invoker] final class EventStream(
         case None =>
           synchronized:
             busy = false
-          pass()
+          try pass()
+          catch case NonFatal(problem) => broken(problem)
 
     private def broken(problem: Throwable): Unit =
       if ended.tryFailure(problem) then subscription.foreach(_.cancel())
 
 private[invoker] object EventStream:
+  /** Bytes of a chunk that holds an invocation's few events. */
+  private val Little = 8 * 1024
+
   object Cancelled extends RuntimeException("the pack has ended", null, false, false)

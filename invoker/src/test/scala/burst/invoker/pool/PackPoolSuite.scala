@@ -106,11 +106,12 @@ class PackPoolSuite extends ScalaCheckSuite:
     ))
 
   test("how many wait is a number, or by the memory of the machine"):
-    assertEquals(PoolLimits.packs("0", 1024), 0)
-    assertEquals(PoolLimits.packs("500", 1024), 500)
-    assertEquals(Vector(0L, 64L, 1920L, 1L << 20).map(PoolLimits.packs("auto", _)), Vector(1, 1, 20, 256))
+    assertEquals(PoolLimits.packs("0", Some(1024)), 0)
+    assertEquals(PoolLimits.packs("500", None), 500)
+    val machines = Vector(Some(0L), Some(64L), Some(1920L), Some(1L << 20), None)
+    assertEquals(machines.map(PoolLimits.packs("auto", _)), Vector(1, 1, 20, 256, 64))
     for wrong <- Vector("", "-1", "many", "1.5") do
-      val problem = intercept[SetupException](PoolLimits.packs(wrong, 1024))
+      val problem = intercept[SetupException](PoolLimits.packs(wrong, Some(1024)))
       assert(problem.getMessage.contains(s"'$wrong'"), problem.getMessage)
 
   property("whatever happens, no pack is lost or in two places, and the limits hold"):
