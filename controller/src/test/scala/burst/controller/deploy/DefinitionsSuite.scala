@@ -125,7 +125,9 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(packages(s).sortBy(_.value), used.sortBy(_.value))
 
   storage.test("retention keeps up with any number of flares, and is each namespace's own"): s =>
-    Vector.tabulate(2400)(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert(_))
+    Vector.tabulate(
+      2400
+    )(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert(_))
     val other = Samples.flare(created = 0, namespace = "other", state = FlareState.Failed)
     s.flares.insert(other)
     janitor(s, Retention(100, 1.day, 1.hour, 500)).round()

@@ -84,6 +84,22 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     world.pass(5.seconds)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Failed))
 
+  test("who waits for one that is not stored yet goes on waiting"):
+    val world = World()
+    val silent = kit.createTestProbe[GangScheduler.Command]()
+    val asking =
+      ActorFlareService(silent.ref, world.store, world.limits, Samples.settings, ExecutionContext.parasitic)
+    val id = burst.protocol.FlareId.random()
+    val answer = asking.await(id, 30.seconds)
+    val first = silent.expectMessageType[GangScheduler.Await]
+    world.pass(5.seconds)
+    world.pass(1.second)
+    val again = silent.expectMessageType[GangScheduler.Await]
+    assert(!answer.isCompleted)
+    again.replyTo ! GangScheduler.Awaited.NotActive
+    assertEquals(get(answer), None)
+    assertEquals(first.id, again.id)
+
   test("a flare that cannot be stored is a failure of the store"):
     val world = withPrompt(World())
     world.store.fails = _ == "insert"

@@ -80,12 +80,12 @@ class DeferredStoringSuite extends SchedulerFixture:
       a.prepared()
       assertEquals(world.store.writes, Vector("insert Starting"))
 
-  test("another scheduler that may take over finds all that runs"):
-    val world = World(adoption = Some(10.seconds))
-    val a = warm(world, 1)
-    world.submit(call)
-    a.prepared()
-    assertEquals(world.store.writes, Vector("insert Starting"))
+  test("another scheduler that may take over finds all that runs, and so does who has the database, too"):
+    for world <- Vector(World(adoption = Some(10.seconds)), World(ownsStore = false)) do
+      val a = warm(world, 1)
+      world.submit(call)
+      a.prepared()
+      assertEquals(world.store.writes, Vector("insert Starting"))
 
   test("once the store has failed nothing runs that is not stored, until it is well again"):
     val world = World()

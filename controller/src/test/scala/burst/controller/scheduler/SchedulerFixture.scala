@@ -144,7 +144,8 @@ abstract class SchedulerFixture extends FunSuite:
       drained: DrainedInvokers = MemoryDrainedInvokers(),
       metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),
       adoption: Option[FiniteDuration] = None,
-      spans: SpanSink = SpanSink.Off
+      spans: SpanSink = SpanSink.Off,
+      ownsStore: Boolean = true
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -167,7 +168,8 @@ abstract class SchedulerFixture extends FunSuite:
         InvocationEnvironment(secrets.activationKeys, Samples.apiHost),
         metrics,
         adoption,
-        spans
+        spans,
+        ownsStore = ownsStore
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

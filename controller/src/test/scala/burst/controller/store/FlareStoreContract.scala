@@ -419,3 +419,6 @@ abstract class FlareStoreContract extends StorageFixtures:
     val lost = flare(pkg = PackageId.of(Array[Byte](9)))
     intercept[PackageGone](s.flares.insert(lost))
     assertEquals(s.flares.find(lost.id), None)
+    // but for one that runs, on a pack that has it
+    s.flares.insert(lost, begun = true)
+    assertEquals(s.flares.find(lost.id).map(_.id), Some(lost.id))

@@ -69,6 +69,23 @@ class EventStreamSuite extends munit.FunSuite:
     assertEquals(taken.last._1, Vector("5"))
     assert(ended.isCompleted)
 
+  test("a large chunk is read by other threads, in its order and before the end"):
+    val held = scala.collection.mutable.Queue.empty[Runnable]
+    given ExecutionContext = new ExecutionContext:
+      def execute(work: Runnable): Unit = held += work
+      def reportFailure(cause: Throwable): Unit = ()
+    val body = Body()
+    var taken = Vector.empty[String]
+    val ended = EventStream(body, 10, 1L << 20, _ => 1, event).foreach(events =>
+      Future.successful(taken ++= texts(events))
+    )
+    body.send("a\n" * 5000)
+    body.end()
+    assertEquals((taken, body.asked, ended.isCompleted), (Vector.empty, 0L, false))
+    held.dequeue().run()
+    assertEquals(taken.size, 5000)
+    assert(ended.isCompleted)
+
   test("it fails with a line that is too long, what cannot be read, its connection, and who takes it"):
     def failing(
         run: (Body, Future[Unit]) => Unit,
