@@ -168,22 +168,26 @@ private final class FlareActor(
   /** That of the last attempt. */
   private var turn = Option.empty[Turn]
 
-  guarded(origin match
-    case Origin.Accepted(replyTo, placed) =>
-      subscribers.submits(replyTo)
-      onWarm = placed.forall(_.isWarm)
-      carryOut(FlareLifecycle.accept(accepted, terms))
-      placed.foreach(onPlaced)
-      storing.flushIfAwaited()
-    case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
-    case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now())))
+  // No function: it would hold what it uses for the actor's life.
+  try
+    origin match
+      case Origin.Accepted(replyTo, placed) =>
+        subscribers.submits(replyTo)
+        onWarm = placed.forall(_.isWarm)
+        carryOut(FlareLifecycle.accept(accepted, terms))
+        placed.foreach(onPlaced)
+        storing.flushIfAwaited()
+      case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
+      case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
+  catch case NonFatal(defect) => onDefect(defect)
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
     case Retire =>
       retired = true
       next
     case command =>
-      guarded(on(command))
+      try on(command)
+      catch case NonFatal(defect) => onDefect(defect)
       storing.flushIfAwaited()
       if !isStarting then inputs.giveBack()
       receipts.ended(life)
@@ -193,12 +197,9 @@ private final class FlareActor(
     Behaviors.same
   }
 
-  private def guarded(work: => Unit): Unit =
-    try work
-    catch
-      case NonFatal(defect) =>
-        context.log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
-        carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
+  private def onDefect(defect: Throwable): Unit =
+    context.log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
+    carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
 
   /** One that nobody is told of before its end need not be stored before it begins on a pack that is there:
     * should this process end first, whoever waits is told nothing either (docs/adr/0084). Another scheduler
