@@ -64,24 +64,36 @@ fn ended(api: &Api, id: &str) -> Value {
     })
 }
 
+/// The records of calls that come at once, of which so many at a time wait for each other: each has its own result.
+fn together(api: &Api, name: &str, calls: usize, of: usize) -> Vec<Value> {
+    let records: Vec<Value> = thread::scope(|scope| {
+        let calls: Vec<_> = (0..calls)
+            .map(|n| scope.spawn(move || invoke(api, name, &json!({"n": n, "of": of}))))
+            .collect();
+        calls.into_iter().map(|call| call.join().unwrap()).collect()
+    });
+    for (n, record) in records.iter().enumerate() {
+        assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
+    }
+    records
+}
+
+/// A container takes a call, which has its result.
+fn takes(api: &Api, what: &str) {
+    let call = json!({"what": what});
+    let record = invoke(api, "ends", &call);
+    assert_eq!(record["response"]["result"], call, "{record:#}");
+}
+
 fn calls_run_in_one_container(driver: Driver) {
     let platform = Platform::start(Settings::new(driver).slots(1));
     let api = platform.api();
     store(api, "together", TOGETHER, json!({"concurrency": CALLS}));
     for _ in 0..3 {
-        let records: Vec<Value> = thread::scope(|scope| {
-            let calls: Vec<_> = (0..CALLS)
-                .map(|n| {
-                    let payload = json!({"n": n, "of": CALLS});
-                    scope.spawn(move || invoke(api, "together", &payload))
-                })
-                .collect();
-            calls.into_iter().map(|call| call.join().unwrap()).collect()
-        });
+        let records = together(api, "together", CALLS, CALLS);
         let mut processes = BTreeSet::new();
         for (n, record) in records.iter().enumerate() {
             let result = &record["response"]["result"];
-            assert_eq!(result["n"], n, "{record:#}");
             assert_eq!(result["id"], record["activationId"], "{record:#}");
             processes.insert(result["process"].to_string());
             // What a call prints is its own, also what it prints later.
@@ -118,12 +130,7 @@ fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
     let limits = json!({"concurrency": 3, "timeout": 60000});
     store(api, "ends", ENDS, limits);
     let id = staying(api, "ends", &json!({"what": "stay"}));
-    let beside = invoke(api, "ends", &json!({"what": "beside"}));
-    assert_eq!(
-        beside["response"]["result"],
-        json!({"what": "beside"}),
-        "{beside:#}"
-    );
+    takes(api, "beside");
     let leaves = invoke(api, "ends", &json!({"what": "leave"}));
     assert!(
         leaves["response"]["result"]
@@ -137,12 +144,7 @@ fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
         why.contains("another call in it ended the process"),
         "{stayed:#}"
     );
-    let next = invoke(api, "ends", &json!({"what": "next"}));
-    assert_eq!(
-        next["response"]["result"],
-        json!({"what": "next"}),
-        "{next:#}"
-    );
+    takes(api, "next");
 }
 
 #[test]
@@ -158,12 +160,7 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
     let overdue = invoke(api, "ends", &json!({"what": "stay"}));
     let why = overdue["response"]["result"].to_string();
     assert!(why.contains("time"), "{overdue:#}");
-    let next = invoke(api, "ends", &json!({"what": "next"}));
-    assert_eq!(
-        next["response"]["result"],
-        json!({"what": "next"}),
-        "{next:#}"
-    );
+    takes(api, "next");
 }
 
 #[test]
@@ -171,15 +168,7 @@ fn calls_beyond_what_a_container_takes_wait_for_their_turn() {
     let platform = Platform::start(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
     store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
-    thread::scope(|scope| {
-        let calls: Vec<_> = (0..6)
-            .map(|n| scope.spawn(move || invoke(api, "pairs", &json!({"n": n, "of": 2}))))
-            .collect();
-        for (n, call) in calls.into_iter().enumerate() {
-            let record = call.join().unwrap();
-            assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
-        }
-    });
+    together(api, "pairs", 6, 2);
 }
 
 /// The first waits for a file; the others throw.
@@ -233,12 +222,5 @@ fn a_pair_runs_in_what_was_prewarmed(driver: Driver) {
         |&packs| packs > 0,
     );
     store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
-    thread::scope(|scope| {
-        let pair =
-            [0, 1].map(|n| scope.spawn(move || invoke(api, "pairs", &json!({"n": n, "of": 2}))));
-        for (n, call) in pair.into_iter().enumerate() {
-            let record = call.join().unwrap();
-            assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
-        }
-    });
+    together(api, "pairs", 2, 2);
 }

@@ -1,0 +1,71 @@
+//! Functions that lay hands on the sockets of the calls beside them.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::{beside, call, output, staying, waiting};
+use crate::support::{Package, act, failure};
+
+/// A whole frame that is no event: `{}`.
+const LIE: [u8; 6] = [2, 0, 0, 0, 0x7b, 0x7d];
+
+#[test]
+fn who_breaks_the_protocol_is_not_told_from_whose_lane_it_was_but_all_end() {
+    // The first one has the first socket.
+    for deed in [
+        json!({"act": "lie", "to": 3, "bytes": LIE}),
+        json!({"act": "close", "what": 3}),
+    ] {
+        let runtime = beside(3);
+        let (first, other) = (staying(&runtime), staying(&runtime));
+        let events = runtime.act(std::slice::from_ref(&deed));
+        let first = failure(&first.collect::<Vec<_>>(), 0);
+        for error in [failure(&events, 0), failure(&other.collect::<Vec<_>>(), 0)] {
+            assert_eq!(error["kind"], "pack-lost", "{deed} {error}");
+            let message = error["message"].as_str().unwrap();
+            assert!(message.contains("another call in it"), "{deed}: {message}");
+        }
+        assert_ne!(first["kind"], "pack-lost", "{deed} {first}");
+        runtime.wait_until_programs_end();
+    }
+}
+
+/// The first two calls have the sockets 3 and 5: what is said on the next one is nobody's.
+#[test]
+fn half_an_event_on_a_lane_that_rests_is_found_before_its_next_call() {
+    let runtime = beside(3);
+    let place = Package::empty();
+    let (other, file) = waiting(&runtime, &place);
+    let half = json!({"act": "lie", "to": 6, "bytes": [9, 0, 0, 0, 0x7b]});
+    let mut liar = runtime.flare(&call(half));
+    liar.until("log");
+    let (status, answer) = runtime.post("/packs", &call(act("quiet")).body());
+    assert_eq!(status, 409, "{answer}");
+    fs::write(file, "").unwrap();
+    assert_eq!(output(&other.collect::<Vec<_>>()), json!({}));
+    drop(liar);
+    runtime.wait_until_programs_end();
+}
+
+#[test]
+fn a_lie_on_a_lane_that_rests_ends_its_next_call_and_the_others() {
+    let runtime = beside(3);
+    let other = staying(&runtime);
+    let whole = json!({"act": "lie", "to": 6, "bytes": LIE});
+    let mut liar = runtime.flare(&call(whole));
+    liar.until("log");
+    let error = failure(&runtime.act(&[act("quiet")]), 0);
+    assert!(
+        error["message"].to_string().contains("broke the protocol"),
+        "{error}"
+    );
+    let error = failure(&other.collect::<Vec<_>>(), 0);
+    assert!(
+        error["message"]
+            .to_string()
+            .contains("another call in it broke"),
+        "{error}"
+    );
+    runtime.wait_until_programs_end();
+}

@@ -1,0 +1,114 @@
+//! What calls print that run at the same time, and whom they keep waiting by it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{all, beside, call, meet, meeting, output, waiting};
+use crate::support::{Package, act, assert_at_once, end, logs, named};
+
+#[test]
+fn what_one_prints_keeps_no_other_waiting() {
+    let runtime = beside(5);
+    let mut runs = meeting(5);
+    runs[0] = call(json!({"act": "flood", "of": 5}));
+    for (n, events) in all(&runtime, &runs).iter().enumerate() {
+        assert_eq!(end(events)["reusable"], true, "{events:?}");
+        let own = logs(events, json!(0), "stdout");
+        if n > 0 {
+            assert_eq!(own, [format!("in {n}")]);
+        } else {
+            assert!(
+                own.last().unwrap().contains("exceeds 1 MiB"),
+                "{:?}",
+                own.last()
+            );
+            assert!(own.len() > 5000, "{}", own.len());
+        }
+    }
+}
+
+#[test]
+fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
+    let runtime = beside(4);
+    let place = Package::empty();
+    let (stays, file) = waiting(&runtime, &place);
+    assert_eq!(end(&runtime.act(&[act("haunt")]))["reusable"], true);
+    for _ in 0..10 {
+        meet(&runtime, 3);
+    }
+    fs::write(file, "").unwrap();
+    let stays: Vec<_> = stays.collect();
+    assert_eq!(output(&stays), json!({}));
+    let packs = logs(&stays, Value::Null, "stdout");
+    assert!(
+        packs.last().unwrap().contains("exceeds 1 MiB"),
+        "{:.80?}",
+        packs.last()
+    );
+}
+
+#[test]
+fn whoever_does_not_read_keeps_no_other_waiting() {
+    let runtime = beside(4);
+    let unread = call(json!({"act": "large"})).body().to_string();
+    let mut slow = runtime.connect();
+    write!(
+        slow,
+        "POST /packs HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\r\n{unread}",
+        unread.len()
+    )
+    .unwrap();
+    slow.read_exact(&mut [0; 64]).unwrap();
+    let began = Instant::now();
+    meet(&runtime, 3);
+    assert_at_once(began);
+    // It is still there for whoever goes on.
+    let mut rest = 0;
+    let mut buffer = vec![0; 1 << 16];
+    while rest < 15 << 20 {
+        rest += slow.read(&mut buffer).unwrap();
+    }
+    meet(&runtime, 3);
+}
+
+#[test]
+fn who_is_called_from_elsewhere_has_its_result_and_prints_where_it_can() {
+    let runtime = beside(4);
+    let runs: Vec<_> = (0..4)
+        .map(|n| call(json!({"act": "pooled", "n": n, "of": 4})))
+        .collect();
+    let mut asked = 0;
+    for (n, events) in all(&runtime, &runs).iter().enumerate() {
+        assert_eq!(output(events)["n"], n);
+        let said = [
+            logs(events, json!(0), "stdout"),
+            logs(events, Value::Null, "stdout"),
+        ]
+        .concat();
+        assert!(said.contains(&format!("answered {n}")), "{said:?}");
+        asked += said.iter().filter(|line| line.starts_with("asked")).count();
+    }
+    assert_eq!(asked, 4, "nothing is lost");
+}
+
+#[test]
+fn what_is_nobodys_is_the_packs() {
+    let runtime = beside(2);
+    let mut first = runtime.flare(&call(json!({"act": "meet", "n": 0, "of": 2})));
+    first.until("log");
+    assert!(named(&runtime.act(&[act("native")]), "log").is_empty());
+    let events = runtime.act(&[act("later")]);
+    assert_eq!(logs(&events, json!(0), "stdout"), ["now"]);
+    thread::sleep(Duration::from_millis(100));
+    runtime.events(&meeting(2)[1]);
+    let events: Vec<_> = first.collect();
+    assert_eq!(
+        logs(&events, Value::Null, "stdout"),
+        ["from below", "afterwards"]
+    );
+    assert_eq!(logs(&events, json!(0), "stderr"), ["out 0"]);
+}
