@@ -17,6 +17,8 @@ pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: LengthDelimitedCodec,
     buffer: BytesMut,
+    /// Nothing more can come.
+    closed: bool,
 }
 
 /// Frames to the program.
@@ -33,6 +35,7 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
             decoder: frame::decoder(frame::EVENT_LIMIT),
             // Most lanes of a program with many are seldom used.
             buffer: BytesMut::new(),
+            closed: false,
         },
         FrameWriter {
             socket: write,
@@ -55,10 +58,19 @@ impl FrameReader {
         // More than a socket holds.
         for _ in 0..256 {
             match read_now(self.socket.as_ref(), &mut bytes) {
-                Ok(length @ 1..) => self.buffer.extend_from_slice(&bytes[..length]),
-                _ => return,
+                Ok(0) => {
+                    self.closed = true;
+                    return;
+                }
+                Ok(length) => self.buffer.extend_from_slice(&bytes[..length]),
+                Err(_) => return,
             }
         }
+    }
+
+    /// Whether it was seen to be closed when it was [drained](Self::drain).
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Nothing is to come for a while: what a large event has taken is given back.

@@ -91,12 +91,13 @@ impl Lane {
         !self.pipes.as_ref().is_some_and(|pipes| pipes.are_open())
     }
 
-    /// Whether nothing that follows could be understood, as the last that was said is half an event.
-    pub(crate) fn is_cut_short(&mut self) -> Option<NotReusable> {
+    /// Why no flare could be heard on it any more: the last that was said is half an event, or it was closed.
+    pub(crate) fn is_broken(&mut self) -> Option<NotReusable> {
         self.incoming.drain();
-        self.incoming
-            .is_cut_short()
-            .then_some(NotReusable::CutShort)
+        if self.incoming.is_cut_short() {
+            return Some(NotReusable::CutShort);
+        }
+        self.incoming.is_closed().then_some(NotReusable::Closed)
     }
 
     /// No flare runs on it: another lane's may read the pipes.

@@ -15,6 +15,9 @@ pub enum NotReusable {
     /// Nothing that follows could be understood.
     #[error("it said half an event after its flare had ended")]
     CutShort,
+    /// A flare that is still to come could not speak with it.
+    #[error("it closed a control socket on which no flare ran")]
+    Closed,
     /// Its process has ended by itself, in this way.
     #[error("it {0}")]
     Died(String),

@@ -6,6 +6,7 @@ use burst_protocol::RunPack;
 use bytes::Bytes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, timeout_at};
 
 use crate::cleanup;
 use crate::credential_broker::CredentialBroker;
@@ -157,14 +158,8 @@ impl Runtime {
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
         let (orders, received) = mpsc::channel(4);
-        let (lane, alone) = loop {
-            // Before the look: what is told in between is not missed.
-            let settled = self.settled.notified();
-            match self.admit(&run, &orders)? {
-                Some(admitted) => break admitted,
-                None => settled.await,
-            }
-        };
+        let latest = Instant::now() + limits::READY;
+        let (lane, alone) = admitted(&self.settled, latest, || self.admit(&run, &orders)).await?;
         // One chunk waits: what a slow client does not take stays with the program.
         let (events, stream) = mpsc::channel(1);
         let place = FlarePlace {
@@ -200,8 +195,10 @@ impl Runtime {
             return Ok(None);
         }
         let ended = program.has_ended();
-        let unusable = ended.or_else(|| lanes.next().and_then(|lane| lane.is_cut_short()));
+        let unusable = ended.or_else(|| lanes.next().and_then(|lane| lane.is_broken()));
         if let Some(reason) = unusable {
+            // Those that still run on it are not to say that it can be used again.
+            program.doom();
             lanes.spend(reason.clone());
             state.bury_spent();
             return Err(Error::Ended(reason));
@@ -286,6 +283,23 @@ impl Runtime {
     }
 }
 
+/// What comes of asking for a lane, which is asked for again as often as flares are gone; busy is a pack that no flare can
+/// begin on until then.
+async fn admitted<L>(
+    settled: &Notify,
+    latest: Instant,
+    ask: impl Fn() -> Result<Option<L>, Error>,
+) -> Result<L, Error> {
+    loop {
+        // Before the look: what is told in between is not missed.
+        let gone = settled.notified();
+        match ask()? {
+            Some(lane) => return Ok(lane),
+            None => timeout_at(latest, gone).await.map_err(|_| Error::Busy)?,
+        }
+    }
+}
+
 /// A flare's place among those that run here.
 struct FlarePlace {
     runtime: Runtime,
@@ -318,5 +332,25 @@ impl Place for FlarePlace {
         state.bury_spent();
         drop(state);
         runtime.settled.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test]
+    async fn a_lane_is_had_once_flares_are_gone_and_not_waited_for_without_end() {
+        let (settled, asked) = (Notify::new(), Cell::new(0));
+        let latest = Instant::now() + limits::READY;
+        let second = admitted(&settled, latest, || {
+            asked.set(asked.get() + 1);
+            settled.notify_waiters();
+            Ok((asked.get() == 2).then_some(asked.get()))
+        });
+        assert!(matches!(second.await, Ok(2)));
+        let never = admitted(&settled, Instant::now(), || Ok(None::<()>));
+        assert!(matches!(never.await, Err(Error::Busy)));
     }
 }

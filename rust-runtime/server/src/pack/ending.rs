@@ -44,6 +44,10 @@ impl RunningFlare {
         let ended_well = error.is_none() && self.kept_to_this_run();
         let lives = self.exited.is_none() && !self.program().is_doomed();
         let reusable = reusable && ended_well && lives;
+        if !reusable {
+            // The others that still run on it are not to say that it can be used again.
+            self.program().doom();
+        }
         self.program().inquest.leave(self.testified);
         self.outbox.put(&PackEvent::PackEnded {
             reusable,

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::{beside, call, output, staying, waiting};
-use crate::support::{Package, act, failure};
+use crate::support::{Package, act, end, failure};
 
 /// A whole frame that is no event: `{}`.
 const LIE: [u8; 6] = [2, 0, 0, 0, 0x7b, 0x7d];
@@ -43,8 +43,27 @@ fn half_an_event_on_a_lane_that_rests_is_found_before_its_next_call() {
     let (status, answer) = runtime.post("/packs", &call(act("quiet")).body());
     assert_eq!(status, 409, "{answer}");
     fs::write(file, "").unwrap();
-    assert_eq!(output(&other.collect::<Vec<_>>()), json!({}));
+    let other: Vec<_> = other.collect();
+    assert_eq!(output(&other), json!({}));
+    assert_eq!(end(&other)["reusable"], false, "{other:?}");
     drop(liar);
+    runtime.wait_until_programs_end();
+}
+
+#[test]
+fn a_lane_that_was_closed_as_it_rested_has_no_call_begin_on_it_and_harms_no_other() {
+    let runtime = beside(3);
+    let place = Package::empty();
+    let (other, file) = waiting(&runtime, &place);
+    let mut closes = runtime.flare(&call(json!({"act": "close", "what": 6})));
+    closes.until("log");
+    let (status, answer) = runtime.post("/packs", &call(act("quiet")).body());
+    assert_eq!(status, 409, "{answer}");
+    fs::write(file, "").unwrap();
+    let other: Vec<_> = other.collect();
+    assert_eq!(output(&other), json!({}));
+    assert_eq!(end(&other)["reusable"], false, "{other:?}");
+    drop(closes);
     runtime.wait_until_programs_end();
 }
 

@@ -95,6 +95,7 @@ const acts = {
   },
   close({ what }) {
     fs.closeSync(what);
+    console.log('closed');
     return new Promise(() => {});
   },
 };
