@@ -25,13 +25,9 @@ use crate::properties::{OF_CONTROLLER, write_private};
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
-/// A platform that starts soon and leaves the processors to the workers: no parallel collector. And no thread for each
-/// call of a runtime: without a common pool, of which there is none on two processors, the JDK's client makes one.
-/// `JDK_JAVA_OPTIONS` adds to these, as for every JVM.
-const JVM_OPTIONS: [&str; 2] = [
-    "-XX:+UseSerialGC",
-    "-Djava.util.concurrent.ForkJoinPool.common.parallelism=2",
-];
+/// A platform that starts soon and leaves the processors to the workers: no parallel collector. `JDK_JAVA_OPTIONS` adds
+/// to it, as for every JVM.
+const COLLECTOR: &str = "-XX:+UseSerialGC";
 /// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 const NO_SECOND_COMPILER: &str = "-XX:TieredStopAtLevel=1";
@@ -137,7 +133,7 @@ fn become_java(
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let options =
         ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| env::var(name).unwrap_or_default());
-    java.args(JVM_OPTIONS);
+    java.arg(COLLECTOR);
     java.args(compilers(processors, &options.concat()));
     let classes = home.join(CLASSES);
     if classes.exists() {

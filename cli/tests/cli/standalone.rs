@@ -36,7 +36,7 @@ fn settings_reach_java_by_a_private_file_only() {
     let jar = fs::canonicalize(burst.home().join("dist/lib/burst-standalone.jar")).unwrap();
     let arguments: Vec<&str> = out
         .lines()
-        .skip_while(|line| line.starts_with("-XX:") || line.starts_with("-Djava.util."))
+        .skip_while(|line| line.starts_with("-XX:"))
         .collect();
     let config = format!("-Dconfig.file={}", file.display());
     let temporary = format!("-Djava.io.tmpdir={}", data.join("tmp").display());

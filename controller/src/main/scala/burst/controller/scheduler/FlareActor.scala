@@ -9,6 +9,7 @@ import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.control.NonFatal
 
@@ -75,6 +76,9 @@ object FlareActor:
   private[scheduler] case object WriteAgain extends Command
   private[scheduler] case object StoreOverdue extends Command
 
+  /** Not the context's own, which each actor would look up by walking through its stack. */
+  private val log = LoggerFactory.getLogger(classOf[FlareActor])
+
   /** How long a flare may run that is not stored. */
   private val LongestDeferral = 100.millis
 
@@ -94,7 +98,6 @@ object FlareActor:
       scheduler: ActorRef[GangScheduler.Command]
   ): Behavior[Command] =
     Behaviors.setup { context =>
-      context.setLoggerName(classOf[FlareActor])
       Behaviors.withTimers { timers =>
         Behaviors.receiveMessagePartial:
           case Begin(flare, origin) =>
@@ -140,7 +143,7 @@ private final class FlareActor(
       environment.transfers.of(request.definition.namespace),
       written => context.self ! StoreAnswered(written)
     )
-    FlareStoring(id, request.origin, writer, settings, timers, context.log, environment.health)
+    FlareStoring(id, request.origin, writer, settings, timers, log, environment.health)
   private val subscribers = FlareSubscribers()
 
   private val times = FlareTimes(
@@ -198,7 +201,7 @@ private final class FlareActor(
   }
 
   private def onDefect(defect: Throwable): Unit =
-    context.log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
+    log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
     carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
 
   /** One that nobody is told of before its end need not be stored before it begins on a pack that is there:
@@ -336,7 +339,7 @@ private final class FlareActor(
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
     case FlareEffect.Note(message) =>
       // Failures' messages are users': a line of theirs is not to look like one of the log.
-      context.log.atWarn().of(id, request.origin).log(message.linesIterator.mkString(" "))
+      log.atWarn().of(id, request.origin).log(message.linesIterator.mkString(" "))
     case FlareEffect.Announce(flare) => announce(flare)
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
 
@@ -365,16 +368,18 @@ private final class FlareActor(
         happen(FlareEvent.InputsRead(life.flare.attempt, now()))
         inputs.forgetLarge()
       case missing =>
-        missing.failed.foreach: cause =>
-          context.log.atError().of(id, request.origin).setCause(cause).log("a flare's inputs cannot be read")
+        missing.toEither.left.foreach: cause =>
+          log.atError().of(id, request.origin).setCause(cause).log("a flare's inputs cannot be read")
         happen(FlareEvent.Broken("the flare's inputs cannot be read", now()))
 
-  /** Whether it has begun in a container that calls share, and not ended well. */
+  /** Whether it has not ended well in a container that calls share, or was not taken in there any more. */
   private def hasSpent(report: PackReport): Boolean =
     def began = life.progress.exists(_.workers.exists(_.started.isDefined)) ||
       report.events.exists(_.isInstanceOf[PackEvent.WorkerStarted])
     report.attempt == life.flare.attempt && placements.lift(report.pack).exists(_.shared.isDefined) &&
-    report.events.exists { case PackEvent.PackEnded(false, _, _, _) => true; case _ => false } && began
+    report.events.exists:
+      case PackEvent.PackEnded(false, why, _, _) => why.exists(_.kind == FailureKind.PackLost) || began
+      case _ => false
 
   private def isPlacing(attempt: Int): Boolean =
     life.stage == FlareLifecycle.Stage.Placing && life.flare.attempt == attempt
@@ -437,7 +442,7 @@ private final class FlareActor(
     case _ => settings.durationOf(timer, request)
 
   private def announce(flare: Flare): Unit =
-    context.log.atDebug().of(id, request.origin).log("a flare has ended: {}", flare.state)
+    log.atDebug().of(id, request.origin).log("a flare has ended: {}", flare.state)
     timers.cancel(WriteProgress)
     // Of one that another controller has, or that was never stored, nothing is known here.
     if !storing.isGivenUp then times.ended(flare)

@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import scala.concurrent.{ExecutionContext, Future}
-import scala.util.Try
+import scala.util.{Failure, Try}
 
 /** Runs what blocks on a database, a disk or a bucket, on threads kept for that. */
 final class Blocking(threads: ExecutionContext):
@@ -18,7 +18,10 @@ object Blocking:
   /** Nothing where it would block. */
   private def ofKnown[A](work: => A): Option[Try[A]] =
     mayNot.set(true)
-    try Some(Try(work)).filterNot(_.failed.toOption.contains(WouldBlock))
+    try
+      Try(work) match
+        case Failure(WouldBlock) => None
+        case known => Some(known)
     finally mayNot.set(false)
 
   /** To be called where a thread is about to block. */

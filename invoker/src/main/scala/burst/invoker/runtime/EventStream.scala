@@ -1,12 +1,9 @@
 package burst.invoker.runtime
 
 import burst.protocol.PackEvent
-import java.nio.ByteBuffer
-import java.util.List as JavaList
 import java.util.concurrent.Flow.{Publisher, Subscriber, Subscription}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future, Promise}
-import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
 /** The events that a runtime answers a pack with, as they come in: each chunk is cut into lines (`lines`),
@@ -17,7 +14,7 @@ import scala.util.control.NonFatal
   * set a stream up would be a tenth of it.
   */
 private[invoker] final class EventStream(
-    body: Publisher[JavaList[ByteBuffer]],
+    body: Publisher[ByteString],
     maxLine: Int,
     maxBatch: Long,
     weight: PackEvent => Long,
@@ -39,7 +36,7 @@ private[invoker] final class EventStream(
     if ended.tryFailure(EventStream.Cancelled) then subscription.foreach(_.cancel())
 
   private final class Reader(take: Vector[PackEvent] => Future[Unit])(using ExecutionContext)
-      extends Subscriber[JavaList[ByteBuffer]]:
+      extends Subscriber[ByteString]:
     private var lines = LineBuffer(maxLine)
     private var pending = Vector.empty[PackEvent]
     private var pendingWeight = 0L
@@ -61,16 +58,15 @@ private[invoker] final class EventStream(
     /** Little is read at once, on the one thread that serves all runtimes; more is not to keep the others
       * waiting. The next comes when it was asked for.
       */
-    def onNext(buffers: JavaList[ByteBuffer]): Unit =
-      val chunks = buffers.asScala.map(ByteString(_)).toVector
+    def onNext(chunk: ByteString): Unit =
       synchronized:
         reading = true
-      if chunks.iterator.map(_.length).sum <= EventStream.Little then taken(chunks)
-      else summon[ExecutionContext].execute(() => taken(chunks))
+      if chunk.length <= EventStream.Little then taken(chunk)
+      else summon[ExecutionContext].execute(() => taken(chunk))
 
-    private def taken(chunks: Vector[ByteString]): Unit =
+    private def taken(chunk: ByteString): Unit =
       try
-        chunks.foreach(read)
+        read(chunk)
         val more = synchronized:
           reading = false
           paused = pendingWeight >= maxBatch
@@ -115,7 +111,7 @@ private[invoker] final class EventStream(
         val _ = ended.trySuccess(())
 
     private def passed(result: Option[scala.util.Try[Unit]]): Unit =
-      result.flatMap(_.failed.toOption) match
+      result.flatMap(_.toEither.left.toOption) match
         case Some(problem) => broken(problem)
         case None =>
           synchronized:

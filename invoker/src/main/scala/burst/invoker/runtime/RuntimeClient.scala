@@ -16,24 +16,14 @@ import burst.protocol.{
 import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
 import io.circe.{Decoder, Json, Printer}
-import java.net.{ConnectException, URI, URLEncoder}
-import java.net.http.HttpRequest.{BodyPublisher, BodyPublishers}
-import java.net.http.HttpResponse.{BodyHandler, BodySubscriber, BodySubscribers}
-import java.net.http.{HttpClient, HttpConnectTimeoutException, HttpRequest}
-import java.nio.ByteBuffer
+import burst.invoker.runtime.RuntimeConnections.{Answer, Content}
+import java.net.{ConnectException, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
-import java.util.List as JavaList
-import java.util.concurrent.Flow.Publisher
-import org.apache.pekko.NotUsed
 import org.apache.pekko.actor.ClassicActorSystemProvider
-import org.apache.pekko.stream.scaladsl.{JavaFlowSupport, Source}
+import org.apache.pekko.stream.scaladsl.JavaFlowSupport
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
-import scala.jdk.CollectionConverters.*
-import scala.jdk.DurationConverters.*
-import scala.jdk.FutureConverters.*
-import scala.jdk.OptionConverters.*
 
 /** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
 final class BrokenStream(message: String) extends RuntimeException(message, null, false, false)
@@ -54,15 +44,11 @@ final class RuntimeClient(
 ):
   import RuntimeClient.*
 
-  private given ExecutionContext = system.classicSystem.dispatcher
+  // What is done with an answer is little, and done on the thread that has read it.
+  private given ExecutionContext = ExecutionContext.parasitic
 
-  private val client = HttpClient
-    .newBuilder()
-    .version(HttpClient.Version.HTTP_1_1)
-    .followRedirects(HttpClient.Redirect.NEVER)
-    .connectTimeout(connectTimeout.toJava)
-    .executor(_.run())
-    .build()
+  private val connections = RuntimeConnections(connectTimeout)
+  system.classicSystem.registerOnTermination(() => connections.close())
 
   /** Starts a program, whose package is sent where it is not there, and waits for its hello. The caller
     * bounds the time.
@@ -74,14 +60,10 @@ final class RuntimeClient(
     val asked = program.source match
       case PackageSource.Mounted(path) =>
         val value = ("path" -> path.asJson) +: program.names
-        Future(("/init", json(Json.obj("value" -> Json.fromFields(value)))))
-      case PackageSource.Sent(archive) =>
-        Future((
-          s"/init${query(program.parameters)}",
-          Content("application/octet-stream", BodyPublishers.ofFile(archive))
-        ))
-    asked
-      .flatMap((path, body) => post(address, path, body, Nothing))
+        ("/init", json(Json.obj("value" -> Json.fromFields(value))))
+      case PackageSource.Sent(archive) => (s"/init${query(program.parameters)}", Content.Archive(archive))
+    val (path, content) = asked
+    done(post(address, path, content))
       .map(_.left.map(_.after("the package did not start")))
       .recover(problem => Left(silence("package", problem)))
 
@@ -92,7 +74,7 @@ final class RuntimeClient(
   ): Future[Either[Refusal, Unit]] =
     if environment.isEmpty then Future.successful(Right(()))
     else
-      post(address, "/environment", json(environment.asJson), Nothing)
+      done(post(address, "/environment", json(environment.asJson)))
         .map(_.left.map(_.after("the runtime refused the environment variables")))
         .recover(problem => Left(silence("pack", problem)))
 
@@ -126,7 +108,7 @@ final class RuntimeClient(
       fresh: Vector[(String, String)]
   ): Future[Either[Refusal, EventStream]] =
     val refused = if fresh.isEmpty then "the runtime refused the pack" else "the package did not start"
-    post(address, s"/packs${query(fresh)}", json(pack.body), Stream)
+    post(address, s"/packs${query(fresh)}", Content.Bytes(JsonForm, pack.body))
       .map:
         case Right(body) => Right(EventStream(body, maxLine, maxBatch, weight, decodeEvent))
         case Left(refusal) => Left(refusal.after(refused))
@@ -154,36 +136,36 @@ final class RuntimeClient(
       body: Json,
       within: Option[FiniteDuration] = None
   ): Future[Either[Failure, Unit]] =
-    post(address, path, json(body), Nothing, within)
+    done(post(address, path, json(body), within))
       .map(_.left.map(refusal => Failure(FailureKind.PackLost, s"the runtime refused: ${refusal.reason}")))
       .recover: problem =>
         Left(Failure(FailureKind.PackLost, s"the runtime cannot be reached: ${reason(problem)}"))
 
   /** Its answer's body, or why it refused. */
-  private def post[A](
+  private def post(
       address: RuntimeAddress,
       path: String,
-      body: Content,
-      accepted: () => BodySubscriber[A],
+      content: Content,
       within: Option[FiniteDuration] = None
-  ): Future[Either[Refusal, A]] =
-    val asked = HttpRequest
-      .newBuilder(URI(s"http://${address.host}:${address.port}$path"))
-      .header("Authorization", s"Bearer ${address.token.hex}")
-      .header("Content-Type", body.form)
-      .header(VersionsHeader, Protocol.Runtimes.range)
-      .POST(body.bytes)
-    val request = within.fold(asked)(limit => asked.timeout(limit.toJava)).build()
-    val handler: BodyHandler[Either[Body, A]] = info =>
-      if info.statusCode / 100 == 2 then BodySubscribers.mapping(accepted(), Right(_))
-      else BodySubscribers.mapping(Stream(), Left(_))
-    client.sendAsync(request, handler).asScala.flatMap: response =>
-      response.body.fold(
-        body => refusal(body).map(found => Left(found.getOrElse(Refusal(s"status ${response.statusCode}")))),
-        accepted =>
-          val version = response.headers.firstValue(VersionHeader).toScala.fold(Some(1))(_.toIntOption)
-          Future.successful(otherVersion(version).toLeft(accepted))
-      )
+  ): Future[Either[Refusal, AnswerBody]] =
+    val headers =
+      Vector("Authorization" -> s"Bearer ${address.token.hex}", VersionsHeader -> Protocol.Runtimes.range)
+    connections.post(address, path, headers, content, within).flatMap: answer =>
+      if answer.status / 100 != 2 then
+        refusal(answer.body).map(found => Left(found.getOrElse(Refusal(s"status ${answer.status}"))))
+      else
+        otherVersion(taken(answer)) match
+          case None => Future.successful(Right(answer.body))
+          case Some(refusal) =>
+            answer.body.cancel()
+            Future.successful(Left(refusal))
+
+  /** Nothing is expected in the answer. */
+  private def done(answered: Future[Either[Refusal, AnswerBody]]): Future[Either[Refusal, Unit]] =
+    answered.map(_.map(_.discard()))
+
+  private def taken(answer: Answer): Option[Int] =
+    Option(answer.headers.get(VersionHeader)).fold(Some(1))(_.toIntOption)
 
   /** Runtimes that do not say what they have taken speak the first version. */
   private def otherVersion(taken: Option[Int]): Option[Refusal] =
@@ -195,41 +177,25 @@ final class RuntimeClient(
       )
 
   private def json(body: Json) =
-    Content("application/json", BodyPublishers.ofByteArray(Compact.print(body).getBytes(UTF_8)))
-
-  /** Large ones without a copy: packs of a flare may share their inputs. */
-  private def json(body: ByteString) =
-    val bytes =
-      if body.length <= LargeBody then BodyPublishers.ofByteArray(body.toArrayUnsafe())
-      else BodyPublishers.fromPublisher(pieces(body), body.length)
-    Content("application/json", bytes)
-
-  /** Anew for each time that it is sent. */
-  private def pieces(body: ByteString): Publisher[ByteBuffer] = subscriber =>
-    Source
-      .fromIterator(() => body.grouped(Piece).map(_.asByteBuffer))
-      .runWith(JavaFlowSupport.Sink.asPublisher(fanout = false))
-      .subscribe(subscriber)
+    Content.Bytes(JsonForm, ByteString.fromArrayUnsafe(Compact.print(body).getBytes(UTF_8)))
 
   private def decodeEvent(line: ByteString): PackEvent =
     // What was wrong with it is not shown: it may hold a user's data.
     decodeByteBuffer[PackEvent](line.asByteBuffer)
       .fold(_ => throw BrokenStream("the runtime sent what is not an event"), identity)
 
-  private def refusal(body: Body): Future[Option[Refusal]] =
-    source(body)
+  private def refusal(body: AnswerBody): Future[Option[Refusal]] =
+    JavaFlowSupport.Source
+      .fromPublisher(body)
       .limitWeighted(MaxReason)(_.length.toLong)
       .completionTimeout(connectTimeout)
       .runFold(ByteString.empty)(_ ++ _)
       .map(data => decodeByteBuffer[Refusal](data.asByteBuffer).toOption)
 
-  private def source(body: Body): Source[ByteString, NotUsed] =
-    JavaFlowSupport.Source.fromPublisher(body).map(_.asScala.foldLeft(ByteString.empty)(_ ++ ByteString(_)))
-
   /** What the runtime was asked to take, and never answered. */
   private def silence(what: String, problem: Throwable): Refusal =
     val reached = !Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists:
-      case _: (ConnectException | HttpConnectTimeoutException) => true
+      case _: ConnectException => true
       case _ => false
     val asked = if reached then Refusal.Asked.Unanswered else Refusal.Asked.Unreached
     Refusal(s"the runtime did not take the $what: ${reason(problem)}", asked = asked)
@@ -298,10 +264,7 @@ object Refusal:
     yield Refusal(reason, said)
 
 object RuntimeClient:
-  private type Body = Publisher[JavaList[ByteBuffer]]
-  private final case class Content(form: String, bytes: BodyPublisher)
-  private val Stream: () => BodySubscriber[Body] = () => BodySubscribers.ofPublisher()
-  private val Nothing: () => BodySubscriber[Unit] = () => BodySubscribers.replacing(())
+  private val JsonForm = "application/json"
   private val Compact = Printer.noSpaces
 
   /** What this invoker speaks, and what the runtime has taken of it. */
@@ -320,7 +283,3 @@ object RuntimeClient:
 
   /** With what a program has said, every byte of it escaped. */
   private val MaxReason = 1024L * 1024
-  private val LargeBody = 64 * 1024
-
-  /** Bytes that are written at once: each time costs some switches between threads. */
-  private val Piece = 256 * 1024

@@ -1,9 +1,6 @@
 package burst.invoker.runtime
 
 import burst.protocol.PackEvent
-import java.nio.ByteBuffer
-import java.nio.charset.StandardCharsets.UTF_8
-import java.util.List as JavaList
 import java.util.concurrent.Flow.{Publisher, Subscriber, Subscription}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext.parasitic
@@ -13,22 +10,22 @@ class EventStreamSuite extends munit.FunSuite:
   private given ExecutionContext = parasitic
 
   /** A body whose bytes a test sends. */
-  private final class Body extends Publisher[JavaList[ByteBuffer]], Subscription:
-    private var subscriber: Subscriber[? >: JavaList[ByteBuffer]] | Null = null
+  private final class Body extends Publisher[ByteString], Subscription:
+    private var subscriber: Subscriber[? >: ByteString] | Null = null
     var asked = 0L
     var cancelled = false
-    def subscribe(own: Subscriber[? >: JavaList[ByteBuffer]]): Unit =
+    def subscribe(own: Subscriber[? >: ByteString]): Unit =
       subscriber = own
       own.onSubscribe(this)
     def request(n: Long): Unit = asked += n
     def cancel(): Unit = cancelled = true
-    private def to(send: Subscriber[? >: JavaList[ByteBuffer]] => Unit) = subscriber match
+    private def to(send: Subscriber[? >: ByteString] => Unit) = subscriber match
       case null => fail("nobody listens")
       case there => send(there)
     def send(texts: String*): Unit =
       assert(asked > 0, "more than was asked for")
       asked -= 1
-      to(_.onNext(JavaList.of(texts.map(text => ByteBuffer.wrap(text.getBytes(UTF_8)))*)))
+      to(_.onNext(ByteString(texts.mkString)))
     def end(): Unit = to(_.onComplete())
     def break(problem: Throwable): Unit = to(_.onError(problem))
 
