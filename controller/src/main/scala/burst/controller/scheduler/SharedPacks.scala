@@ -46,14 +46,16 @@ final case class SharedPacks private (
     waiting: Map[CallProgram, VectorMap[FlareId, Waiting]],
     programs: Map[FlareId, CallProgram]
 ):
-  /** Where one more call of this program can run: where the fewest do. */
+  /** Where one more call of this program can run: where the most do, so that containers with few come to have
+    * none, and give up their slots.
+    */
   def room(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Place)] =
     byProgram
       .getOrElse(program, Set.empty)
       .iterator
       .map(container => container -> packs(container))
       .filter((_, pack) => pack.hasRoom && takes(pack.place.invoker))
-      .minByOption((_, pack) => pack.calls.size)
+      .maxByOption((_, pack) => pack.calls.size)
       .map((container, pack) => (container, pack.place))
 
   /** A call was given a slot, and makes a container that others may join. */

@@ -172,6 +172,17 @@ class SharedPacksSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(a.prepared().assignment.shared, containerOf(late))
 
+  test("calls join the container in which the most are, so that the others come to be empty"):
+    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val a = world.invoker("a", 2)
+    for _ <- 1 to 2 do world.submit(call)
+    Vector.fill(2)(a.prepared()).foreach(a.ready)
+    val joined = Vector.fill(3):
+      world.submit(call)
+      a.prepared().assignment.shared
+    assertEquals(joined(1), joined(0))
+    assertNotEquals(joined(2), joined(0))
+
   test("calls in a container end with its machine, and none joins them"):
     val world = World()
     val a = world.invoker("a", 1)
