@@ -54,10 +54,12 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   // ---- Containers that calls share -----------------------------------------------------------------------
 
-  /** What a call begins with that is to share a container, where another one is in it. */
+  /** What a call begins with that is to share a container, where another one is in it: whether it takes one
+    * more is for its runtime to say.
+    */
   def sharedBy(assignment: PackAssignment): Option[Supply] =
     val others = assignment.shared.fold(Vector.empty)(in(_).map(_._2))
-    val open = others.filterNot(_.spent).flatMap(_.shares).headOption
+    val open = others.flatMap(_.shares).headOption
     Option.when(others.nonEmpty)(open.fold(Supply.Starting)(Supply.Shared(_)))
 
   private def in(container: SharedContainer): Vector[(PackKey, Active)] =
@@ -68,24 +70,15 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   /** The program of a container runs: those that waited for it join. */
   def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
-    val spent = active.valuesIterator.exists(call => call.isIn(pack) && call.spent)
-    active = active.updated(key, there.copy(shares = Some(pack), spent = spent))
-    if !spent then
-      there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
-        call.actor ! PackActor.Join(Some(pack))
-        active = active.updated(waiting, call.copy(waits = false, shares = Some(pack)))
+    active = active.updated(key, there.copy(shares = Some(pack)))
+    there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
+      call.actor ! PackActor.Join(Some(pack))
+      active = active.updated(waiting, call.copy(waits = false, shares = Some(pack)))
 
-  /** It makes a container of its own. */
-  def parts(key: PackKey): Unit = active.get(key).foreach: there =>
-    active = active.updated(key, there.copy(shares = None, spent = false))
-
-  /** A call has left its container. One that has gone, or is about to, is offered to nobody; if nobody is
-    * left who runs in it or starts one for those that wait, the first of them does.
+  /** A call has left its container: if nobody is left who runs in it or starts one for those that wait, the
+    * first of them does.
     */
-  private def left(container: SharedContainer, had: Option[LoadedPack], kept: Boolean): Unit =
-    if !kept then
-      for (key, call) <- in(container) if had.exists(call.isIn) do
-        active = active.updated(key, call.copy(spent = true))
+  private def left(container: SharedContainer): Unit =
     val others = in(container)
     if others.nonEmpty && others.forall(_._2.waits) then
       val (key, first) = others.head
@@ -128,18 +121,18 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     abortAll(failure)
     ending :+= replyTo
 
-  /** A pack has ended, and its container is `kept` or goes. */
-  def finished(key: PackKey, answered: Option[FlareId], kept: Boolean): Unit =
+  /** A pack has ended. */
+  def finished(key: PackKey, answered: Option[FlareId]): Unit =
     val ended = active.get(key)
     ended.flatMap(_.runs).filterNot(run =>
       answered.contains(run.assignment.flareId)
     ).foreach(groupGone)
-    remove(key, kept)
+    remove(key)
 
-  private def remove(key: PackKey, kept: Boolean): Unit =
+  private def remove(key: PackKey): Unit =
     val ended = active.get(key)
     active -= key
-    for pack <- ended; container <- pack.assignment.shared do left(container, pack.shares, kept)
+    ended.flatMap(_.assignment.shared).foreach(left)
 
   /** The actor of a pack that has finished is not active any more: this one broke off. */
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
@@ -148,7 +141,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     pack.watch.ended(Some(failure))
     refuse(pack.assignment, pack.replyTo, failure)
     pack.runs.foreach(run => refuse(run.assignment, run.replyTo, failure))
-    remove(key, kept = false)
+    remove(key)
 
   def answerIfNone(): Unit = if active.isEmpty then
     ending.foreach(_ ! Done)
@@ -159,8 +152,7 @@ private object ActivePacks:
   final case class Terminated(key: PackKey)
 
   /** A pack that is there; `runs` is the last flare that came to it, where it is a group's, `shares` the
-    * container that it is in beside other calls, or could be unless that is `spent`, and `waits` says that it
-    * waits for one.
+    * container that it is in beside other calls, or could be, and `waits` says that it waits for one.
     */
   private final case class Active(
       actor: ActorRef[PackActor.Command],
@@ -169,8 +161,7 @@ private object ActivePacks:
       watch: PackWatch,
       runs: Option[PackActor.Run] = None,
       shares: Option[LoadedPack] = None,
-      waits: Boolean = false,
-      spent: Boolean = false
+      waits: Boolean = false
   ):
     def isIn(pack: LoadedPack): Boolean = shares.exists(_.container.id == pack.container.id)
     def isOf(flareId: FlareId): Boolean =

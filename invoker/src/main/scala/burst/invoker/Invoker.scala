@@ -36,7 +36,7 @@ final case class InvokerSettings(
   */
 object Invoker:
   type Command =
-    InvokerRequest | PackActor.Finished | PackActor.Sharing | ActivePacks.Terminated | WarmPacks.Event |
+    InvokerRequest | PackActor.Finished | PackActor.Shares | ActivePacks.Terminated | WarmPacks.Event |
       PrewarmedContainers.Event | Internal
 
   /** What only the invoker's own side says to it. */
@@ -134,13 +134,10 @@ private final class Invoker(
       cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
       replyTo ! cleaned
     case PackActor.Finished(key, there, unused, answered, spent) =>
-      packs.finished(key, answered, kept = there.isDefined && !spent)
+      packs.finished(key, answered)
       unused.foreach(prewarmed.takeBack)
       there.foreach(left(_, spent))
     case PackActor.Shares(key, pack) => packs.shares(key, warm.watched(pack))
-    case PackActor.Parts(key, pack) =>
-      packs.parts(key)
-      left(pack, spent = true)
     case ActivePacks.Terminated(key) => packs.terminated(key)
     case WarmPacks.Exited(container, exit) =>
       packs.exited(container, exit)

@@ -5,6 +5,7 @@ import burst.invoker.pack.{FakePack, PackSetup}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PoolLimits
 import burst.protocol.*
+import java.nio.file.Path
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
@@ -39,7 +40,8 @@ class SharedContainerSuite extends munit.FunSuite:
       definition = definition,
       pack = 0,
       packSizes = Vector(1),
-      autostart = true
+      autostart = true,
+      invocation = Environment(Map("activation_id" -> "a1"))
     )
 
     /** One call, and where its reports go. */
@@ -57,11 +59,23 @@ class SharedContainerSuite extends munit.FunSuite:
         val failure = Failure(FailureKind.Cancelled, "not any more")
         invoker ! InvokerRequest(AbortPack(assignment.flareId, 0, failure), probe.ref.unsafeUpcast)
 
+      /** It is about to begin. */
+      def begins(): Unit = assertEquals(probe.receiveMessage(10.seconds).begins, Some(true))
+
       def ended(): PackEvent.PackEnded = probe.receiveMessage(10.seconds).events.lastOption match
         case Some(ended: PackEvent.PackEnded) => ended
         case _ => this.ended()
 
-      def start(): Option[PackStart] = probe.receiveMessage(10.seconds).start
+      /** It has ended without having begun, as the container takes it in no more. */
+      def turnedAway(): Unit =
+        begins()
+        assertEquals(probe.receiveMessage(10.seconds).begins, Some(false))
+        val end = ended()
+        assert(!end.reusable)
+        val why = end.error.map(error => (error.kind, error.operation))
+        assertEquals(why, Some((FailureKind.PackLost, Some("start"))))
+
+      def start(): Option[PackStart] = probe.receiveMessage(10.seconds).start.orElse(start())
 
     /** The program runs a call: whose it is. */
     def runs(): FakePack =
@@ -73,12 +87,14 @@ class SharedContainerSuite extends munit.FunSuite:
       pack.say(PackEvent.PackEnded(reusable, None, 2))
       pack.end()
 
-    /** One container is removed, and another call makes one, in whatever order. */
-    def exchangePackage(): Unit = for _ <- 1 to 2 do give(setup.packages.receiveMessage())
+    def give(asked: PackageCache.Command, answer: Either[Failure, Path] = Right(setup.directory)): Unit =
+      asked match
+        case PackageCache.Acquire(_, replyTo) => replyTo ! answer
+        case other => fail(s"unexpected: $other")
 
-    def give(asked: PackageCache.Command): Unit = asked match
-      case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory)
-      case other => assertEquals(other, PackageCache.Release(definition.packageId))
+    /** The runtime takes no call in. */
+    def refuse(): Unit = setup.runtime.refusePacks =
+      Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it is being ended"}"""))
 
     /** The one whose container it is, with its program up. */
     def opened(): (Call, FakePack) =
@@ -183,21 +199,16 @@ class SharedContainerSuite extends munit.FunSuite:
     setup.expectRelease()
     setup.expectRelease()
 
-  fixture.test("one that the container's runtime refuses takes another, and leaves it to the others"):
+  fixture.test("one that the container's runtime refuses has not begun, and leaves it to the others"):
     fixture =>
       import fixture.*
       val (first, one) = opened()
-      setup.runtime.refusePacks =
-        Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it is being ended"}"""))
+      refuse()
       val second = Call(Some(first.own)).prepare()
       setup.givePackage()
-      val asked = setup.packages.receiveMessage()
-      setup.runtime.refusePacks = None
-      give(asked)
-      give(setup.packages.receiveMessage())
-      finish(runs())
-      assert(second.ended().reusable)
-      assertEquals(setup.driver.stops, Vector.empty)
+      second.turnedAway()
+      setup.expectRelease()
+      assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
       finish(one)
       assert(first.ended().reusable)
 
@@ -230,15 +241,16 @@ class SharedContainerSuite extends munit.FunSuite:
       assert(!first.ended().reusable)
       setup.expectRelease()
       // on its way before that was known
+      refuse()
       val third = Call(Some(first.own)).prepare()
-      setup.expectHeld()
+      setup.givePackage()
+      third.turnedAway()
+      setup.expectRelease()
       assertEquals(setup.driver.stops, Vector.empty)
       finish(two, reusable = false)
       assert(!second.ended().reusable)
-      exchangePackage()
-      finish(runs())
-      assert(third.ended().reusable)
-      assertEquals((setup.driver.started.size, setup.driver.stops.size), (2, 1))
+      setup.expectRelease()
+      assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
 
   fixture.test("one that nobody is in any more goes, whoever was the last to try"): fixture =>
     import fixture.*
@@ -248,12 +260,43 @@ class SharedContainerSuite extends munit.FunSuite:
     finish(one)
     assert(first.ended().reusable)
     setup.expectRelease()
-    setup.runtime.refusePacks =
-      Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it has ended"}"""))
+    refuse()
     give(asked)
-    second.probe.awaitAssert(assertEquals(setup.driver.stops.size, 1))
-    setup.runtime.refusePacks = None
-    exchangePackage()
-    finish(runs())
-    assert(second.ended().reusable)
-    assertEquals(setup.driver.started.size, 2)
+    second.turnedAway()
+    setup.expectRelease()
+    assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
+
+  fixture.test("one that nobody is in any more goes where the last to try does not get the package"):
+    fixture =>
+      import fixture.*
+      val (first, one) = opened()
+      val second = Call(Some(first.own)).prepare()
+      val asked = setup.packages.receiveMessage()
+      finish(one)
+      assert(first.ended().reusable)
+      setup.expectRelease()
+      give(asked, Left(Failure(FailureKind.StartFailed, "no package")))
+      assertEquals(second.ended().error.map(_.message), Some("no package"))
+      setup.expectRelease()
+      assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
+
+  fixture.test("one that is aborted while the runtime takes it in is ended by that, and the others go on"):
+    fixture =>
+      import fixture.*
+      val (first, one) = opened()
+      val taken = Promise[Unit]()
+      setup.runtime.taking = taken.future
+      val second = Call(Some(first.own)).prepare()
+      setup.givePackage()
+      second.begins()
+      second.abort()
+      taken.success(())
+      val two = setup.runtime.pack()
+      assertEquals(setup.runtime.order()._1, "abort")
+      two.say(PackEvent.PackEnded(false, Some(Failure(FailureKind.Cancelled, "not any more")), 2))
+      two.end()
+      assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
+      setup.expectRelease()
+      finish(one)
+      assert(first.ended().reusable)
+      assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))

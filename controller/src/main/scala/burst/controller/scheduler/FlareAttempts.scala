@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.Flare
-import burst.protocol.{FailureKind, InvokerId, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, StartOperation}
 
 /** Whether a flare may be tried once more: as often as it asked for, and, beyond that, where nothing of it
   * had begun. `unplaced` of its attempts found no room, and packs were `asked` for unless it was still being
@@ -19,15 +19,24 @@ private[scheduler] final case class FlareAttempts(
     neverAskedFor(why) || hadNoRoom(why) || FlareEnding.retriable(why) &&
       (tries <= flare.request.retries || neverAsked(why) || startsElsewhere(why))
 
-  /** The cluster had less room than its invoker thought: all of its pods are given back, so that of two
-    * flares which each have some of what they need one goes first. That is no attempt, as no worker of it has
+  /** Where it was placed there was less room than was thought. That is no attempt, as no worker of it has
     * begun.
     */
   def hadNoRoom(why: Cause): Boolean =
     flare.started.isEmpty && flare.request.memberOf.isEmpty && unplaced + 1 < MostPlacings &&
-      why.failure.kind == FailureKind.StartFailed &&
-      why.failure.operation.contains(StartOperation.Schedule) &&
-      progress.exists(_.plan.packs.exists(_.node.isDefined))
+      progress.exists(p => lackedPods(p, why.failure) || wasTurnedAway(p, why.failure))
+
+  /** The cluster had less than its invoker thought: all of the flare's pods are given back, so that of two
+    * flares which each have some of what they need one goes first.
+    */
+  private def lackedPods(progress: AttemptProgress, why: Failure): Boolean =
+    why.kind == FailureKind.StartFailed && why.operation.contains(StartOperation.Schedule) &&
+      progress.plan.packs.exists(_.node.isDefined)
+
+  /** The container was about to go that the call was to join. */
+  private def wasTurnedAway(progress: AttemptProgress, why: Failure): Boolean =
+    why.kind == FailureKind.PackLost && why.operation.contains("start") && !progress.begins &&
+      progress.plan.packs.exists(_.shared.isDefined)
 
   /** Where it failed to start. */
   def unstarted(why: Cause): Option[InvokerId] = Option(why.failure)
@@ -58,5 +67,5 @@ private[scheduler] object FlareAttempts:
   /** How often an invocation is tried to be started. */
   val MostStarts = 3
 
-  /** How often a flare is placed for which a cluster then has no room. */
+  /** How often a flare is placed for which there then is no room. */
   val MostPlacings = 10

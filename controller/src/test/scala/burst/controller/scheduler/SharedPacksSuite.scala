@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest, FlareState}
-import burst.protocol.{FailureKind, FlareId, PackEvent, SharedContainer}
+import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, PackReport, SharedContainer}
 import scala.concurrent.duration.DurationInt
 
 class SharedPacksSuite extends SchedulerFixture:
@@ -171,6 +171,37 @@ class SharedPacksSuite extends SchedulerFixture:
     a.hearsNothing()
     a.succeed(pack)
     assertEquals(a.prepared().assignment.shared, containerOf(late))
+
+  test("a call that its container takes in no more joins another, as often as that happens"):
+    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val times = FlareAttempts.MostStarts + 1
+    val a = world.invoker("a", times + 1)
+    val firsts = Vector.fill(times + 1)(world.submit(call)).map(_ => a.prepared())
+    val guest = world.submit(call)
+    val end = world.await(guest.id)
+    for (first, attempt) <- firsts.init.zip(1 to times) do
+      a.ready(first)
+      val refused = a.prepared()
+      assertEquals((refused.assignment.flareId, refused.assignment.attempt), (guest.id, attempt))
+      assertEquals(refused.assignment.shared, first.assignment.shared)
+      turnAway(a, refused)
+      // into that container it does not come again, nor does another
+      a.hearsNothing()
+    a.ready(firsts.last)
+    val taken = a.prepared()
+    assertEquals(taken.assignment.shared, firsts.last.assignment.shared)
+    a.succeed(taken)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  /** A pack is reported as an invoker does whose runtime did not take it in beside others. */
+  private def turnAway(invoker: ScriptedInvoker, pack: Prepared): Unit =
+    val a = pack.assignment
+    def report(begins: Option[Boolean], events: PackEvent*): Unit = pack.replyTo !
+      PackReport(a.flareId, a.attempt, a.pack, invoker.id, None, events.toVector, begins = begins)
+    val why = Failure(FailureKind.PackLost, "it takes no more", operation = Some("start"))
+    report(Some(true))
+    report(Some(false))
+    report(None, PackEvent.PackEnded(false, Some(why), 4))
 
   test("calls join the container in which the most are, so that the others come to be empty"):
     val world = World(settings = Samples.settings.copy(startPace = 0.millis))

@@ -1,6 +1,5 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.Container
 import burst.invoker.runtime.Refusal
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -29,10 +28,10 @@ private[pack] final class FlarePack(
 
   protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] = run.open(pack, start)
 
-  protected def end(error: Option[Failure], unused: Option[Container]): Unit =
+  protected def end(error: Option[Failure], finished: Finished): Unit =
     run.close()
     at.watch.ended(error)
-    invoker ! Finished(key, None, unused)
+    invoker ! finished
     run.ended(error)
 
   // ---- For its flare -------------------------------------------------------------------------------------
@@ -40,10 +39,10 @@ private[pack] final class FlarePack(
   def group: Option[FlareId] = None
 
   def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]] =
-    if joined then ask else connected(pack)(ask)
+    if isJoined then ask else connected(pack)(ask)
 
   def replaced(pack: LoadedPack): Option[Behavior[Command]] =
-    Some(if joined then leaveShared(pack) else replace(pack))
+    Some(if isJoined then leaveShared(pack, Some(FlarePack.TurnedAway), spent = true) else replace(pack))
 
   def isUp(pack: LoadedPack): Unit = if assignment.shared.isDefined then invoker ! Shares(key, pack)
 
@@ -56,10 +55,14 @@ private[pack] final class FlarePack(
     Behaviors.stopped
 
   def spent(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
-    if assignment.shared.isEmpty then destroy(pack, error)
-    else
-      run.close()
-      at.watch.ended(error)
-      invoker ! Finished(key, Some(pack), spent = true)
-      run.ended(error)
-      Behaviors.stopped
+    if assignment.shared.isEmpty then destroy(pack, error) else leaveShared(pack, error, spent = true)
+
+private object FlarePack:
+  /** Why a call has not begun beside others. It has no slot for a container of its own, and is placed anew.
+    */
+  val TurnedAway: Failure =
+    Failure(
+      FailureKind.PackLost,
+      "the container that it was to join takes no more",
+      operation = Some("start")
+    )

@@ -26,7 +26,7 @@ private[pack] trait FlareHost:
   /** Asks the runtime when the program has its network. */
   def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]]
 
-  /** Tries with another container, if it can, as this one turned out dead before anything ran in it. */
+  /** This container is of no use, and nothing has run in it: tries with another one, if it can, or ends. */
   def replaced(pack: LoadedPack): Option[Behavior[PackActor.Command]]
 
   /** Its program runs, which is about to be told. */
@@ -90,12 +90,17 @@ private[pack] final class FlareRun(
     val fresh =
       Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
-    opening(pack, start, exit = None)
+    opening(pack, start, exit = None, aborted = None)
 
   /** Another container is tried only where nothing can have begun in this one. Of one that died the answer is
     * waited for, which may say so.
     */
-  private def opening(pack: LoadedPack, start: PackStart, exit: Option[ContainerExit]): Behavior[Command] =
+  private def opening(
+      pack: LoadedPack,
+      start: PackStart,
+      exit: Option[ContainerExit],
+      aborted: Option[Failure]
+  ): Behavior[Command] =
     def replaced =
       if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(false))
       // Another container has its own time to come up.
@@ -114,21 +119,27 @@ private[pack] final class FlareRun(
         def take(batch: Vector[PackEvent]) =
           outputs.admit(batch).map(_ => context.self ! Events(batch))(using ExecutionContext.parasitic)
         events.foreach(take).onComplete: ended =>
-          context.self ! StreamEnded(ended.failed.toOption)
-        if exit.isEmpty then running(pack, start, aborted = None)
-        else breaking(pack, start, aborted = None, reason = None, streamEnded = false, exit)
+          context.self ! StreamEnded(ended.toEither.left.toOption)
+        if exit.isEmpty then aborted.fold(running(pack, start, aborted = None))(abort(pack, start, _))
+        else breaking(pack, start, aborted, reason = None, streamEnded = false, exit)
       case Opened(Left(refusal)) if refusal.mayBeTaken && assignment.autostart =>
         exit.fold(breakOff(pack, refusal))(lost)
       case Opened(Left(refusal)) => replaced.getOrElse(exit.fold(breakOff(pack, refusal))(lost))
       case Exited(id, exit) if id == pack.container.id && assignment.autostart =>
         timers.startSingleTimer(Settled, timings.settle)
-        opening(pack, start, Some(exit))
+        opening(pack, start, Some(exit), aborted)
       case Exited(id, exit) if id == pack.container.id => replaced.getOrElse(lost(exit))
       case Settled if exit.nonEmpty => exit.fold(Behaviors.same)(lost)
       case InitOverdue if start == PackStart.Warm =>
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
-      case Ending(failure) => destroy(pack, Some(failure))
+      case AtOnce(failure) => destroy(pack, Some(failure))
+      // Others are in the container, and are not to go for this one: the runtime is told once it has it.
+      case Ending(failure) if host.isJoined && aborted.isEmpty =>
+        timers.startSingleTimer(AbortOverdue, timings.abort)
+        opening(pack, start, exit, Some(failure))
+      case AbortOverdue => destroy(pack, aborted)
+      case Ending(failure) if aborted.isEmpty => destroy(pack, Some(failure))
 
   private var startAsked = false
 
@@ -164,11 +175,13 @@ private[pack] final class FlareRun(
         if done && shape.workers - finished < left then returnSlotsSoon()
         running(pack.copy(throttled = pack.throttled || done), start, aborted)
       case AtOnce(failure) => destroy(pack, Some(failure))
-      case Ending(failure) if aborted.isEmpty =>
-        tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
-        timers.startSingleTimer(AbortOverdue, timings.abort)
-        running(pack, start, Some(failure))
+      case Ending(failure) if aborted.isEmpty => abort(pack, start, failure)
       case AbortOverdue => destroy(pack, aborted)
+
+  private def abort(pack: LoadedPack, start: PackStart, failure: Failure): Behavior[Command] =
+    tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
+    timers.startSingleTimer(AbortOverdue, timings.abort)
+    running(pack, start, Some(failure))
 
   /** The pack is lost; waits shortly for what is still on its way: last events, and how the container ended.
     */

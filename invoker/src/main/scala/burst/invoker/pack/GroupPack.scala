@@ -1,6 +1,5 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.Container
 import burst.invoker.runtime.{FreshProgram, Refusal}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -86,10 +85,10 @@ private[pack] final class GroupPack(
     run.limitTime()
     run.open(pack, PackStart.Warm)
 
-  protected def end(error: Option[Failure], unused: Option[Container]): Unit =
+  protected def end(error: Option[Failure], finished: Finished): Unit =
     running.foreach(_.close())
     at.watch.ended(error)
-    invoker ! Finished(key, None, unused, answered = waiting.map(_.assignment.flareId).orElse(answered))
+    invoker ! finished.copy(answered = waiting.map(_.assignment.flareId).orElse(answered))
     running.foreach(_.ended(error))
     spans.ended(error.filterNot(_.kind == FailureKind.Cancelled))
     reporter.ended(reusable = false, error)

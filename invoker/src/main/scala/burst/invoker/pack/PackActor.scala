@@ -46,7 +46,7 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
   *   - Calls of an action may share a container: each has an actor of its own, and opens the container that
   *     another one had made, or waits for it (Joining). The invoker keeps it once the last of them has ended,
   *     or removes it: one that has not ended well leaves it to the others, whom its end is not to harm, and
-  *     is reported at once.
+  *     is reported at once. So is one that it takes in no more, which has not begun.
   *   - A container that will not go is logged as an error and reported like any other end. Its package stays
   *     held, since it may still be mounted.
   */
@@ -93,14 +93,8 @@ object PackActor:
       spent: Boolean = false
   )
 
-  /** Told to the invoker of a container that calls share. */
-  sealed trait Sharing
-
-  /** Its program runs, and others may join. */
-  final case class Shares(key: PackKey, pack: LoadedPack) extends Sharing
-
-  /** One that was about to join it could not, and goes on elsewhere. */
-  final case class Parts(key: PackKey, pack: LoadedPack) extends Sharing
+  /** Told to the invoker of a container that calls share: its program runs, and others may join. */
+  final case class Shares(key: PackKey, pack: LoadedPack)
 
   /** To one that waits for that container: it is there, or there is none and it makes one itself. */
   final case class Join(pack: Option[LoadedPack]) extends Command
@@ -128,7 +122,7 @@ object PackActor:
   private[pack] case object Settled extends Command
 
   /** Waits for [[Begin]]. */
-  def apply(services: PackServices, invoker: ActorRef[Finished | Sharing]): Behavior[Command] =
+  def apply(services: PackServices, invoker: ActorRef[Finished | Shares]): Behavior[Command] =
     Behaviors.setup: context =>
       Behaviors.withTimers: timers =>
         Behaviors.receiveMessagePartial:

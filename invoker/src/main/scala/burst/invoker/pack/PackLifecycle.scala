@@ -38,8 +38,8 @@ private[pack] abstract class PackLifecycle(
   /** It has its container, in which its program runs if it is a warm one. */
   protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command]
 
-  /** Tells of the end of a pack that holds no container, but for one it never used. */
-  protected def end(error: Option[Failure], unused: Option[Container] = None): Unit
+  /** Tells of the end of a pack, and the invoker by this what it leaves. */
+  protected def end(error: Option[Failure], finished: Finished): Unit
 
   def note(command: Command): Unit = command match
     case RenewLease(until) => renewLease(until)
@@ -73,25 +73,23 @@ private[pack] abstract class PackLifecycle(
     joining(pack, aborted = None)
 
   private def joining(pack: LoadedPack, aborted: Option[Failure]): Behavior[Command] = receive:
-    case PackageReady(Right(_)) if aborted.isDefined =>
-      at.invoker ! Parts(key, pack)
-      stop(aborted)
+    case PackageReady(Right(_)) if aborted.isDefined => leaveShared(pack, aborted, spent = false)
     case PackageReady(Right(_)) =>
       joined = true
       supplied(pack, PackStart.Warm)
-    case PackageReady(Left(failure)) => stop(aborted.orElse(Some(failure)))
+    // Nobody held the package any more, so that the container is without its files.
+    case PackageReady(Left(failure)) => leaveShared(pack, aborted.orElse(Some(failure)), spent = true)
     case Ending(failure) => joining(pack, aborted.orElse(Some(failure)))
 
   /** Whether the container was there for another call, in which there may still be some. */
-  protected var joined = false
+  private var joined = false
 
   def isJoined: Boolean = joined
 
-  /** Goes on in a container of its own, as the one that it had joined is of no use. */
-  protected def leaveShared(pack: LoadedPack): Behavior[Command] =
-    joined = false
-    at.invoker ! Parts(key, pack)
-    fetch(None)
+  /** Ends, and leaves the container to the others that are in it, who are also the last if it is `spent`. */
+  protected def leaveShared(pack: LoadedPack, error: Option[Failure], spent: Boolean): Behavior[Command] =
+    end(error, Finished(key, Some(pack), spent = spent))
+    Behaviors.stopped
 
   // ---- Resizing, Replacing -------------------------------------------------------------------------------
 
@@ -128,7 +126,7 @@ private[pack] abstract class PackLifecycle(
 
   /** Nothing of this pack is on the machine, so its end is told now; only the package has to be returned. */
   private def leave(error: Option[Failure], prewarmed: Option[Container]): Behavior[Command] =
-    end(error, prewarmed)
+    end(error, Finished(key, None, prewarmed))
     receive:
       case PackageReady(outcome) =>
         outcome.foreach(_ => releasePackage())
@@ -204,7 +202,7 @@ private[pack] abstract class PackLifecycle(
         stop(error)
 
   private def stop(error: Option[Failure], unused: Option[Container] = None): Behavior[Command] =
-    end(error, unused)
+    end(error, Finished(key, None, unused))
     Behaviors.stopped
 
   private def release(outcome: StopOutcome): Unit = outcome match

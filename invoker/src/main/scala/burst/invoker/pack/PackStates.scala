@@ -13,7 +13,7 @@ import scala.util.Try
 /** The actor of a pack, and whom it serves. */
 private[pack] final case class PackContext(
     services: PackServices,
-    invoker: ActorRef[PackActor.Finished | PackActor.Sharing],
+    invoker: ActorRef[PackActor.Finished | PackActor.Shares],
     watch: PackWatch,
     context: ActorContext[PackActor.Command],
     timers: TimerScheduler[PackActor.Command]

@@ -36,6 +36,9 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
   @volatile var refusePacks: Option[HttpResponse] = None
 
+  /** What packs that are asked for wait for. */
+  @volatile var taking: Future[Unit] = Future.unit
+
   /** Takes packs without ever answering. */
   @volatile var silent = false
 
@@ -59,7 +62,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     val initialised = fresh.fold(Future.successful(HttpResponse()))(_ => initAnswer)
     if silent then complete(Promise[HttpResponse]().future)
     else
-      complete(initialised.map: answer =>
+      complete(taking.flatMap(_ => initialised).map: answer =>
         if answer.status.isFailure then answer else refusePacks.getOrElse(opened(body)))
 
   private val ordered = (path("packs" / Segment / Segment) & entity(as[String])): (_, order, body) =>
