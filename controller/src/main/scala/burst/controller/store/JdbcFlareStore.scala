@@ -28,9 +28,6 @@ final class JdbcFlareStore(
 
   private val changes = database.writers("storing a flare's changes")
 
-  /** Who has taken over last. */
-  private val present = database.remembered[Unit, Option[String]](1)
-
   def together(work: => Unit): Unit =
     // Whose key is taken has written nothing, and is not to undo what others write at the same time.
     var taken = Option.empty[AlreadySubmitted]
@@ -40,19 +37,15 @@ final class JdbcFlareStore(
       catch case lost: AlreadySubmitted => taken = Some(lost)
     taken.foreach(throw _)
 
-  def insert(flare: Flare, begun: Boolean, results: Vector[WorkerResult]): Unit =
+  def insert(flare: Flare, begun: Boolean): Unit =
     val (asked, progress, parts) =
       (FlareColumns.request(flare), FlareColumns.progress(flare), FlareColumns.parts(flare))
     val record = if flare.state.isFinal then length(asked) + length(progress) + length(parts) else 0L
-    val rows = ResultRows(flare.id, results)
     database.write("storing a flare"):
       // Whoever takes over waits for this to be committed, and finds it.
-      val last = present(()):
-        sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}"
-          .map(_.stringOpt("writer"))
-          .single()
-          .flatten
-      if last.exists(_ != writer) then throw Superseded()
+      val present =
+        sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
+      if present.flatten.exists(_ != writer) then throw Superseded()
       if !begun && !flare.state.isFinal then packages.require(flare.request.definition.packageId)
       val submission = flare.request.submission
       keys.taking(flare.namespace, submission)(sql"""
@@ -61,7 +54,7 @@ final class JdbcFlareStore(
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, $asked, $progress, $parts, $writer, ${if flare.request.isGroup then 1 else 0},
-          ${record + rows.bytes}, ${FlareColumns.begun(flare)},
+          $record, ${FlareColumns.begun(flare)},
           ${submission.map(_.key)}, ${submission.map(_.digest)})
         ${SubmissionKeys.Free}""".update())
       if !flare.state.isFinal then
@@ -70,7 +63,6 @@ final class JdbcFlareStore(
           case small => (small.text.utf8String, None)
         sql"""INSERT INTO flare_inputs (flare_id, inputs, kept, environment)
               VALUES (${flare.id.value}, $inputs, $kept, ${FlareColumns.environment(flare)})""".update()
-      rows.store()
 
   def update(flare: Flare): Unit =
     val (state, progress, parts) =
@@ -141,8 +133,7 @@ final class JdbcFlareStore(
         .collection[Vector]()
 
   def takeUnfinished(): Vector[Flare] =
-    // So that what is remembered of whoever had them is forgotten.
-    database.write("taking over unfinished flares", Durability.Power):
+    database.write("taking over unfinished flares"):
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
@@ -161,9 +152,24 @@ final class JdbcFlareStore(
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
     if results.nonEmpty then
       database.write("storing results"):
-        val rows = ResultRows(id, results)
-        occupy(id, rows.bytes)
-        rows.store()
+        // One row per worker, the last: no statement may change a row twice.
+        val rows = results.groupMapReduce(_.worker)(identity)((_, last) => last).values.toVector.map:
+          result =>
+            Seq[Any](
+              id.value,
+              result.worker,
+              result.output.collect { case Output.Inline(text) => text.bytes.utf8String }.orNull,
+              result.output.collect { case Output.OutOfLine(size) => Long.box(size) }.orNull,
+              result.error.map(_.asJson.noSpaces).orNull
+            )
+        val kept = results.iterator.flatMap(_.output).collect { case Output.OutOfLine(size) => size }.sum
+        occupy(id, kept + rows.map(row => RowBytes + row.drop(2).map(length).sum).sum)
+        sql"""
+          INSERT INTO flare_result (flare_id, worker, output, output_kept, error) VALUES (?, ?, ?, ?, ?)
+          ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
+            output_kept = excluded.output_kept, error = excluded.error"""
+          .batch(rows*)
+          .apply()
 
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     database.read("reading results"):
