@@ -3,7 +3,17 @@ package burst.controller.flare
 import org.apache.pekko.util.ByteString
 import burst.protocol.JsonText
 import burst.controller.definition.{FlareTerms, SealedEnvironment}
-import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, Origin, PackStart}
+import burst.protocol.{
+  DefinitionRef,
+  Failure,
+  FlareId,
+  GroupRole,
+  Inputs,
+  InvokerId,
+  Origin,
+  PackStart,
+  SharedContainer
+}
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
@@ -64,13 +74,14 @@ final case class FlareRequest(
   /** The group this flare runs on. */
   def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
 
-/** A pack as it was placed. */
+/** A pack as it was placed; `shared` is the container in which others may be beside it. */
 final case class PackRecord(
     pack: Int,
     invoker: InvokerId,
     workers: Vector[Int],
     start: Option[PackStart],
-    node: Option[String] = None
+    node: Option[String] = None,
+    shared: Option[SharedContainer] = None
 )
 
 /** A worker as a user sees it. Times in microseconds since the epoch. */

@@ -309,7 +309,9 @@ object AttemptProgress:
     AttemptProgress(
       plan,
       plan.packs.map(_ => PackStage.Preparing),
-      plan.packs.map(pack => PackRecord(pack.pack, pack.invoker, pack.workers.toVector, None, pack.node)),
+      plan.packs.map(pack =>
+        PackRecord(pack.pack, pack.invoker, pack.workers.toVector, None, pack.node, pack.shared)
+      ),
       plan.packs.map(_ => None),
       workers,
       Map.empty,

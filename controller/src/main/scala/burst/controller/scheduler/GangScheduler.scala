@@ -215,8 +215,7 @@ private final class GangScheduler(
 
   /** The slots of a group's flare are the group's. */
   private def adopt(flare: Flare): Unit =
-    if flare.request.memberOf.isEmpty then
-      state.adopt(AttemptId(flare.id, flare.attempt), flare.request.withoutInputs, Plan.of(flare))
+    if flare.request.memberOf.isEmpty then state.adopt(flare)
     adopted = adopted.updated(flare.id, flare.attempt)
     awaited ++= flare.packs.map(_.invoker)
     flares.begin(flare, FlareActor.Origin.Adopted)

@@ -68,7 +68,7 @@ object Plan:
   def of(flare: Flare): Plan =
     val packs = flare.packs.map(pack =>
       val first = pack.workers.headOption.getOrElse(0)
-      PackPlacement(pack.pack, pack.invoker, first, pack.workers.length, pack.node)
+      PackPlacement(pack.pack, pack.invoker, first, pack.workers.length, pack.node, pack.shared)
     )
     Plan(packs, flare.granularity.getOrElse(packs.map(_.size).maxOption.getOrElse(0)))
 

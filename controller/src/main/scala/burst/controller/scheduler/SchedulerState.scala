@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.FlareRequest
+import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.protocol.{
   DefinitionRef,
   FlareId,
@@ -105,11 +105,10 @@ private[scheduler] final class SchedulerState(
     val call = placement.flare
     shared = shared.waitsNoMore(call.id)
     CallProgram.of(call.request).fold(placement): program =>
-      val places = placement.plan.packs.map(_.place)
-      places.foldLeft(placement): (placed, place) =>
-        val (after, container) = shared.opened(call.attemptId, program, place)
-        shared = after
-        placed.copy(plan = placed.plan.sharing(container))
+      val container = SharedContainer(call.id, call.attempt)
+      placement.plan.packs.foreach: pack =>
+        shared = shared.opened(call.attemptId, container, program, pack.place)
+      placement.copy(plan = placement.plan.sharing(container))
 
   private def nextGuest: Option[(Waiting, SharedContainer, Place)] =
     shared.candidates.flatMap { (program, call) =>
@@ -173,10 +172,22 @@ private[scheduler] final class SchedulerState(
     roundDue = false
     round()
 
-  /** A flare holds what another scheduler gave it. */
-  def adopt(attempt: AttemptId, request: FlareRequest, plan: Plan): Unit =
+  /** A flare holds what another scheduler gave it; of calls that share a container the first of them does. */
+  def adopt(flare: Flare): Unit =
+    val attempt = AttemptId(flare.id, flare.attempt)
+    val request = flare.request.withoutInputs
+    val plan = Plan.of(flare)
     val walltime = walltimes.walltime(request, elapsed())
-    cluster = cluster.adopt(attempt, request.definition.namespace, plan, walltime, request.memory)
+    val containers = plan.packs.flatMap(_.shared)
+    if containers.exists(shared.contains) then
+      cluster = cluster.join(attempt, flare.namespace, plan, walltime)
+      containers.foreach(container => shared = shared.joined(attempt, container))
+    else
+      cluster = cluster.adopt(attempt, flare.namespace, plan, walltime, request.memory)
+      for program <- CallProgram.of(request); pack <- plan.packs; container <- pack.shared do
+        shared = shared.opened(attempt, container, program, pack.place)
+    // Whether one has left it spent is not known; who comes then is placed anew.
+    if flare.state == FlareState.Running then shared = shared.up(attempt)
 
   /** Who holds slots of a machine. */
   def holdersOn(id: InvokerId): Set[AttemptId] = cluster.packsOn(id).map(_._1).toSet

@@ -58,16 +58,20 @@ final case class SharedPacks private (
       .maxByOption((_, pack) => pack.calls.size)
       .map((container, pack) => (container, pack.place))
 
-  /** A call was given a slot, and makes a container that others may join. */
-  def opened(attempt: AttemptId, program: CallProgram, place: Place): (SharedPacks, SharedContainer) =
-    val container = SharedContainer(attempt.flare, attempt.attempt)
-    val pack = SharedPack(program, place, Set(attempt), isUp = false)
-    val after = copy(
-      packs = packs.updated(container, pack),
+  def contains(container: SharedContainer): Boolean = packs.contains(container)
+
+  /** A call has the slot of a container that others may join. */
+  def opened(
+      attempt: AttemptId,
+      container: SharedContainer,
+      program: CallProgram,
+      place: Place
+  ): SharedPacks =
+    copy(
+      packs = packs.updated(container, SharedPack(program, place, Set(attempt), isUp = false)),
       byProgram = byProgram.updated(program, byProgram.getOrElse(program, Set.empty) + container),
       byCall = byCall.updated(attempt, container)
     )
-    (after, container)
 
   def joined(attempt: AttemptId, container: SharedContainer): SharedPacks =
     packs.get(container).fold(this): pack =>

@@ -29,6 +29,37 @@ class AdoptionSuite extends AdoptionFixture:
     assertEquals((ended.state, ended.attempt, ended.started), (FlareState.Succeeded, 1, flare.started))
     assertEquals(world.outputs(flare.id).map(_._2), Vector.tabulate(4)(worker => Some(s"\"$worker again\"")))
 
+  test("calls that share a container go on with one slot, and others join them"):
+    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 3, None, false, None, false, None)
+    val plain = Samples.request(1)
+    val call =
+      plain.copy(definition = plain.definition.copy(concurrency = 3), activation = Some(fields))
+    // Who made it has ended.
+    val container = SharedContainer(FlareId.random(), 1)
+    val flares = Vector.fill(2):
+      placed(FlareState.Running, "a").copy(
+        request = call,
+        packs = Vector(PackRecord(0, InvokerId("a"), Vector(0), None, shared = Some(container))),
+        workers = Vector(WorkerRecord(0, Some(0), WorkerState.Pending, None, None, None))
+      )
+    val world = successor(flares*)
+    val a = world.invoker("a", 2)
+    world.eventuallyFree("a" -> 1)
+    holds(world, a, unbroken = true, flares.map(flare => HeldPack(flare.id, 1, 0))*)
+    val kept = Vector.fill(2)(a.adopted()).map: (adopt, replyTo) =>
+      Kept(a, flares.find(_.id == adopt.flareId).get, 0, replyTo)
+    val ends = flares.map(flare => world.await(flare.id))
+    world.submit(call)
+    val guest = a.prepared()
+    assertEquals(guest.assignment.shared, Some(container))
+    kept.foreach: pack =>
+      pack.succeed(0)
+      pack.end()
+    ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
+    world.eventuallyFree("a" -> 1)
+    a.succeed(guest)
+    world.eventuallyFree("a" -> 2)
+
   test("of what is stored, and once it has ended, invokers are told that they may forget it"):
     val flare = placed(FlareState.Running, "a")
     val world = successor(flare)

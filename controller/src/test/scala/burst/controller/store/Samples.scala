@@ -106,6 +106,12 @@ object Samples:
     started = Some(1200),
     ended = Option.when(state.isFinal)(1300),
     error = Some(Failure(FailureKind.Panic, "boom", worker = Some(1), invoker = Some(InvokerId("i0")))),
-    packs = Vector(PackRecord(0, InvokerId("i0"), Vector(0, 1), Some(PackStart.Warm))),
+    packs = Vector(PackRecord(
+      0,
+      InvokerId("i0"),
+      Vector(0, 1),
+      Some(PackStart.Warm),
+      shared = Some(SharedContainer(flare.id, 1))
+    )),
     workers = flare.workers.map(_.copy(pack = Some(0), state = WorkerState.Succeeded, started = Some(1200)))
   )
