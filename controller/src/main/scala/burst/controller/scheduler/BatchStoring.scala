@@ -88,8 +88,9 @@ private[scheduler] final class BatchStoring(
   ): Boolean =
     var mayLog = true
     store.together:
-      if create then batch.record.foreach(flare => store.insert(Spool.besides(flare), begun))
-      store.addResults(id, batch.results)
+      batch.record.filter(_ => create) match
+        case Some(flare) => store.insert(Spool.besides(flare), begun, batch.results)
+        case None => store.addResults(id, batch.results)
       parts.foreach(part => mayLog = store.addLogs(id, part.texts, part.beside) && mayLog)
       store.addPhases(id, batch.phases)
       if !create then batch.record.foreach(store.update)

@@ -4,7 +4,7 @@ import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.*
 import burst.protocol.{Failure, FlareId, Inputs, JsonText}
-import io.circe.syntax.*
+
 import java.nio.file.NoSuchFileException
 import scalikejdbc.*
 
@@ -37,10 +37,11 @@ final class JdbcFlareStore(
       catch case lost: AlreadySubmitted => taken = Some(lost)
     taken.foreach(throw _)
 
-  def insert(flare: Flare, begun: Boolean): Unit =
+  def insert(flare: Flare, begun: Boolean, results: Vector[WorkerResult]): Unit =
     val (asked, progress, parts) =
       (FlareColumns.request(flare), FlareColumns.progress(flare), FlareColumns.parts(flare))
     val record = if flare.state.isFinal then length(asked) + length(progress) + length(parts) else 0L
+    val rows = ResultRows(flare.id, results)
     database.write("storing a flare"):
       // Whoever takes over waits for this to be committed, and finds it.
       val present =
@@ -54,7 +55,7 @@ final class JdbcFlareStore(
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, $asked, $progress, $parts, $writer, ${if flare.request.isGroup then 1 else 0},
-          $record, ${FlareColumns.begun(flare)},
+          ${record + rows.bytes}, ${FlareColumns.begun(flare)},
           ${submission.map(_.key)}, ${submission.map(_.digest)})
         ${SubmissionKeys.Free}""".update())
       if !flare.state.isFinal then
@@ -63,6 +64,7 @@ final class JdbcFlareStore(
           case small => (small.text.utf8String, None)
         sql"""INSERT INTO flare_inputs (flare_id, inputs, kept, environment)
               VALUES (${flare.id.value}, $inputs, $kept, ${FlareColumns.environment(flare)})""".update()
+      rows.store()
 
   def update(flare: Flare): Unit =
     val (state, progress, parts) =
@@ -152,24 +154,9 @@ final class JdbcFlareStore(
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
     if results.nonEmpty then
       database.write("storing results"):
-        // One row per worker, the last: no statement may change a row twice.
-        val rows = results.groupMapReduce(_.worker)(identity)((_, last) => last).values.toVector.map:
-          result =>
-            Seq[Any](
-              id.value,
-              result.worker,
-              result.output.collect { case Output.Inline(text) => text.bytes.utf8String }.orNull,
-              result.output.collect { case Output.OutOfLine(size) => Long.box(size) }.orNull,
-              result.error.map(_.asJson.noSpaces).orNull
-            )
-        val kept = results.iterator.flatMap(_.output).collect { case Output.OutOfLine(size) => size }.sum
-        occupy(id, kept + rows.map(row => RowBytes + row.drop(2).map(length).sum).sum)
-        sql"""
-          INSERT INTO flare_result (flare_id, worker, output, output_kept, error) VALUES (?, ?, ?, ?, ?)
-          ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
-            output_kept = excluded.output_kept, error = excluded.error"""
-          .batch(rows*)
-          .apply()
+        val rows = ResultRows(id, results)
+        occupy(id, rows.bytes)
+        rows.store()
 
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     database.read("reading results"):
@@ -205,7 +192,7 @@ final class JdbcFlareStore(
             val kept = marks.take((phaseLimit - before).max(0).min(marks.size).toInt)
             if kept.nonEmpty then
               sql"UPDATE flare SET phase_count = ${before + kept.size} WHERE id = ${id.value}".update()
-              occupy(id, kept.map(mark => RowBytes + length(mark.name)).sum)
+              occupy(id, kept.map(mark => Stored.RowBytes + length(mark.name)).sum)
               sql"INSERT INTO flare_phase (flare_id, worker, name, at) VALUES (?, ?, ?, ?)"
                 .batch(kept.map(mark => Seq(id.value, mark.worker, Stored.free(mark.name), mark.at))*)
                 .apply()
@@ -334,9 +321,6 @@ final class JdbcFlareStore(
     )
 
 private[store] object JdbcFlareStore:
-  /** What a row takes beside its texts, about. */
-  private val RowBytes = 64L
-
   /** A flare that may be deleted. */
   private final case class Old(id: String, bytes: Long, phases: Long, hasBlobs: Boolean)
 

@@ -12,6 +12,9 @@ import scalikejdbc.WrappedResultSet
   * the operation's [[StoreException]].
   */
 private[store] object Stored:
+  /** What a row takes beside its texts, about. */
+  val RowBytes = 64L
+
   final class Damaged(what: String, cause: Throwable | Null = null)
       extends IllegalStateException(s"the database holds $what that cannot be read", cause)
 

@@ -114,9 +114,9 @@ trait FlareStore extends LogReader, ResultReader:
   /** Stores a flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it.
     * Throws [[Superseded]] once another store has taken over, [[PackageGone]] without its package, and
     * [[AlreadySubmitted]] when its submission's key stands for another flare of its namespace. One that has
-    * `begun` needs the package no more.
+    * `begun` needs the package no more, and may have `results`.
     */
-  def insert(flare: Flare, begun: Boolean = false): Unit
+  def insert(flare: Flare, begun: Boolean = false, results: Vector[WorkerResult] = Vector.empty): Unit
 
   /** Replaces what changes in a flare's life: state, times, error, packs, workers, attempt. An ended flare
     * stays as it ended, but may be told again what it holds already: a caller whose connection broke cannot

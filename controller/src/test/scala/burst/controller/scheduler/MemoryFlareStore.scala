@@ -62,12 +62,14 @@ final class MemoryFlareStore extends FlareStore:
         throw failure
   }
 
-  def insert(flare: Flare, begun: Boolean): Unit = write("insert", s"insert ${flare.state}") {
-    require(!flares.contains(flare.id), "inserted twice")
-    if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
-      throw AlreadySubmitted()
-    flares = flares.updated(flare.id, flare)
-  }
+  def insert(flare: Flare, begun: Boolean, results: Vector[WorkerResult]): Unit =
+    write("insert", s"insert ${flare.state}") {
+      require(!flares.contains(flare.id), "inserted twice")
+      if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
+        throw AlreadySubmitted()
+      flares = flares.updated(flare.id, flare)
+    }
+    addResults(flare.id, results)
 
   def update(flare: Flare): Unit = write("update", s"update ${flare.state}") {
     require(flares.contains(flare.id), "updated before it was inserted")

@@ -1,0 +1,53 @@
+package burst.controller.store
+
+import burst.controller.flare.{Output, WorkerResult}
+import burst.protocol.FlareId
+import io.circe.syntax.*
+import scalikejdbc.*
+
+/** What workers of a flare came to, as rows. */
+private[store] final class ResultRows(id: FlareId, results: Vector[WorkerResult]):
+  import ResultRows.*
+
+  // One for each worker, the last: no statement may change a row twice.
+  private val last =
+    if results.sizeIs <= 1 then results
+    else results.groupMapReduce(_.worker)(identity)((_, last) => last).values.toVector
+
+  private val rows = last.map: result =>
+    Row(
+      result.worker,
+      result.output.collect { case Output.Inline(text) => text.bytes.utf8String },
+      result.output.collect { case Output.OutOfLine(size) => size },
+      result.error.map(_.asJson.noSpaces)
+    )
+
+  /** What they take, about, with what stands beside the database. */
+  def bytes: Long = rows.map(_.bytes).sum
+
+  /** Replaces what was stored for the same workers. */
+  def store()(using DBSession): Unit = rows match
+    case Vector() => ()
+    case Vector(one) =>
+      val _ = sql"""INSERT INTO flare_result (flare_id, worker, output, output_kept, error)
+                    VALUES (${id.value}, ${one.worker}, ${one.output}, ${one.kept}, ${one.error}) $Replacing"""
+        .update()
+    case many =>
+      val _ = sql"""INSERT INTO flare_result (flare_id, worker, output, output_kept, error)
+                    VALUES (?, ?, ?, ?, ?) $Replacing"""
+        .batch(many.map(row => Seq[Any](id.value, row.worker, row.output, row.kept, row.error))*)
+        .apply()
+
+private[store] object ResultRows:
+  private val Replacing =
+    sqls"""ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
+             output_kept = excluded.output_kept, error = excluded.error"""
+
+  private final case class Row(
+      worker: Int,
+      output: Option[String],
+      kept: Option[Long],
+      error: Option[String]
+  ):
+    def bytes: Long =
+      Stored.RowBytes + output.fold(0)(_.length) + error.fold(0)(_.length) + kept.getOrElse(0L)
