@@ -1,6 +1,7 @@
 //! Calls of an action that run in one container at the same time, on one slot.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::thread;
 
 use burst_tests::{Api, Driver, Platform, Settings, wait};
@@ -196,13 +197,44 @@ fn a_call_that_fails_leaves_those_beside_it_alone() {
     let failed = invoke(api, "fails", &json!({}));
     let why = failed["response"]["result"].to_string();
     assert!(why.contains("at once"), "{failed:#}");
-    std::fs::write(file, "").unwrap();
+    fs::write(file, "").unwrap();
     let waited = ended(api, &id);
     assert_eq!(
         waited["response"]["result"],
         json!({"waited": true}),
         "{waited:#}"
     );
+}
+
+const WAITS: &str = "
+const main = ({ time }) => new Promise((resolve) => setTimeout(resolve, time, { time }));
+";
+
+/// The runtime takes none in as soon as a call is overdue, of which nobody else hears before that has ended.
+#[test]
+fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let api = platform.api();
+    store(
+        api,
+        "waits",
+        WAITS,
+        json!({"concurrency": 4, "timeout": 500}),
+    );
+    let log = || {
+        thread::scope(|scope| {
+            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 600})));
+            while !overdue.is_finished() {
+                let call = json!({"time": 1});
+                let record = invoke(api, "waits", &call);
+                assert_eq!(record["response"]["result"], call, "{record:#}");
+            }
+        });
+        fs::read_to_string(platform.log_file()).unwrap()
+    };
+    wait::until_seen("one is turned away", wait::SOON, log, |log| {
+        log.contains("takes no more")
+    });
 }
 
 #[test]
