@@ -28,3 +28,10 @@ class LineBufferSuite extends ScalaCheckSuite:
     forAll(text, Gen.choose(1, 7)): (lines, size) =>
       val whole = lines.map(_ + "\n").mkString
       assertEquals(feed(whole.grouped(size).toSeq, 1000), Some(lines.toVector))
+
+  test("a long line that comes byte by byte is held in few pieces"):
+    val (buffer, _) = (1 to 100_000).foldLeft((LineBuffer(100_000), Vector.empty[ByteString])):
+      case ((buffer, _), n) => buffer.feed(ByteString(n.toByte | 64)).toOption.get
+    assertEquals(buffer.rest.length, 100_000)
+    assert(buffer.rest.lastFirst.size < 20, buffer.rest.lastFirst.map(_.length))
+    assertEquals(buffer.feed(ByteString("\n")).map(_._2.map(_.length)), Right(Vector(100_000)))

@@ -1,0 +1,27 @@
+package burst.invoker.runtime
+
+import org.apache.pekko.util.ByteString
+import scala.annotation.tailrec
+
+/** Bytes that come in pieces of any size: many small ones take little more memory than their bytes, and each
+  * byte is copied a few times (by the logarithm of all). Who sends them chooses their size, and may wish us
+  * ill.
+  */
+private[runtime] final case class Pieces private (length: Int, lastFirst: List[ByteString]):
+  def isEmpty: Boolean = length == 0
+
+  /** Does not hold on to the buffer that the piece is cut from. */
+  def +(piece: ByteString): Pieces =
+    if piece.isEmpty then this else Pieces(length + piece.length, Pieces.joined(piece.compact, lastFirst))
+
+  def whole: ByteString = lastFirst match
+    case List(one) => one
+    case several => several.foldLeft(ByteString.empty)((after, piece) => piece ++ after).compact
+
+private[runtime] object Pieces:
+  val Empty: Pieces = Pieces(0, Nil)
+
+  // Each piece is at least twice as long as the next.
+  @tailrec private def joined(last: ByteString, before: List[ByteString]): List[ByteString] = before match
+    case next :: rest if next.length < 2 * last.length => joined((next ++ last).compact, rest)
+    case _ => last :: before
