@@ -62,7 +62,9 @@ private[invoker] final class EventStream(
       synchronized:
         reading = true
       if chunk.length <= EventStream.Little then taken(chunk)
-      else summon[ExecutionContext].execute(() => taken(chunk))
+      else
+        try summon[ExecutionContext].execute(() => taken(chunk))
+        catch case NonFatal(problem) => broken(problem)
 
     private def taken(chunk: ByteString): Unit =
       try
@@ -81,7 +83,8 @@ private[invoker] final class EventStream(
     def onComplete(): Unit =
       synchronized:
         complete = true
-      pass()
+      try pass()
+      catch case NonFatal(problem) => broken(problem)
 
     private def read(chunk: ByteString): Unit = lines.feed(chunk) match
       case Right((rest, whole)) =>

@@ -83,6 +83,16 @@ class EventStreamSuite extends munit.FunSuite:
     assertEquals(taken.size, 5000)
     assert(ended.isCompleted)
 
+  test("it fails where no other thread takes a large chunk"):
+    given ExecutionContext = new ExecutionContext:
+      def execute(work: Runnable): Unit = throw java.util.concurrent.RejectedExecutionException("closed")
+      def reportFailure(cause: Throwable): Unit = ()
+    val body = Body()
+    val ended = stream(body).foreach(_ => Future.unit)
+    body.send("a\n" * 5000)
+    assertEquals(ended.value.flatMap(_.failed.toOption).map(_.getMessage), Some("closed"))
+    assert(body.cancelled)
+
   test("it fails with a line that is too long, what cannot be read, its connection, and who takes it"):
     def failing(
         run: (Body, Future[Unit]) => Unit,
