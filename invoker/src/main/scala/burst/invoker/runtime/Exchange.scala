@@ -1,58 +1,108 @@
 package burst.invoker.runtime
 
 import burst.invoker.runtime.RuntimeConnections.Answer
-import io.netty.buffer.ByteBufUtil
+import io.netty.buffer.{ByteBuf, ByteBufUtil}
 import io.netty.channel.{Channel, ChannelHandlerContext, SimpleChannelInboundHandler}
-import io.netty.handler.codec.http.{HttpContent, HttpObject, HttpResponse, HttpUtil, LastHttpContent}
+import io.netty.handler.codec.http.{
+  HttpContent,
+  HttpDecoderConfig,
+  HttpObject,
+  HttpResponse,
+  HttpResponseDecoder,
+  HttpUtil,
+  LastHttpContent
+}
 import io.netty.util.concurrent.Future as NettyFuture
 import java.io.IOException
 import java.net.http.HttpTimeoutException
+import java.util.List as JavaList
 import java.util.concurrent.Flow.{Publisher, Subscriber, Subscription}
+import java.util.concurrent.RejectedExecutionException
 import java.util.concurrent.TimeUnit.NANOSECONDS
 import org.apache.pekko.util.ByteString
 import scala.concurrent.Promise
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.util.control.NonFatal
 
-/** A request and its answer on their connection, which takes the next one (`release`) after an answer to its
+/** A request and its answer on their connection, which takes the next one (`keep`) after an answer to its
   * end, and is closed by anything else. Used on the connections' thread.
+  *
+  * What comes in at once is passed on at once, when all of it is here (`passOn`): only then it is known that
+  * nothing follows the answer, and of a short one the end is there with its head.
   */
-private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer], release: () => Unit):
-  private var body = Option.empty[AnswerBody]
+private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer], keep: () => Unit):
+  private var come = Option.empty[Answer]
   private var expiry = Option.empty[NettyFuture[?]]
   private var isSent = false
   private var mayKeep = true
+  private var isWhole = false
   private var over = false
 
   def expireAfter(within: FiniteDuration): Unit =
-    val expire: Runnable = () => broken(HttpTimeoutException(s"no answer within $within"))
-    expiry = Some(channel.eventLoop.schedule(expire, within.toNanos, NANOSECONDS))
+    expire(within, HttpTimeoutException(s"no answer within $within"))
+
+  private def expire(within: FiniteDuration, problem: => Throwable): Unit =
+    val expired: Runnable = () => broken(problem)
+    expiry.foreach(_.cancel(false))
+    expiry = Some(channel.eventLoop.schedule(expired, within.toNanos, NANOSECONDS))
 
   def sent(): Unit = isSent = true
 
-  def head(response: HttpResponse): Unit =
-    expiry.foreach(_.cancel(false))
-    mayKeep = HttpUtil.isKeepAlive(response)
-    val own = AnswerBody(channel)
-    body = Some(own)
-    val _ = answer.trySuccess(Answer(response.status.code, response.headers, own))
+  /** Who refuses a request may hang up on the rest of it, and have said why: that may still be read. */
+  def unsent(problem: Throwable): Unit =
+    if !over && come.isEmpty then expire(Exchange.LastWord, problem)
 
-  def arrived(bytes: ByteString): Unit = body.foreach(_.arrived(bytes))
+  def expectsMore: Boolean = !over && !isWhole
+
+  def head(response: HttpResponse): Unit = if !over then
+    expiry.foreach(_.cancel(false))
+    // One before the answer has an end of its own, which would be taken for the answer's. Nobody asked for it.
+    if response.status.code < 200 then broken(BrokenStream("the runtime's answer is none"))
+    else
+      mayKeep = HttpUtil.isKeepAlive(response)
+      come = Some(Answer(response.status.code, response.headers, AnswerBody(channel)))
+
+  def arrived(bytes: ByteBuf): Unit = if !over then come.foreach(_.body.arrived(bytes))
+
+  def end(): Unit = isWhole = true
 
   /** All that is there has arrived. */
-  def passOn(): Unit = body.foreach(_.deliver())
-
-  def ended(): Unit = if !over then
-    over = true
-    channel.config.setAutoRead(true)
-    // An answer to what has not been sent whole leaves the rest of it on its way.
-    if mayKeep && isSent then release() else channel.close()
-    body.foreach(_.ended(None))
+  def passOn(): Unit = if !over then
+    come.foreach: known =>
+      if isWhole then
+        over = true
+        // An answer to what has not been sent whole leaves the rest of it on its way.
+        if mayKeep && isSent && channel.isActive then
+          channel.config.setAutoRead(true)
+          keep()
+        else channel.close()
+        known.body.ended(None)
+      if !answer.trySuccess(known) then known.body.deliver()
 
   def broken(problem: Throwable): Unit = if !over then
     over = true
     expiry.foreach(_.cancel(false))
     channel.close()
-    if !answer.tryFailure(problem) then body.foreach(_.ended(Some(problem)))
+    if !answer.tryFailure(problem) then come.foreach(_.body.ended(Some(problem)))
+
+private[runtime] object Exchange:
+  /** Time for what has been said before the connection broke. */
+  private val LastWord = 1.second
+
+/** The first of a connection's handlers. What comes while no more of an answer is expected is nobody's, be it
+  * a part of one: it would be the beginning of the next.
+  */
+private[runtime] final class Answers(config: HttpDecoderConfig, exchanges: Exchanges)
+    extends HttpResponseDecoder(config):
+  override protected def decode(
+      context: ChannelHandlerContext,
+      bytes: ByteBuf,
+      out: JavaList[AnyRef]
+  ): Unit =
+    if exchanges.expectMore then super.decode(context, bytes, out)
+    else
+      bytes.skipBytes(bytes.readableBytes)
+      val _ = context.close()
 
 /** The last of a connection's handlers: what comes in is the answer to what was asked last. */
 private[runtime] final class Exchanges extends SimpleChannelInboundHandler[HttpObject]:
@@ -60,26 +110,26 @@ private[runtime] final class Exchanges extends SimpleChannelInboundHandler[HttpO
 
   def begin(exchange: Exchange): Unit = current = Some(exchange)
 
-  override def channelRead0(context: ChannelHandlerContext, message: HttpObject): Unit = current match
-    // Nobody has asked.
-    case None =>
-      val _ = context.close()
-    case Some(exchange) if message.decoderResult.isFailure =>
-      exchange.broken(BrokenStream("the runtime's answer is not HTTP"))
-    case Some(exchange) =>
-      message match
-        case response: HttpResponse => exchange.head(response)
-        case _ => ()
-      message match
-        case content: HttpContent =>
-          val bytes = content.content
-          if bytes.isReadable then exchange.arrived(ByteString.fromArrayUnsafe(ByteBufUtil.getBytes(bytes)))
-          if content.isInstanceOf[LastHttpContent] then
-            current = None
-            exchange.ended()
-        case _ => ()
+  def expectMore: Boolean = current.exists(_.expectsMore)
 
-  override def channelReadComplete(context: ChannelHandlerContext): Unit = current.foreach(_.passOn())
+  override def channelRead0(context: ChannelHandlerContext, message: HttpObject): Unit =
+    current.foreach: exchange =>
+      if message.decoderResult.isFailure then
+        exchange.broken(BrokenStream("the runtime's answer is not HTTP"))
+      else
+        message match
+          case response: HttpResponse => exchange.head(response)
+          case _ => ()
+        message match
+          case content: HttpContent =>
+            exchange.arrived(content.content)
+            if content.isInstanceOf[LastHttpContent] then exchange.end()
+          case _ => ()
+
+  override def channelReadComplete(context: ChannelHandlerContext): Unit =
+    val exchange = current
+    current = current.filter(_.expectsMore)
+    exchange.foreach(_.passOn())
 
   override def channelInactive(context: ChannelHandlerContext): Unit =
     current.foreach(_.broken(IOException("the runtime closed the connection")))
@@ -98,13 +148,13 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
   // Of the connection's thread.
   private var subscriber = Option.empty[Subscriber[? >: ByteString]]
   private var asked = 0L
-  private var waiting = ByteString.empty
+  private var waiting = Pieces.Empty
   private var outcome = Option.empty[Option[Throwable]]
   private var over = false
 
   def subscribe(own: Subscriber[? >: ByteString]): Unit = onThread:
     subscriber = Some(own)
-    own.onSubscribe(this)
+    heard(own.onSubscribe(this))
     deliver()
 
   def request(more: Long): Unit = onThread:
@@ -113,15 +163,12 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
 
   def cancel(): Unit = onThread:
     over = true
-    waiting = ByteString.empty
+    waiting = Pieces.Empty
     if outcome.isEmpty then
       val _ = channel.close()
 
-  /** For who wants nothing of it: it is read to its end, and the connection used again. */
-  def discard(): Unit = subscribe(AnswerBody.Nobody())
-
-  def arrived(bytes: ByteString): Unit = if !over then
-    waiting ++= bytes
+  def arrived(bytes: ByteBuf): Unit = if !over && bytes.isReadable then
+    waiting += ByteString.fromArrayUnsafe(ByteBufUtil.getBytes(bytes))
     if waiting.length >= Most then
       val _ = channel.config.setAutoRead(false)
 
@@ -130,28 +177,32 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
     deliver()
 
   def deliver(): Unit = subscriber.filterNot(_ => over).foreach: own =>
-    if waiting.nonEmpty && asked > 0 then
-      val bytes = waiting
-      waiting = ByteString.empty
+    if !waiting.isEmpty && asked > 0 then
+      val bytes = waiting.whole
+      waiting = Pieces.Empty
       asked -= 1
-      own.onNext(bytes)
+      heard(own.onNext(bytes))
     if !over && waiting.isEmpty then
       outcome match
+        // The connection is this answer's until its outcome is known.
         case None =>
           val _ = channel.config.setAutoRead(true)
         case Some(problem) =>
           over = true
-          problem.fold(own.onComplete())(own.onError)
+          heard(problem.fold(own.onComplete())(own.onError))
+
+  /** Who throws has gone: it is the fault of none who shares the thread, or uses the connection by then. */
+  private def heard(tell: => Unit): Unit =
+    try tell
+    catch case NonFatal(_) => cancel()
 
   private def onThread(work: => Unit): Unit =
-    if channel.eventLoop.inEventLoop then work else channel.eventLoop.execute(() => work)
+    if channel.eventLoop.inEventLoop then work
+    else
+      try channel.eventLoop.execute(() => work)
+      // The thread has ended, and every connection before it: only the outcome is still to be told.
+      catch case _: RejectedExecutionException => work
 
 private[runtime] object AnswerBody:
   /** Bytes that are held before no more is read. */
   private val Most = 256 * 1024
-
-  private final class Nobody extends Subscriber[ByteString]:
-    def onSubscribe(subscription: Subscription): Unit = subscription.request(Long.MaxValue)
-    def onNext(bytes: ByteString): Unit = ()
-    def onError(problem: Throwable): Unit = ()
-    def onComplete(): Unit = ()

@@ -160,9 +160,11 @@ final class RuntimeClient(
             answer.body.cancel()
             Future.successful(Left(refusal))
 
-  /** Nothing is expected in the answer. */
+  /** Nothing is expected in the answer: the end of one that has not ended by now may never come, and its
+    * connection is closed.
+    */
   private def done(answered: Future[Either[Refusal, AnswerBody]]): Future[Either[Refusal, Unit]] =
-    answered.map(_.map(_.discard()))
+    answered.map(_.map(_.cancel()))
 
   private def taken(answer: Answer): Option[Int] =
     Option(answer.headers.get(VersionHeader)).fold(Some(1))(_.toIntOption)
@@ -189,8 +191,8 @@ final class RuntimeClient(
       .fromPublisher(body)
       .limitWeighted(MaxReason)(_.length.toLong)
       .completionTimeout(connectTimeout)
-      .runFold(ByteString.empty)(_ ++ _)
-      .map(data => decodeByteBuffer[Refusal](data.asByteBuffer).toOption)
+      .runFold(Pieces.Empty)(_ + _)
+      .map(data => decodeByteBuffer[Refusal](data.whole.asByteBuffer).toOption)
 
   /** What the runtime was asked to take, and never answered. */
   private def silence(what: String, problem: Throwable): Refusal =

@@ -2,26 +2,28 @@ package burst.invoker.runtime
 
 import burst.invoker.driver.RuntimeAddress
 import io.netty.bootstrap.Bootstrap
-import io.netty.buffer.{ByteBuf, Unpooled}
+import io.netty.buffer.Unpooled
+import io.netty.channel.group.{ChannelGroup, ChannelGroupFuture, DefaultChannelGroup}
 import io.netty.channel.nio.NioIoHandler
-import io.netty.channel.pool.{AbstractChannelPoolMap, ChannelPoolHandler, SimpleChannelPool}
 import io.netty.channel.socket.nio.NioSocketChannel
 import io.netty.channel.{
   AdaptiveRecvByteBufAllocator,
   Channel,
   ChannelFuture,
+  ChannelInitializer,
   ChannelOption,
   MultiThreadIoEventLoopGroup
 }
 import io.netty.handler.codec.http.*
-import io.netty.handler.stream.{ChunkedInput, ChunkedNioFile, ChunkedStream, ChunkedWriteHandler}
-import io.netty.util.concurrent.{DefaultThreadFactory, Future as NettyFuture}
-import java.net.InetSocketAddress
-import java.nio.channels.FileChannel
+import io.netty.handler.stream.{ChunkedStream, ChunkedWriteHandler}
+import io.netty.util.concurrent.DefaultThreadFactory
+import java.io.InputStream
+import java.net.{ConnectException, InetSocketAddress}
 import java.nio.file.{Files, Path}
+import java.util.concurrent.RejectedExecutionException
 import java.util.concurrent.TimeUnit.SECONDS
-import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.util.ByteString
+import scala.collection.mutable
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{Future, Promise}
 import scala.util.control.NonFatal
@@ -38,20 +40,28 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
   private val thread =
     MultiThreadIoEventLoopGroup(1, DefaultThreadFactory("burst-runtimes", true), NioIoHandler.newFactory())
 
+  /** All that are open, and after `close` none. */
+  private val open = DefaultChannelGroup(thread.next(), true)
+
   private val bootstrap = Bootstrap()
     .group(thread)
     .channel(classOf[NioSocketChannel])
     .option(ChannelOption.TCP_NODELAY, true)
-    .option(ChannelOption.CONNECT_TIMEOUT_MILLIS, connectTimeout.toMillis.toInt)
+    // For those that are in no use when the machine they lead to is lost.
+    .option(ChannelOption.SO_KEEPALIVE, true)
+    // What was said before a request could not be written is still read (`Exchange.unsent`).
+    .option(ChannelOption.AUTO_CLOSE, false)
     .option(ChannelOption.RECVBUF_ALLOCATOR, AdaptiveRecvByteBufAllocator(512, 2048, Piece))
+    .handler(Opened(open))
 
-  private val pools = new AbstractChannelPoolMap[InetSocketAddress, SimpleChannelPool]:
-    protected def newPool(runtime: InetSocketAddress): SimpleChannelPool =
-      SimpleChannelPool(bootstrap.clone().remoteAddress(runtime), Opened(runtime))
+  /** Those that nobody uses, the last used first; of the thread. Each is open, as it leaves when it is
+    * closed.
+    */
+  private val kept = mutable.HashMap.empty[InetSocketAddress, List[Channel]]
 
   /** Done when the answer's head has come; its body is to be read or cancelled. Fails with `ConnectException`
     * where the runtime cannot be reached, and with another exception where it may have been. `within` bounds
-    * the time until then.
+    * the time until it is reached, and that until it answers.
     */
   def post(
       address: RuntimeAddress,
@@ -61,40 +71,50 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
       within: Option[FiniteDuration]
   ): Future[Answer] =
     val answer = Promise[Answer]()
-    val pool = pools.get(InetSocketAddress(address.host, address.port))
-    pool.acquire().addListener: (acquired: NettyFuture[Channel]) =>
-      if acquired.isSuccess then
-        val channel = acquired.getNow
-        val exchange = Exchange(channel, answer, () => pool.release(channel))
-        try
-          channel.pipeline.get(classOf[Exchanges]).begin(exchange)
-          within.foreach(exchange.expireAfter)
-          send(channel, address, path, headers, content).addListener: (sent: ChannelFuture) =>
-            if sent.isSuccess then exchange.sent() else exchange.broken(sent.cause)
-        catch case NonFatal(problem) => exchange.broken(problem)
-      else answer.failure(acquired.cause)
+    val runtime = InetSocketAddress(address.host, address.port)
+    def ask(channel: Channel): Unit =
+      val exchange = Exchange(channel, answer, () => keep(runtime, channel))
+      try
+        channel.pipeline.get(classOf[Exchanges]).begin(exchange)
+        within.foreach(exchange.expireAfter)
+        send(channel, address, path, headers, content).addListener: (sent: ChannelFuture) =>
+          if sent.isSuccess then exchange.sent() else exchange.unsent(sent.cause)
+      catch case NonFatal(problem) => exchange.broken(problem)
+    def connect(): Unit =
+      val patience = within.fold(connectTimeout)(_.min(connectTimeout)).toMillis.max(1).toInt
+      val own = bootstrap.clone().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Int.box(patience))
+      own.connect(runtime).addListener: (connected: ChannelFuture) =>
+        if connected.isSuccess then
+          val channel = connected.channel
+          channel.closeFuture.addListener((_: ChannelFuture) => forget(runtime, channel))
+          ask(channel)
+        else answer.failure(unreached(connected.cause))
+    def begin(): Unit =
+      try taken(runtime).fold(connect())(ask)
+      catch
+        case NonFatal(problem) =>
+          val _ = answer.tryFailure(problem)
+    try thread.execute(() => begin())
+    // It is closed.
+    catch case problem: RejectedExecutionException => answer.failure(unreached(problem))
     answer.future
 
+  private def taken(runtime: InetSocketAddress): Option[Channel] =
+    kept.remove(runtime).getOrElse(Nil).dropWhile(!_.isActive) match
+      case last :: others =>
+        if others.nonEmpty then kept(runtime) = others
+        Some(last)
+      case Nil => None
+
+  private def keep(runtime: InetSocketAddress, channel: Channel): Unit =
+    kept(runtime) = channel :: kept.getOrElse(runtime, Nil)
+
+  private def forget(runtime: InetSocketAddress, channel: Channel): Unit =
+    val _ = kept.updateWith(runtime)(_.map(_.filterNot(_ == channel)).filter(_.nonEmpty))
+
+  /** What is under way fails. The thread may end without a look at its connections: they go first. */
   override def close(): Unit =
-    val _ = thread.shutdownGracefully(0, 1, SECONDS)
-
-  /** Has each connection made ready, and the pool forgotten with the last of them. */
-  private final class Opened(runtime: InetSocketAddress) extends ChannelPoolHandler:
-    private val open = AtomicInteger()
-
-    def channelCreated(channel: Channel): Unit =
-      open.incrementAndGet()
-      channel.closeFuture.addListener: (_: ChannelFuture) =>
-        if open.decrementAndGet() == 0 then
-          val _ = pools.remove(runtime)
-      channel.pipeline.addLast(
-        HttpClientCodec(MostInLine, MostInHead, Piece),
-        ChunkedWriteHandler(),
-        Exchanges()
-      )
-
-    def channelAcquired(channel: Channel): Unit = ()
-    def channelReleased(channel: Channel): Unit = ()
+    val _ = open.close().addListener((_: ChannelGroupFuture) => thread.shutdownGracefully(0, 1, SECONDS))
 
 private[runtime] object RuntimeConnections:
   /** What a runtime is sent. */
@@ -108,8 +128,29 @@ private[runtime] object RuntimeConnections:
 
   /** Bytes that are read or written at once. */
   private val Piece = 256 * 1024
-  private val MostInLine = 4096
-  private val MostInHead = 16 * 1024
+  private val Limits = HttpDecoderConfig()
+    .setMaxInitialLineLength(4096)
+    .setMaxHeaderSize(16 * 1024)
+    .setMaxChunkSize(Piece)
+
+  private final class Opened(open: ChannelGroup) extends ChannelInitializer[Channel]:
+    override def isSharable: Boolean = true
+    def initChannel(channel: Channel): Unit =
+      open.add(channel)
+      val exchanges = Exchanges()
+      val _ = channel.pipeline.addLast(
+        Answers(Limits, exchanges),
+        HttpRequestEncoder(),
+        ChunkedWriteHandler(),
+        exchanges
+      )
+
+  private def unreached(problem: Throwable): ConnectException = problem match
+    case known: ConnectException => known
+    case other =>
+      val unreached = ConnectException(Option(other.getMessage).getOrElse(other.getClass.getSimpleName))
+      unreached.initCause(other)
+      unreached
 
   /** Large ones piece by piece, as they are taken: packs of a flare may share their inputs. */
   private def send(
@@ -124,16 +165,14 @@ private[runtime] object RuntimeConnections:
       headers.foreach((name, value) => request.headers.set(name, value))
       request.headers.set(HttpHeaderNames.CONTENT_TYPE, form).set(HttpHeaderNames.CONTENT_LENGTH, length)
       request
-    def inPieces(form: String, length: Long, pieces: ChunkedInput[ByteBuf]) =
+    def inPieces(form: String, length: Long, bytes: InputStream) =
       channel.write(described(DefaultHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, path), form, length))
-      channel.writeAndFlush(HttpChunkedInput(pieces))
+      channel.writeAndFlush(HttpChunkedInput(ChunkedStream(bytes, Piece)))
     content match
       case Content.Bytes(form, bytes) if bytes.length <= LargeBody =>
         val body = Unpooled.wrappedBuffer(bytes.toArrayUnsafe())
         val whole = DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, path, body)
         channel.writeAndFlush(described(whole, form, bytes.length))
-      case Content.Bytes(form, bytes) =>
-        inPieces(form, bytes.length, ChunkedStream(bytes.asInputStream, Piece))
+      case Content.Bytes(form, bytes) => inPieces(form, bytes.length, bytes.asInputStream)
       case Content.Archive(file) =>
-        val form = "application/octet-stream"
-        inPieces(form, Files.size(file), ChunkedNioFile(FileChannel.open(file), Piece))
+        inPieces("application/octet-stream", Files.size(file), Files.newInputStream(file))

@@ -24,6 +24,29 @@ class RuntimeClientSuite extends munit.FunSuite:
         assertEquals(answer.left.map(_.kind), Left(FailureKind.PackLost))
     finally silent.close()
 
+  test("an answer that nothing is expected in, and that does not end, holds no connection"):
+    val peer = Peer()
+    try
+      val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
+      val address = RuntimeAddress("127.0.0.1", peer.port, Secret.random())
+      val renewed = client.renew(address, FlareId.random(), 10.seconds)
+      val connection = peer.accept()
+      connection.request()
+      connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+      assertEquals(Await.result(renewed, 10.seconds), Right(()))
+      assertEquals(connection.untilClosed(), 0L)
+      // One that does leaves it for the next.
+      val again = client.renew(address, FlareId.random(), 10.seconds)
+      val next = peer.accept()
+      next.request()
+      next.answer("{}")
+      assertEquals(Await.result(again, 10.seconds), Right(()))
+      val last = client.renew(address, FlareId.random(), 10.seconds)
+      next.request()
+      next.answer("{}")
+      assertEquals(Await.result(last, 10.seconds), Right(()))
+    finally peer.close()
+
   test("both say which versions they speak, and one of another release is refused with a sentence"):
     val asked = AtomicReference("")
     val taken = AtomicReference(Option.empty[String])
