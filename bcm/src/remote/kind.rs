@@ -31,7 +31,7 @@ pub(super) struct BackendKind {
 }
 
 impl BackendKind {
-    /// A backend without a server: it needs no credentials and keeps nothing.
+    /// With no server, no credentials and nothing kept; a kind that differs sets the field.
     pub(super) const fn new(name: &'static str, open: Open) -> Self {
         Self {
             name,

@@ -19,7 +19,7 @@ private[node] object BackendEntry:
       case entry: ConfigObject =>
         entry.keySet.asScala.filterNot(Keys).foreach: key =>
           throw SetupException(
-            s"there is no setting $setting.$key: a backend has kind, uri, ca and shared-credentials."
+            s"there is no setting $setting.$key: a backend has kind, uri, ca, shared-credentials and keeps-nothing."
           )
         val kind = Option(entry.get("kind")).map(_.unwrapped.toString).getOrElse(name)
         if !isKind(kind) then throw SetupException(s"$setting.kind is '$kind': $give.")
