@@ -23,8 +23,9 @@ private[scheduler] final case class FlareAttempts(
     * begun.
     */
   def hadNoRoom(why: Cause): Boolean =
-    flare.started.isEmpty && flare.request.memberOf.isEmpty && unplaced + 1 < MostPlacings &&
-      progress.exists(p => lackedPods(p, why.failure) || wasTurnedAway(p, why.failure))
+    flare.started.isEmpty && flare.request.memberOf.isEmpty && progress.exists: p =>
+      unplaced + 1 < MostPlacings && lackedPods(p, why.failure) ||
+        unplaced < mostRefusals && wasTurnedAway(p, why.failure)
 
   /** The cluster had less than its invoker thought: all of the flare's pods are given back, so that of two
     * flares which each have some of what they need one goes first.
@@ -37,6 +38,11 @@ private[scheduler] final case class FlareAttempts(
   private def wasTurnedAway(progress: AttemptProgress, why: Failure): Boolean =
     why.kind == FailureKind.PackLost && why.operation.contains("start") && !progress.begins &&
       progress.plan.packs.exists(_.shared.isDefined)
+
+  /** As many as are sent to a container at once: each time at least the first of those that wait has had one
+    * of its own, so that by then it is the first itself.
+    */
+  private def mostRefusals: Int = flare.request.definition.concurrency.max(MostPlacings)
 
   /** Where it failed to start. */
   def unstarted(why: Cause): Option[InvokerId] = Option(why.failure)
@@ -67,5 +73,5 @@ private[scheduler] object FlareAttempts:
   /** How often an invocation is tried to be started. */
   val MostStarts = 3
 
-  /** How often a flare is placed for which there then is no room. */
+  /** How often a flare is placed for which a cluster then has no room. */
   val MostPlacings = 10

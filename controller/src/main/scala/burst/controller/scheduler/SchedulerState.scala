@@ -67,7 +67,7 @@ private[scheduler] final class SchedulerState(
 
   def enqueue(flare: Waiting): Unit =
     queue = queue.enqueue(flare)
-    shared = shared.waits(flare)
+    queue.turn(flare).foreach(turn => shared = shared.waits(flare, turn.number))
 
   def dequeue(id: FlareId, tenant: String): Unit =
     queue = queue.remove(id, tenant)

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.FlareRequest
 import burst.protocol.{DefinitionRef, FlareId, InvokerId, SharedContainer}
-import scala.collection.immutable.VectorMap
+import scala.collection.immutable.TreeMap
 
 /** A program as it is started: calls that ask for the same one can run in one container. */
 final case class CallProgram(
@@ -43,8 +43,8 @@ final case class SharedPacks private (
     packs: Map[SharedContainer, SharedPack],
     byProgram: Map[CallProgram, Set[SharedContainer]],
     byCall: Map[AttemptId, SharedContainer],
-    waiting: Map[CallProgram, VectorMap[FlareId, Waiting]],
-    programs: Map[FlareId, CallProgram]
+    waiting: Map[CallProgram, TreeMap[Long, Waiting]],
+    programs: Map[FlareId, (CallProgram, Long)]
 ):
   /** Where one more call of this program can run: where the most do, so that containers with few come to have
     * none, and give up their slots.
@@ -115,17 +115,18 @@ final case class SharedPacks private (
 
   // ---- Who waits -----------------------------------------------------------------------------------------
 
-  /** A flare comes into the queue: noted if it is such a call. */
-  def waits(flare: Waiting): SharedPacks = CallProgram.of(flare.request).fold(this): program =>
-    val there = waiting.getOrElse(program, VectorMap.empty)
-    copy(
-      waiting = waiting.updated(program, there.updated(flare.id, flare)),
-      programs = programs.updated(flare.id, program)
+  /** A flare comes into the queue, where it has this number: noted if it is such a call. */
+  def waits(flare: Waiting, number: Long): SharedPacks = CallProgram.of(flare.request).fold(this): program =>
+    val rest = waitsNoMore(flare.id)
+    val there = rest.waiting.getOrElse(program, TreeMap.empty[Long, Waiting])
+    rest.copy(
+      waiting = rest.waiting.updated(program, there.updated(number, flare)),
+      programs = rest.programs.updated(flare.id, (program, number))
     )
 
   /** A flare has left the queue. */
-  def waitsNoMore(id: FlareId): SharedPacks = programs.get(id).fold(this): program =>
-    val rest = waiting(program).removed(id)
+  def waitsNoMore(id: FlareId): SharedPacks = programs.get(id).fold(this): (program, number) =>
+    val rest = waiting(program).removed(number)
     copy(
       waiting = if rest.isEmpty then waiting.removed(program) else waiting.updated(program, rest),
       programs = programs.removed(id)

@@ -174,10 +174,11 @@ class SharedPacksSuite extends SchedulerFixture:
 
   test("a call that its container takes in no more joins another, as often as that happens"):
     val world = World(settings = Samples.settings.copy(startPace = 0.millis))
-    val times = FlareAttempts.MostStarts + 1
+    val times = FlareAttempts.MostPlacings + FlareAttempts.MostStarts
     val a = world.invoker("a", times + 1)
-    val firsts = Vector.fill(times + 1)(world.submit(call)).map(_ => a.prepared())
-    val guest = world.submit(call)
+    val many = call.copy(definition = call.definition.copy(concurrency = times + 1))
+    val firsts = Vector.fill(times + 1)(world.submit(many)).map(_ => a.prepared())
+    val guest = world.submit(many)
     val end = world.await(guest.id)
     for (first, attempt) <- firsts.init.zip(1 to times) do
       a.ready(first)
@@ -192,6 +193,24 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(taken.assignment.shared, firsts.last.assignment.shared)
     a.succeed(taken)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("a call that its container takes in no more joins the next before those that came after it"):
+    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val a = world.invoker("a", 2)
+    val pair = call.copy(definition = call.definition.copy(concurrency = 2))
+    val firsts = Vector.fill(2)(world.submit(pair)).map(_ => a.prepared())
+    val guest = world.submit(pair)
+    a.ready(firsts(0))
+    val refused = a.prepared()
+    assertEquals(refused.assignment.flareId, guest.id)
+    val later = world.submit(pair)
+    turnAway(a, refused)
+    def standing = world.ask[GangScheduler.Located](GangScheduler.Locate(guest.id, _)).receiveMessage()
+    kit.createTestProbe[Any]().awaitAssert(assert(standing.standing.isDefined))
+    a.ready(firsts(1))
+    assertEquals(a.prepared().assignment.flareId, guest.id)
+    a.hearsNothing()
+    assertEquals(later.state, FlareState.Queued)
 
   /** A pack is reported as an invoker does whose runtime did not take it in beside others. */
   private def turnAway(invoker: ScriptedInvoker, pack: Prepared): Unit =
