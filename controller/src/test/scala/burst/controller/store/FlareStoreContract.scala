@@ -270,6 +270,34 @@ abstract class FlareStoreContract extends StorageFixtures:
       Vector(WorkerResult(0, Some(short("null")), None), WorkerResult(1, None, Some(failure)))
     )
 
+  storage.test("results that come with a flare's record are stored, and counted, as those that follow it"):
+    s =>
+      val output = WorkerResult(0, Some(short("null")), None)
+      val failed = WorkerResult(0, None, Some(Failure(FailureKind.Error, "no")))
+      val beside = WorkerResult(1, Some(Output.OutOfLine(70_000)), None)
+      // The most bytes by which the older of two has to go.
+      def counted(name: String) =
+        Iterator.iterate(1L << 20)(_ / 2).takeWhile(_ > 0).foldLeft(0L): (most, step) =>
+          if s.flares.outdated(name, Keep(10, 0, most + step)).isDefined then most + step else most
+      for
+        (told, kept) <- Vector(
+          Vector(output) -> Vector(output),
+          Vector(failed) -> Vector(failed),
+          Vector(failed, beside, output) -> Vector(output, beside)
+        )
+      do
+        val (together, apart) = (s"one-${kept.hashCode}", s"two-${kept.hashCode}")
+        def ended(name: String, created: Long) =
+          flare(created, state = FlareState.Succeeded, namespace = name)
+        val (first, second) = (ended(together, 1000), ended(apart, 1000))
+        s.flares.insert(first, begun = true, told)
+        s.flares.insert(second)
+        s.flares.addResults(second.id, told)
+        assertEquals(s.flares.results(first.id, 0, 99), kept)
+        assertEquals(s.flares.results(second.id, 0, 99), kept)
+        Vector(together, apart).foreach(name => s.flares.insert(ended(name, 2000)))
+        assertEquals(counted(together), counted(apart))
+
   storage.test("logs keep their order, their writer and their lines"): s =>
     val f = flare()
     s.flares.insert(f)
