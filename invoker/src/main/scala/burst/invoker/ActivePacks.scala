@@ -48,18 +48,20 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
       case Supply.Shared(pack) => Some(pack)
       case Supply.Warm(pack) if assignment.shared.isDefined => Some(pack)
       case _ => None
+    val isUp = supply.isInstanceOf[Supply.Shared]
     val waits = supply == Supply.Starting
     active =
-      active.updated(key, Active(actor, assignment.withoutInputs, replyTo, watch, None, shares, waits))
+      active.updated(key, Active(actor, assignment.withoutInputs, replyTo, watch, None, shares, isUp, waits))
 
   // ---- Containers that calls share -----------------------------------------------------------------------
 
   /** What a call begins with that is to share a container, where another one is in it: whether it takes one
-    * more is for its runtime to say.
+    * more is for its runtime to say. Until its program runs again, one that was kept may have no network yet,
+    * and goes with the call that has taken it.
     */
   def sharedBy(assignment: PackAssignment): Option[Supply] =
     val others = assignment.shared.fold(Vector.empty)(in(_).map(_._2))
-    val open = others.flatMap(_.shares).headOption
+    val open = others.filter(_.isUp).flatMap(_.shares).headOption
     Option.when(others.nonEmpty)(open.fold(Supply.Starting)(Supply.Shared(_)))
 
   private def in(container: SharedContainer): Vector[(PackKey, Active)] =
@@ -70,10 +72,10 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   /** The program of a container runs: those that waited for it join. */
   def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
-    active = active.updated(key, there.copy(shares = Some(pack)))
+    active = active.updated(key, there.copy(shares = Some(pack), isUp = true))
     there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
       call.actor ! PackActor.Join(Some(pack))
-      active = active.updated(waiting, call.copy(waits = false, shares = Some(pack)))
+      active = active.updated(waiting, call.copy(waits = false, shares = Some(pack), isUp = true))
 
   /** A call has left its container: if nobody is left who runs in it or starts one for those that wait, the
     * first of them does.
@@ -152,7 +154,8 @@ private object ActivePacks:
   final case class Terminated(key: PackKey)
 
   /** A pack that is there; `runs` is the last flare that came to it, where it is a group's, `shares` the
-    * container that it is in beside other calls, or could be, and `waits` says that it waits for one.
+    * container that it is in beside other calls, or could be once its program `isUp`, and `waits` says that
+    * it waits for one.
     */
   private final case class Active(
       actor: ActorRef[PackActor.Command],
@@ -161,6 +164,7 @@ private object ActivePacks:
       watch: PackWatch,
       runs: Option[PackActor.Run] = None,
       shares: Option[LoadedPack] = None,
+      isUp: Boolean = false,
       waits: Boolean = false
   ):
     def isIn(pack: LoadedPack): Boolean = shares.exists(_.container.id == pack.container.id)

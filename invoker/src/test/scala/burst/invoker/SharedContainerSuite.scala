@@ -280,6 +280,33 @@ class SharedContainerSuite extends munit.FunSuite:
       setup.expectRelease()
       assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
 
+  fixture.test(
+    "one that was kept is joined once the program runs a call again, and none goes with who is first"
+  ): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    finish(one)
+    assert(first.ended().reusable)
+    setup.expectHeld()
+    setup.runtime.taking = Promise[Unit]().future
+    // both were on their way there
+    val second = Call(Some(first.own)).prepare()
+    second.begins()
+    val third = Call(Some(first.own)).prepare()
+    second.abort()
+    assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
+    setup.expectRelease()
+    setup.runtime.taking = Future.unit
+    setup.givePackage()
+    val three = runs()
+    assertEquals(three.request.flareId, third.assignment.flareId)
+    assertEquals(third.start(), Some(PackStart.Cold))
+    val fourth = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    Vector(three, runs()).foreach(finish(_))
+    Vector(third, fourth).foreach(call => assert(call.ended().reusable))
+    assertEquals((setup.driver.started.size, setup.driver.stops.size), (2, 1))
+
   fixture.test("one that is aborted while the runtime takes it in is ended by that, and the others go on"):
     fixture =>
       import fixture.*
