@@ -4,7 +4,6 @@ import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.*
 import burst.protocol.{Failure, FlareId, Inputs, JsonText}
-
 import java.nio.file.NoSuchFileException
 import scalikejdbc.*
 
