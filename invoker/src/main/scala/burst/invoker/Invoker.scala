@@ -287,5 +287,6 @@ private final class Invoker(
       prewarmed.ready,
       warm.offers,
       leaving = Option.when(leaving)(true),
-      room = room
+      room = room,
+      shares = Some(true)
     )

@@ -70,7 +70,7 @@ class InvokerSuite extends munit.FunSuite:
     assertEquals(registered.invoker, fixture.invoker)
     assertEquals(
       registered.status,
-      InvokerStatus(InvokerId("i7"), 4, 0.25, "fake", 0, RuntimeInfo("x86_64", "2.36"))
+      InvokerStatus(InvokerId("i7"), 4, 0.25, "fake", 0, RuntimeInfo("x86_64", "2.36"), shares = Some(true))
     )
 
   fixtureWith(Fixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>

@@ -25,7 +25,8 @@ final case class RuntimeInfo(arch: String, glibc: String) derives Codec.AsObject
 /** What an invoker offers and how busy it is. `cpuLoad` is the machine's, from 0 to 1. `warmPacks` counts the
   * idle packs, `warm` says for what they are; `prewarmedPacks` are containers for no definition yet. One that
   * is `leaving` takes no more flares, and stops when those it has are over. Where its slots follow a cluster,
-  * `room` says which nodes have them; they are as many as those of all nodes.
+  * `room` says which nodes have them; they are as many as those of all nodes. One that `shares` brings calls
+  * of an action to the container that they are to share; of releases before that none does.
   */
 final case class InvokerStatus(
     id: InvokerId,
@@ -37,7 +38,8 @@ final case class InvokerStatus(
     prewarmedPacks: Int = 0,
     warm: Set[WarmPack] = Set.empty,
     leaving: Option[Boolean] = None,
-    room: Option[ClusterRoom] = None
+    room: Option[ClusterRoom] = None,
+    shares: Option[Boolean] = None
 ) derives Codec.AsObject:
 
   def isLeaving: Boolean = leaving.contains(true)

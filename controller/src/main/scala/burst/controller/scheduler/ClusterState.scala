@@ -42,7 +42,8 @@ final case class Holding(
   * enough was given back. An `overloaded` one is up, but offers nothing either; nor does one that is
   * `drained`, which is not counted on at all. `warm` is what its idle packs are for; one that is on `trial`
   * is avoided as soon as somebody has slots of it. Where the machine is an invoker with several nodes of a
-  * cluster, `room` says what those have, and `lent` what is held of each.
+  * cluster, `room` says what those have, and `lent` what is held of each. Calls share a container where it
+  * `shares`.
   */
 final case class Capacity(
     slots: Int,
@@ -53,7 +54,8 @@ final case class Capacity(
     trust: Trust = Trust.Trusted,
     drained: Boolean = false,
     room: Option[ClusterRoom] = None,
-    lent: Map[String, Taken] = Map.empty
+    lent: Map[String, Taken] = Map.empty,
+    shares: Boolean = false
 ):
   /** Whether flares may count on its slots, now or once others have ended. */
   def offers: Boolean = up && !drained
@@ -174,11 +176,10 @@ final case class ClusterState private (
     copy(machines = machines.updated(invoker, known.copy(slots = slots.max(0), up = true, room = room)))
 
   /** What a machine that is up last said of itself; mostly what it said before. */
-  def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack]): ClusterState =
-    machines.get(invoker).filter(known => known.overloaded != overloaded || known.warm != warm).fold(this) {
-      known =>
-        copy(machines = machines.updated(invoker, known.copy(overloaded = overloaded, warm = warm)))
-    }
+  def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack], shares: Boolean): ClusterState =
+    machines.get(invoker).fold(this): known =>
+      val now = known.copy(overloaded = overloaded, warm = warm, shares = shares)
+      if now == known then this else copy(machines = machines.updated(invoker, now))
 
   /** The machine is given no more flares, or is again; what runs on it goes on. */
   def drain(invoker: InvokerId, drained: Boolean): ClusterState =

@@ -118,7 +118,7 @@ private[scheduler] final class SchedulerState(
     }.nextOption()
 
   private def takesGuests(id: InvokerId): Boolean =
-    machine(id).exists(m => m.offers && !m.overloaded && m.trust != Trust.Avoided)
+    machine(id).exists(m => m.shares && m.offers && !m.overloaded && m.trust != Trust.Avoided)
 
   /** A container that calls go on joining keeps its slot for ever. So that nobody waits for that, none joins
     * while a flare that could have the slot has waited for as long as others may overtake it: one that may
@@ -251,8 +251,10 @@ private[scheduler] final class SchedulerState(
   private def overloaded(status: InvokerStatus): Boolean = status.cpuLoad > settings.maxCpuLoad
 
   private def note(status: InvokerStatus): Unit =
-    cluster =
-      cluster.report(status.id, overloaded(status), status.warm).drain(status.id, isDrained(status))
+    val shares = status.shares.contains(true)
+    cluster = cluster
+      .report(status.id, overloaded(status), status.warm, shares)
+      .drain(status.id, isDrained(status))
 
   /** By the administrator, or because it is about to stop. */
   private def isDrained(status: InvokerStatus): Boolean = drained(status.id) || status.isLeaving

@@ -56,10 +56,10 @@ class ClusterStateSuite extends ScalaCheckSuite:
     assertEquals(left.releaseAll(attempts(1)), start)
 
   test("an overloaded machine offers nothing until it is better"):
-    val busy = start.report(a, overloaded = true, Set.empty)
+    val busy = start.report(a, overloaded = true, Set.empty, shares = false)
     assertEquals(free(busy), Map("a" -> 0, "b" -> 4))
     assertEquals(busy.view.totalSlots, 12, "it is still counted")
-    assertEquals(busy.report(a, overloaded = false, Set.empty), start)
+    assertEquals(busy.report(a, overloaded = false, Set.empty, shares = false), start)
 
   test("a machine that is down offers nothing and keeps what is held on it"):
     val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 3), 3), Samples.walltime).get.down(a)

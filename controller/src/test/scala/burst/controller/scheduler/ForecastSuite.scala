@@ -59,7 +59,7 @@ class ForecastSuite extends FunSuite:
       )
       .get
     assertEquals(estimate(one, held), Some(QueueEstimate(1, Left(WaitsFor.Slots))))
-    val busy = ClusterState.empty.up(a, 8).report(a, overloaded = true, Set.empty)
+    val busy = ClusterState.empty.up(a, 8).report(a, overloaded = true, Set.empty, shares = false)
     assertEquals(estimate(one, busy), Some(QueueEstimate(1, Left(WaitsFor.Slots))))
 
   test("one whose packs fit on no machine waits for invokers, and says so; each kind is looked at once"):

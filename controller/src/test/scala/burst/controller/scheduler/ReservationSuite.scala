@@ -29,7 +29,7 @@ class ReservationSuite extends ScalaCheckSuite:
       harm match
         case 0 => full.down(ids.head)
         case 1 => full.drain(ids.head, drained = true)
-        case 2 => full.report(ids.head, overloaded = true, Set.empty)
+        case 2 => full.report(ids.head, overloaded = true, Set.empty, shares = false)
         case _ => full
 
   private val requests: Gen[FlareRequest] =

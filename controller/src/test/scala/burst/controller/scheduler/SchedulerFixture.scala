@@ -40,7 +40,7 @@ final class ScriptedInvoker(
   def ref: ActorRef[InvokerRequest] = hearing.getOrElse(probe.ref)
 
   def status(slots: Int): InvokerStatus =
-    InvokerStatus(id, slots, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))
+    InvokerStatus(id, slots, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"), shares = Some(true))
 
   private def told[A](what: PartialFunction[InvokerRequest, A]): A =
     what.applyOrElse(probe.receiveMessage(), other => throw AssertionError(s"told $other"))

@@ -52,6 +52,19 @@ class SharedPacksSuite extends SchedulerFixture:
     val next = world.submit(call)
     assertEquals(a.prepared().assignment.shared, containerOf(next))
 
+  test("an invoker of a release that knows nothing of it is sent no call to a container of another"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    world.scheduler ! GangScheduler.InvokerReported(a.status(1).copy(shares = None), a.ref)
+    val flares = Vector.fill(2)(world.submit(call))
+    val first = a.prepared()
+    a.ready(first)
+    a.hearsNothing()
+    a.succeed(first)
+    val second = a.prepared()
+    assertEquals(second.assignment.flareId, flares.last.id)
+    assert(!second.assignment.isGuest)
+
   test("where slots are free until the program runs, calls take those"):
     val world = World(settings = Samples.settings.copy(startPace = 0.millis))
     val a = world.invoker("a", 8)
