@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{beside, call, output, staying, waiting};
 use crate::support::{Package, act, end, failure};
@@ -31,14 +31,13 @@ fn who_breaks_the_protocol_is_not_told_from_whose_lane_it_was_but_all_end() {
     }
 }
 
-/// The first two calls have the sockets 3 and 5: what is said on the next one is nobody's.
-#[test]
-fn half_an_event_on_a_lane_that_rests_is_found_before_its_next_call() {
+/// The first two calls have the sockets 3 and 5: what is done to the next one is nobody's.
+#[track_caller]
+fn is_found_before_its_next_call(done: Value) {
     let runtime = beside(3);
     let place = Package::empty();
     let (other, file) = waiting(&runtime, &place);
-    let half = json!({"act": "lie", "to": 6, "bytes": [9, 0, 0, 0, 0x7b]});
-    let mut liar = runtime.flare(&call(half));
+    let mut liar = runtime.flare(&call(done));
     liar.until("log");
     let (status, answer) = runtime.post("/packs", &call(act("quiet")).body());
     assert_eq!(status, 409, "{answer}");
@@ -51,20 +50,13 @@ fn half_an_event_on_a_lane_that_rests_is_found_before_its_next_call() {
 }
 
 #[test]
+fn half_an_event_on_a_lane_that_rests_is_found_before_its_next_call() {
+    is_found_before_its_next_call(json!({"act": "lie", "to": 6, "bytes": [9, 0, 0, 0, 0x7b]}));
+}
+
+#[test]
 fn a_lane_that_was_closed_as_it_rested_has_no_call_begin_on_it_and_harms_no_other() {
-    let runtime = beside(3);
-    let place = Package::empty();
-    let (other, file) = waiting(&runtime, &place);
-    let mut closes = runtime.flare(&call(json!({"act": "close", "what": 6})));
-    closes.until("log");
-    let (status, answer) = runtime.post("/packs", &call(act("quiet")).body());
-    assert_eq!(status, 409, "{answer}");
-    fs::write(file, "").unwrap();
-    let other: Vec<_> = other.collect();
-    assert_eq!(output(&other), json!({}));
-    assert_eq!(end(&other)["reusable"], false, "{other:?}");
-    drop(closes);
-    runtime.wait_until_programs_end();
+    is_found_before_its_next_call(json!({"act": "close", "what": 6}));
 }
 
 #[test]

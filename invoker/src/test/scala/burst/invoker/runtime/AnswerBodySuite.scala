@@ -14,17 +14,8 @@ import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Using}
 
 /** Bodies of answers and of requests, large ones too, and who gives up in their midst. */
-class AnswerBodySuite extends munit.FunSuite:
+class AnswerBodySuite extends WithPeer:
   import RuntimeConnectionsSuite.*
-
-  private def both(name: String)(body: (RuntimeConnections, Peer) => Unit)(using munit.Location): Unit =
-    test(name):
-      val connections = RuntimeConnections(5.seconds)
-      val peer = Peer()
-      try body(connections, peer)
-      finally
-        connections.close()
-        peer.close()
 
   private def random(length: Int) = Random(length).nextBytes(length)
   private def sum(bytes: ByteString) = Peer.sum(bytes.toArray, bytes.length)

@@ -13,17 +13,8 @@ import scala.concurrent.{Await, Future, Promise}
 import scala.util.Success
 
 /** What a connection is used for again, and what ends it. */
-class RuntimeConnectionsSuite extends munit.FunSuite:
+class RuntimeConnectionsSuite extends WithPeer:
   import RuntimeConnectionsSuite.*
-
-  private def both(name: String)(body: (RuntimeConnections, Peer) => Unit)(using munit.Location): Unit =
-    test(name):
-      val connections = RuntimeConnections(5.seconds)
-      val peer = Peer()
-      try body(connections, peer)
-      finally
-        connections.close()
-        peer.close()
 
   both("a connection is used again after a whole answer, and two at once have two"): (connections, peer) =>
     val first = ask(connections, peer.port, "/1")

@@ -1,0 +1,14 @@
+package burst.invoker.runtime
+
+import scala.concurrent.duration.DurationInt
+
+/** Connections, and a peer that a test writes by hand: both end with it. */
+private[runtime] trait WithPeer extends munit.FunSuite:
+  protected def both(name: String)(body: (RuntimeConnections, Peer) => Unit)(using munit.Location): Unit =
+    test(name):
+      val connections = RuntimeConnections(5.seconds)
+      val peer = Peer()
+      try body(connections, peer)
+      finally
+        connections.close()
+        peer.close()
