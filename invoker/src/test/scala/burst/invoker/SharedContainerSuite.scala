@@ -1,7 +1,7 @@
 package burst.invoker
 
 import burst.invoker.driver.ContainerExit
-import burst.invoker.pack.{FakePack, PackSetup}
+import burst.invoker.pack.{FakePack, Gate, PackSetup}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PoolLimits
 import burst.protocol.*
@@ -10,7 +10,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Future, Promise}
+import scala.concurrent.Future
 
 /** Calls of an action that run in one container. */
 class SharedContainerSuite extends munit.FunSuite:
@@ -288,15 +288,17 @@ class SharedContainerSuite extends munit.FunSuite:
     finish(one)
     assert(first.ended().reusable)
     setup.expectHeld()
-    setup.runtime.taking = Promise[Unit]().future
+    val gate = Gate()
+    setup.runtime.gate = Some(gate)
     // both were on their way there
     val second = Call(Some(first.own)).prepare()
     second.begins()
+    gate.reached()
     val third = Call(Some(first.own)).prepare()
     second.abort()
     assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
     setup.expectRelease()
-    setup.runtime.taking = Future.unit
+    setup.runtime.gate = None
     setup.givePackage()
     val three = runs()
     assertEquals(three.request.flareId, third.assignment.flareId)
@@ -311,13 +313,14 @@ class SharedContainerSuite extends munit.FunSuite:
     fixture =>
       import fixture.*
       val (first, one) = opened()
-      val taken = Promise[Unit]()
-      setup.runtime.taking = taken.future
+      val gate = Gate()
+      setup.runtime.gate = Some(gate)
       val second = Call(Some(first.own)).prepare()
       setup.givePackage()
       second.begins()
+      gate.reached()
       second.abort()
-      taken.success(())
+      gate.release()
       val two = setup.runtime.pack()
       assertEquals(setup.runtime.order()._1, "abort")
       two.say(PackEvent.PackEnded(false, Some(Failure(FailureKind.Cancelled, "not any more")), 2))

@@ -12,7 +12,7 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.stream.scaladsl.{Source, SourceQueueWithComplete}
 import org.apache.pekko.stream.OverflowStrategy
 import org.apache.pekko.util.ByteString
-import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
+import java.util.concurrent.{CountDownLatch, LinkedBlockingQueue, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Future, Promise}
 
@@ -22,6 +22,20 @@ final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteS
   def raw(text: String): Unit = answer.offer(ByteString(text))
   def end(): Unit = answer.complete()
   def break(): Unit = answer.fail(RuntimeException("broken on purpose"))
+
+/** What packs that are asked for wait for, until the test releases them. */
+final class Gate:
+  private val arrived = CountDownLatch(1)
+  private val released = Promise[Unit]()
+
+  /** Returns once a pack waits: one that is still on its way may find that nothing holds it any more. */
+  def reached(): Unit =
+    assert(arrived.await(10, TimeUnit.SECONDS), "no pack was asked for")
+  def release(): Unit = released.success(())
+
+  private[pack] def pass(): Future[Unit] =
+    arrived.countDown()
+    released.future
 
 /** Speaks the runtime's HTTP on a free port and does what the test tells it. */
 final class FakeRuntime(using system: ClassicActorSystemProvider):
@@ -36,8 +50,8 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
   @volatile var refusePacks: Option[HttpResponse] = None
 
-  /** What packs that are asked for wait for. */
-  @volatile var taking: Future[Unit] = Future.unit
+  /** Where packs that are asked for wait. */
+  @volatile var gate: Option[Gate] = None
 
   /** Takes packs without ever answering. */
   @volatile var silent = false
@@ -62,7 +76,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     val initialised = fresh.fold(Future.successful(HttpResponse()))(_ => initAnswer)
     if silent then complete(Promise[HttpResponse]().future)
     else
-      complete(taking.flatMap(_ => initialised).map: answer =>
+      complete(gate.fold(Future.unit)(_.pass()).flatMap(_ => initialised).map: answer =>
         if answer.status.isFailure then answer else refusePacks.getOrElse(opened(body)))
 
   private val ordered = (path("packs" / Segment / Segment) & entity(as[String])): (_, order, body) =>
