@@ -1,5 +1,6 @@
 """Runs functions of Python as OpenWhisk has them, and speaks the runtime's control protocol for them
-(docs/architecture/program.md). The runtime hands it to the interpreter on standard input, with the name of the function.
+(docs/architecture/program.md). The runtime hands it to the interpreter on standard input, and tells it the function, and
+where that is, by the first frame, for which it may have to wait: whatever does not depend on that is done before.
 
 A pack of one worker is this process. For more it starts a process for each, which stays for the next flare, carries
 what they say to the runtime, and runs nothing of the user's itself.
@@ -7,7 +8,7 @@ what they say to the runtime, and runs nothing of the user's itself.
 
 import sys
 
-# The package's directory, which is not to be in the way of what is imported here.
+# The working directory, whatever that is by then.
 sys.path.pop(0)
 
 import fcntl
@@ -432,7 +433,10 @@ def start():
         stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     # Packages are read-only.
     sys.dont_write_bytecode = True
-    serve(Channel(descriptor), Function(sys.argv.pop()))
+    control = Channel(descriptor)
+    if (init := control.receive()) is not None:
+        os.chdir(init["directory"])
+        serve(control, Function(init["main"]))
     os._exit(0)
 
 

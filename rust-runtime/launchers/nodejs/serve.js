@@ -1,6 +1,7 @@
 // Runs functions of Node as OpenWhisk has them, and speaks the runtime's control protocol for them
-// (docs/architecture/program.md). The runtime hands it, with its other parts before it, to Node on standard input, with
-// the name of the function.
+// (docs/architecture/program.md). The runtime hands it, with its other parts before it, to Node on standard input, and
+// tells it the function, and where that is, by the first frame, for which it may have to wait: whatever does not depend
+// on that is done before.
 //
 // A pack of one worker is this thread, which then has nothing else to do: the control socket is read and written as a
 // file, and between flares nothing of the user's runs. For more workers it starts a thread for each, which stays for
@@ -52,9 +53,10 @@ async function begin(control, command, run, tasks) {
 
 /** A pack of several workers. */
 class Pack {
-  constructor(channel, launcher) {
+  constructor(channel, launcher, name) {
     this.channel = channel;
     this.launcher = launcher;
+    this.name = name;
     this.workers = [];
   }
 
@@ -82,7 +84,7 @@ class Pack {
 
   start() {
     const { descriptor, turn } = this.channel;
-    const workerData = { descriptor, turn: turn.buffer, name: process.argv[2] };
+    const workerData = { descriptor, turn: turn.buffer, name: this.name };
     return new threads.Worker(this.launcher, { eval: true, workerData });
   }
 }
@@ -104,6 +106,16 @@ function work({ descriptor, turn, name }) {
   });
 }
 
+/** Waits to be told the function's name, goes to where it is, and says hello. */
+function introduce(channel) {
+  const text = channel.receive();
+  if (text === null) process.exit();
+  const { directory, main } = JSON.parse(text);
+  process.chdir(directory);
+  channel.send('{"event":"hello","sdk":"nodejs"}');
+  return main;
+}
+
 /** Takes flares from a control socket, one after the other, until it is closed. */
 async function take(control, pack, run) {
   for (let text; (text = await control.receive()) !== null; ) {
@@ -122,11 +134,13 @@ async function take(control, pack, run) {
 }
 
 /** One flare at a time. */
-function serveOne(channel, func, pack) {
+function serveOne(channel, launcher) {
   let current;
   redirectAll(() => undefined);
   process.on('exit', () => current && channel.send(dying(current)));
-  return take(channel, pack, async (task) => {
+  const name = introduce(channel);
+  const func = new UserFunction(name);
+  return take(channel, new Pack(channel, launcher, name), async (task) => {
     current = task;
     func.tell(task.told);
     const end = await perform(func, task);
@@ -136,7 +150,7 @@ function serveOne(channel, func, pack) {
 }
 
 /** Flares of one worker beside each other: a call is known by where in the program it began. */
-function serveSeveral(descriptors, func, pack) {
+function serveSeveral(channel, launcher, descriptors) {
   const { AsyncLocalStorage } = require('async_hooks');
   const calls = new AsyncLocalStorage();
   const running = new Set();
@@ -150,6 +164,9 @@ function serveSeveral(descriptors, func, pack) {
     const call = current();
     if (call) call.lane.sendLast(dying(call.task));
   });
+  const name = introduce(channel);
+  const func = new UserFunction(name);
+  const pack = new Pack(channel, launcher, name);
   const run = (lane) => async (task) => {
     const call = { lane, task, log: new Log(lane, task), variables: variablesOf(task.told) };
     running.add(call);
@@ -170,14 +187,12 @@ function serve() {
   delete process.env.BURST_LANE_FDS;
   delete process.env.BURST_CONTROL_FD;
   // The text of this program, for its threads.
-  const launcher = Buffer.allocUnsafe(fs.fstatSync(0).size);
-  fs.readSync(0, launcher, 0, launcher.length, 0);
+  const text = Buffer.allocUnsafe(fs.fstatSync(0).size);
+  fs.readSync(0, text, 0, text.length, 0);
+  const launcher = text.toString();
   const channel = new Channel(descriptors[0], new SharedArrayBuffer(4));
-  const func = new UserFunction(process.argv[2]);
-  const pack = new Pack(channel, launcher.toString());
-  channel.send('{"event":"hello","sdk":"nodejs"}');
-  if (descriptors.length === 1) serveOne(channel, func, pack);
-  else serveSeveral(descriptors, func, pack);
+  if (descriptors.length === 1) serveOne(channel, launcher);
+  else serveSeveral(channel, launcher, descriptors);
 }
 
 if (threads.isMainThread) serve();

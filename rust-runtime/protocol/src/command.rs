@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use burst_bcm::{BackendConfig, Failure, Secret, Topology};
@@ -185,6 +186,16 @@ impl Inputs {
     }
 }
 
+/// The first frame to an interpreter's launcher, which says hello once it has done this.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(tag = "command", rename = "init")]
+pub struct Init<'a> {
+    /// Where the package is, which is to be the working directory.
+    pub directory: &'a Path,
+    /// The function's name.
+    pub main: &'a str,
+}
+
 /// One frame from the runtime to the program.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "command", rename_all = "lowercase")]
@@ -320,6 +331,16 @@ mod tests {
     fn secrets_and_addresses_never_show_when_printed() {
         let shown = format!("{:?}", run_pack(|_| ()));
         assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn an_interpreter_is_told_its_function() {
+        let init = Init {
+            directory: Path::new("/package"),
+            main: "main",
+        };
+        let expected = r#"{"command":"init","directory":"/package","main":"main"}"#;
+        assert_eq!(serde_json::to_string(&init).unwrap(), expected);
     }
 
     #[test]

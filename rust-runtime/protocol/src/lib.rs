@@ -4,7 +4,7 @@
 //! | --- | --- | --- |
 //! | invoker → runtime | [`RunPack`], [`Failure`] | bodies of HTTP requests |
 //! | runtime → invoker | [`PackEvent`], [`OutputEvent`] | lines of JSON |
-//! | runtime → program | [`Command`] | [frames](frame) |
+//! | runtime → program | [`Command`], and [`Init`] to interpreters | [frames](frame) |
 //! | program → runtime | [`ProgramEvent`], as [`Said`] and [`Heard`] | [frames](frame) |
 //!
 //! Golden copies of what the invoker sees are in `protocol/src/main/resources/golden/`; the Scala side reads the same
@@ -18,7 +18,7 @@ mod timestamp;
 mod versions;
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
-pub use command::{Command, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
+pub use command::{Command, Init, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
 pub use depth::Depth;
 pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said, Traffic};
 pub use timestamp::Timestamp;

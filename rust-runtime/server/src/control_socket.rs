@@ -2,8 +2,9 @@
 
 use std::io;
 
-use burst_protocol::{Command, frame};
+use burst_protocol::frame;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
+use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -103,7 +104,7 @@ impl FrameReader {
 
 impl FrameWriter {
     /// Queues a command; [`flush`](Self::flush) sends it.
-    pub(crate) fn queue(&mut self, command: &Command) -> serde_json::Result<()> {
+    pub(crate) fn queue(&mut self, command: &impl Serialize) -> serde_json::Result<()> {
         let start = self.buffer.len();
         self.buffer.put_bytes(0, frame::HEADER);
         serde_json::to_writer((&mut self.buffer).writer(), command)?;
@@ -142,6 +143,8 @@ fn shrink(buffer: &mut BytesMut) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use std::io::Write;
+
+    use burst_protocol::Command;
 
     use super::*;
 

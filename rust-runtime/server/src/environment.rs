@@ -33,6 +33,10 @@ impl Environment {
         })
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Gives them to the program.
     pub(crate) fn apply(&self, command: &mut Command) {
         command.envs(&self.0);

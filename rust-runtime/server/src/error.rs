@@ -9,7 +9,7 @@ use burst_protocol::{InvalidRun, PackEvent, RUNTIME, Versions};
 
 use crate::memory_limit::MemoryLimitError;
 use crate::not_reusable::NotReusable;
-use crate::start::StartError;
+use crate::start::{StartError, StartFailure};
 
 /// Why a request got no result.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +81,13 @@ pub enum Error {
     /// The work function itself returned an error. OpenWhisk wants those with status 200.
     #[error("{0}")]
     Function(String),
+}
+
+impl From<StartFailure> for Error {
+    fn from(failure: StartFailure) -> Self {
+        let StartFailure { reason, tail, said } = failure;
+        Self::StartFailed { reason, tail, said }
+    }
 }
 
 struct Tail<'a>(Option<&'a str>);

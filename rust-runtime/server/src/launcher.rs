@@ -1,7 +1,8 @@
 //! Launchers: programs of ours that speak to the runtime for functions that cannot, in place of a package's own `exec`.
 //!
 //! An interpreter reads its launcher from standard input, which then is at its end: nothing has to be installed beside
-//! the runtime, and a launcher is always of its runtime's version.
+//! the runtime, and a launcher is always of its runtime's version. Which function it runs, and where that is, it is told
+//! once it is up.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -23,7 +24,7 @@ const NODEJS: &str = concat!(
 );
 
 /// The function that is called where nobody says which.
-const MAIN: &str = "main";
+pub(crate) const MAIN: &str = "main";
 
 /// Where interpreters are looked for if the environment does not say.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -53,14 +54,14 @@ pub(crate) fn interpreted() -> impl Iterator<Item = &'static str> {
     .map(|(family, _)| family)
 }
 
-/// Starts the launcher of a language for this function. Blocks on files.
-pub(crate) fn script(language: &Language, main: Option<&str>) -> Result<Command, LauncherError> {
+/// Starts the launcher of a language, in a directory that is always there and has nothing of anybody's. Blocks on files.
+pub(crate) fn script(language: &Language) -> Result<Command, LauncherError> {
     let mut command = Command::new(interpreter(language)?);
     let launcher = match language {
         Language::Python(_) => PYTHON,
         Language::Nodejs => NODEJS,
     };
-    command.args(["-", main.unwrap_or(MAIN)]);
+    command.arg("-").current_dir("/");
     command.stdin(Stdio::from(file_of(launcher)?));
     Ok(command)
 }
@@ -73,7 +74,7 @@ pub(crate) fn action_loop(exec: &Path) -> Result<Command, LauncherError> {
 }
 
 /// Starts the launcher of the image that this runs in, for this function of its code.
-pub(crate) fn image(main: Option<&str>) -> Result<Command, LauncherError> {
+pub(crate) fn image(main: &str) -> Result<Command, LauncherError> {
     // In an image of somebody else's a loader of our own has started this, and has to start it again.
     let said = std::fs::read("/proc/self/cmdline")?;
     let words = said.split(|&byte| byte == 0).map(OsStr::from_bytes);
@@ -82,7 +83,7 @@ pub(crate) fn image(main: Option<&str>) -> Result<Command, LauncherError> {
         .next()
         .ok_or(io::Error::from(io::ErrorKind::NotFound))?;
     let mut command = Command::new(own);
-    command.args(words).args(["image", main.unwrap_or(MAIN)]);
+    command.args(words).args(["image", main]);
     command.stdin(Stdio::null());
     Ok(command)
 }

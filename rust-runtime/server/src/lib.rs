@@ -7,7 +7,7 @@
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package, its variables | `init`, `package`, `environment` |
-//! | what runs it | `kind`, `launcher`, `launched`, [`action_loop`], [`image`] |
+//! | what runs it | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
@@ -32,6 +32,7 @@ pub mod image;
 pub mod inherited;
 mod init;
 mod inquest;
+mod interpreter;
 mod kind;
 mod lane;
 mod lanes;

@@ -7,7 +7,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use burst_protocol::CONTROL_FD;
+use burst_protocol::{CONTROL_FD, Init};
 use tempfile::TempDir;
 
 use crate::concurrency::Concurrency;
@@ -119,18 +119,40 @@ impl Package {
         &self.directory
     }
 
-    /// What starts it, without environment and directory. Blocks on files.
+    /// What starts it, without environment. Blocks on files.
     pub(crate) fn command(&self) -> Result<Command, LauncherError> {
-        match &self.code.kind {
+        let mut command = match &self.code.kind {
+            Kind::Script(language) => return launcher::script(language),
+            Kind::ActionLoop => launcher::action_loop(&self.exec)?,
+            Kind::Image => launcher::image(self.main())?,
             Kind::Native | Kind::NativeOrActionLoop => {
                 let mut command = Command::new(&self.exec);
                 command.stdin(Stdio::null());
-                Ok(command)
+                command
             }
-            Kind::ActionLoop => launcher::action_loop(&self.exec),
-            Kind::Image => launcher::image(self.code.main.as_deref()),
-            Kind::Script(language) => launcher::script(language, self.code.main.as_deref()),
+        };
+        command.current_dir(&self.directory);
+        Ok(command)
+    }
+
+    /// What interprets it, if anything does.
+    pub(crate) fn language(&self) -> Option<&Language> {
+        match &self.code.kind {
+            Kind::Script(language) => Some(language),
+            _ => None,
         }
+    }
+
+    /// What its interpreter is told, if it has one.
+    pub(crate) fn init(&self) -> Option<Init<'_>> {
+        self.language().map(|_| Init {
+            directory: &self.directory,
+            main: self.main(),
+        })
+    }
+
+    fn main(&self) -> &str {
+        self.code.main.as_deref().unwrap_or(launcher::MAIN)
     }
 
     /// Whether a launcher of ours speaks for it.

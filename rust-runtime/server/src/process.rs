@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,6 +12,7 @@ use std::time::Duration;
 
 use burst_protocol::{CONTROL_FD, LANE_FDS, LISTENER_FD};
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 
 use crate::environment::{Environment, HANDED_ON};
 use crate::memory_limit::MemoryLimitError;
@@ -26,6 +26,17 @@ const LISTENER: i32 = 4;
 /// Where it finds the other control sockets, if it has several: one after the other, as interpreters look for what
 /// their own children are not to have only as far as the first number that is free.
 const LANES: i32 = 5;
+
+/// A program that is being started. Without whoever waits for it nobody has its control sockets, by whose end it ends.
+pub(crate) struct Starting(oneshot::Receiver<io::Result<Started>>);
+
+impl Starting {
+    /// Fails where the kernel refuses to execute it.
+    pub(crate) async fn started(self) -> io::Result<Started> {
+        let lost = |_| Err(io::Error::other("the supervising thread was lost"));
+        self.0.await.unwrap_or_else(lost)
+    }
+}
 
 /// A program that was started, and its ends of everything.
 pub(crate) struct Started {
@@ -103,8 +114,15 @@ impl ProcessGroup {
             .map_or(Ok(()), |leader| memory_limit::apply(leader, mebibytes))
     }
 
+    /// Kills it, and waits until it is gone. A process in the kernel's hands may take its time, which nobody has: the
+    /// runtime's own end kills it, too.
+    pub(crate) async fn end(&self) {
+        self.kill();
+        let _ = timeout(limits::DYING, self.gone()).await;
+    }
+
     /// Waits until the program has ended and is buried.
-    pub(crate) async fn gone(&self) {
+    async fn gone(&self) {
         // The sender is `self`, so it is not dropped meanwhile.
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
     }
@@ -134,16 +152,15 @@ pub fn make_undumpable() -> io::Result<()> {
     }
 }
 
-/// Starts a package's program in its directory, with variables of its own, so many control sockets, and the socket on
-/// which its pack is found, if there is one. Fails where the kernel refuses to execute it.
-pub(crate) async fn start(
+/// Begins to start a program, with variables of its own, so many control sockets, and the socket on which its pack is
+/// found, if there is one.
+pub(crate) fn start(
     mut command: Command,
-    directory: &Path,
     own: &Environment,
     lanes: usize,
     listener: Option<Arc<OwnedFd>>,
-) -> io::Result<Started> {
-    command.current_dir(directory).env_clear();
+) -> io::Result<Starting> {
+    command.env_clear();
     command.envs(
         HANDED_ON
             .iter()
@@ -194,9 +211,7 @@ pub(crate) async fn start(
             }
             group.gone.send_replace(true);
         })?;
-    starting
-        .await
-        .unwrap_or_else(|_| Err(io::Error::other("the supervising thread was lost")))
+    Ok(Starting(starting))
 }
 
 /// The descriptor of a control socket in the child.

@@ -21,6 +21,7 @@ use crate::access::{self, Access};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::init::{self, ProgramName};
+use crate::kind::Kind;
 use crate::pack::Order;
 use crate::package::Package;
 use crate::runtime::Runtime;
@@ -37,6 +38,7 @@ pub(crate) fn routes(runtime: Runtime, access: Access) -> Router {
             "/environment",
             limited(post(set_environment), limits::ENVIRONMENT_BODY),
         )
+        .route("/interpreter", post(start_interpreter))
         .route("/run", limited(post(run_function), limits::RUN_BODY))
         .route("/packs", limited(post(run_pack), limits::PACKS_BODY))
         .route(
@@ -96,6 +98,30 @@ async fn set_environment(
     }
     runtime.set_environment(environment)?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+#[derive(Deserialize)]
+struct Interpreted {
+    kind: String,
+}
+
+async fn start_interpreter(
+    State(runtime): State<Runtime>,
+    program: Result<Query<Interpreted>, QueryRejection>,
+) -> Result<StatusCode, Error> {
+    let form = |_| Error::Malformed("the query is not kind=KIND".to_owned());
+    let Query(Interpreted { kind }) = program.map_err(form)?;
+    let language = match Kind::parse(&kind) {
+        Ok(Kind::Script(language)) => language,
+        Ok(_) => {
+            return Err(Error::Malformed(format!(
+                "no interpreter runs `{kind:.40}`"
+            )));
+        }
+        Err(unknown) => return Err(Error::Malformed(unknown.to_string())),
+    };
+    runtime.start_interpreter(language)?;
+    Ok(StatusCode::ACCEPTED)
 }
 
 async fn unpacked(

@@ -1,5 +1,6 @@
 //! What this runtime is doing: nothing yet, waiting with a warm program, or running flares.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::RunPack;
@@ -13,6 +14,8 @@ use crate::credential_broker::CredentialBroker;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::inherited::PackSocket;
+use crate::interpreter::Interpreter;
+use crate::kind::Language;
 use crate::lane::Lane;
 use crate::lanes::Lanes;
 use crate::limits;
@@ -35,8 +38,11 @@ pub(crate) struct Runtime {
 }
 
 enum State {
-    /// The program that is started first has this.
-    Empty(Environment),
+    /// The program that is started first has these.
+    Empty {
+        environment: Environment,
+        interpreter: Option<Interpreter>,
+    },
     Starting,
     /// With the flares that run on it.
     Up {
@@ -51,7 +57,10 @@ enum State {
 
 impl Default for State {
     fn default() -> Self {
-        Self::Empty(Environment::default())
+        Self::Empty {
+            environment: Environment::default(),
+            interpreter: None,
+        }
     }
 }
 
@@ -61,7 +70,7 @@ impl State {
         match self {
             Self::Up { program, lanes } => lanes.refusal(run, program.is_doomed()),
             Self::NotReusable { reason, .. } => Some(Error::Ended(reason.clone())),
-            Self::Empty(_) | Self::Starting => None,
+            Self::Empty { .. } | Self::Starting => None,
         }
     }
 
@@ -91,8 +100,25 @@ impl Runtime {
     /// Says which variables the program is to have, before it is started.
     pub(crate) fn set_environment(&self, environment: Environment) -> Result<(), Error> {
         match &mut *self.state() {
-            State::Empty(there) => {
+            State::Empty {
+                environment: there, ..
+            } => {
                 *there = environment;
+                Ok(())
+            }
+            _ => Err(Error::AlreadyInitialized),
+        }
+    }
+
+    /// Begins to start an interpreter for the program that will be started, if there is none.
+    pub(crate) fn start_interpreter(&self, language: Language) -> Result<(), Error> {
+        match &mut *self.state() {
+            State::Empty {
+                interpreter: there @ None,
+                ..
+            } => {
+                let started = Interpreter::start(language, self.listener());
+                *there = Some(started.map_err(StartFailure::from)?);
                 Ok(())
             }
             _ => Err(Error::AlreadyInitialized),
@@ -101,18 +127,21 @@ impl Runtime {
 
     /// Starts a package's program, the only one this runtime ever runs.
     pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
-        let environment = match &mut *self.state() {
-            state @ State::Empty(_) => match std::mem::replace(state, State::Starting) {
-                State::Empty(environment) => environment,
-                _ => Environment::default(),
+        let (environment, interpreter) = match &mut *self.state() {
+            state @ State::Empty { .. } => match std::mem::replace(state, State::Starting) {
+                State::Empty {
+                    environment,
+                    interpreter,
+                } => (environment, interpreter),
+                _ => (Environment::default(), None),
             },
             _ => return Err(Error::AlreadyInitialized),
         };
         // On a task of its own: a caller that hangs up must not leave a half-started program.
         let runtime = self.clone();
-        let listener = (self.socket.as_ref()).map(|socket| Arc::clone(&socket.listener));
+        let listener = self.listener();
         let starting = tokio::spawn(async move {
-            let started = start::start(package, environment, listener).await;
+            let started = start::start(package, environment, listener, interpreter).await;
             let mut state = runtime.state();
             match started {
                 Ok((program, lanes)) => {
@@ -120,9 +149,9 @@ impl Runtime {
                     *state = State::Up { program, lanes };
                     Ok(())
                 }
-                Err(StartFailure { reason, tail, said }) => {
+                Err(failure) => {
                     *state = State::default();
-                    Err(Error::StartFailed { reason, tail, said })
+                    Err(failure.into())
                 }
             }
         });
@@ -262,20 +291,28 @@ impl Runtime {
 
     /// Kills the program, if there is one, and waits until it is gone.
     pub(crate) async fn stop(&self) {
-        let group = match &*self.state() {
+        let (group, interpreter) = match &mut *self.state() {
             State::Up { program, lanes } => {
                 for orders in lanes.all_orders() {
                     // Or its workers would be blamed. With orders that wait, somebody else ends it already.
                     let _ = orders.try_send(Order::Leave);
                 }
-                Arc::clone(&program.group)
+                (Some(Arc::clone(&program.group)), None)
             }
-            State::NotReusable { group, .. } => Arc::clone(group),
-            State::Empty(_) | State::Starting => return,
+            State::NotReusable { group, .. } => (Some(Arc::clone(group)), None),
+            State::Empty { interpreter, .. } => (None, interpreter.take()),
+            State::Starting => (None, None),
         };
-        group.kill();
-        // A process in the kernel's hands may take its time; the runtime's own end kills it too.
-        let _ = tokio::time::timeout(limits::DYING, group.gone()).await;
+        if let Some(group) = group {
+            group.end().await;
+        }
+        if let Some(interpreter) = interpreter {
+            interpreter.end().await;
+        }
+    }
+
+    fn listener(&self) -> Option<Arc<OwnedFd>> {
+        (self.socket.as_ref()).map(|socket| Arc::clone(&socket.listener))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

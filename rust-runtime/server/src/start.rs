@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use burst_protocol::{LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions};
 use tokio::net::UnixStream;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::environment::Environment;
+use crate::interpreter::Interpreter;
 use crate::lane::{Lane, LaneEvent};
 use crate::launcher::LauncherError;
 use crate::limits;
@@ -83,30 +84,26 @@ pub enum StartError {
     Ended(String),
 }
 
-/// Starts a package's program and waits for its hello. With its lanes, of which there is at least one.
+/// Starts a package's program, on the interpreter that there is if it fits, and waits for its hello. With its lanes, of
+/// which there is at least one.
 pub(crate) async fn start(
     package: Package,
     environment: Environment,
     listener: Option<Arc<OwnedFd>>,
+    interpreter: Option<Interpreter>,
 ) -> Result<(Arc<Program>, Vec<Lane>), StartFailure> {
+    let deadline = Instant::now() + limits::HELLO;
     let memory = KillCounter::of_this_process();
     let killed_before = memory.read();
-    let started = process::start(
-        package.command().map_err(StartError::from)?,
-        package.directory(),
-        &environment,
-        package.lanes(),
-        listener,
-    )
-    .await
-    .map_err(StartError::Execution)?;
+    let started = launch(&package, &environment, listener, interpreter);
+    let started = timeout_at(deadline, started).await;
     let Started {
         controls,
         stdout,
         stderr,
         exit,
         group,
-    } = started;
+    } = started.map_err(|_| StartError::Silent)??;
     let pipes = Pipes {
         stdout: Pipe::new(LogStream::Stdout, stdout).map_err(StartError::Pipes)?,
         stderr: Pipe::new(LogStream::Stderr, stderr).map_err(StartError::Pipes)?,
@@ -123,10 +120,27 @@ pub(crate) async fn start(
     let Some(first) = lanes.first_mut() else {
         return Err(StartError::NoHello.into());
     };
-    let said = await_hello(first).await;
+    let said = await_hello(first, deadline).await;
     let failure = said.map_err(|reason| start_failure(first, reason));
     first.rest();
     failure.map(|()| (program, lanes))
+}
+
+/// A process for a package's program.
+async fn launch(
+    package: &Package,
+    environment: &Environment,
+    listener: Option<Arc<OwnedFd>>,
+    interpreter: Option<Interpreter>,
+) -> Result<Started, StartError> {
+    if let Some(interpreter) = interpreter
+        && let Some(started) = interpreter.take(package, environment).await
+    {
+        return Ok(started);
+    }
+    let starting = process::start(package.command()?, environment, package.lanes(), listener);
+    let started = async { starting?.started().await };
+    started.await.map_err(StartError::Execution)
 }
 
 /// Nobody will run it, so what it said is told now.
@@ -163,8 +177,11 @@ fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
     }
 }
 
-async fn await_hello(lane: &mut Lane) -> Result<(), StartError> {
-    let deadline = Instant::now() + limits::HELLO;
+async fn await_hello(lane: &mut Lane, deadline: Instant) -> Result<(), StartError> {
+    if let Some(init) = lane.program.init() {
+        let queued = lane.outgoing.queue(&init);
+        queued.map_err(|problem| StartError::Execution(problem.into()))?;
+    }
     let mut open = true;
     loop {
         let event = tokio::select! {

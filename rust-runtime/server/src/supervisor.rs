@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use burst_protocol::FailureKind;
+use burst_protocol::{FailureKind, Init};
 use tokio::sync::watch;
 
 use crate::descendants::{self, Process};
@@ -159,6 +159,11 @@ impl Program {
     /// Whether a launcher of ours speaks for it.
     pub(crate) fn is_launched(&self) -> bool {
         self.package.is_launched()
+    }
+
+    /// What it is told before its hello, if it is an interpreter.
+    pub(crate) fn init(&self) -> Option<Init<'_>> {
+        self.package.init()
     }
 
     /// Where its package is.

@@ -5,6 +5,7 @@ mod credentials;
 mod deaths;
 mod flares;
 mod groups;
+mod interpreters;
 mod lanes;
 mod launchers;
 mod liars;
