@@ -4,7 +4,7 @@ import burst.invoker.driver.ContainerBase
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
 import burst.invoker.packages.PackageCache
-import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits}
+import burst.invoker.pool.{IdlePack, PackGuess, PackPool, PackShape, PackSize, PoolLimits}
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
@@ -90,7 +90,8 @@ private final class Invoker(
     Option.when(services.driver.isLocal)(PackSize(settings.slots, settings.prewarmedMemory))
   private val packs = ActivePacks(services, context)
   private val warm = WarmPacks(settings.pool, services, context)
-  private val prewarmed = PrewarmedContainers(settings.prewarmed, largest, services.driver, context)
+  private val prewarmed =
+    PrewarmedContainers(settings.prewarmed, largest, services.driver, services.runtime, context)
 
   /** It was told to stop, by those who want to know when nothing of it is left. */
   private var closing = false
@@ -205,7 +206,7 @@ private final class Invoker(
           case Some(Supply.Nothing) =>
             val container = ContainerBase.of(shape.definition) match
               case ContainerBase.Image(_) => None // it is in another one
-              case _ => prewarmed.take(PackSize(shape.workers, shape.memoryMiB))
+              case _ => prewarmed.take(PackGuess.of(shape))
             packs.launch(assignment, container.fold(Supply.Nothing)(Supply.Prewarmed(_)), replyTo)
           case Some(supply) => packs.launch(assignment, supply, replyTo)
 

@@ -1,23 +1,32 @@
 package burst.invoker
 
 import burst.invoker.driver.{Container, Driver, StopOutcome}
-import burst.invoker.pool.{PackSize, PrewarmPool}
+import burst.invoker.pool.{PackGuess, PackSize, PrewarmPool}
+import burst.invoker.runtime.RuntimeClient
 import burst.protocol.{Failure, FailureKind}
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
+import org.slf4j.LoggerFactory
+import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
 /** The containers of an invoker that wait for a pack of whatever definition: carries out what [[PrewarmPool]]
-  * decides. Belongs to the invoker's actor.
+  * decides, and has the interpreter wait in them that the next one is taken to need. Belongs to the invoker's
+  * actor.
   */
 private final class PrewarmedContainers(
     wanted: Int,
     first: Option[PackSize],
     driver: Driver,
+    runtime: RuntimeClient,
     context: ActorContext[Invoker.Command]
 ):
   import PrewarmedContainers.*
 
-  private var pool = PrewarmPool[Container](wanted, first)
+  private given ExecutionContext = context.executionContext
+  private var pool = PrewarmPool[Container](wanted, first.map(PackGuess(_, None)))
+
+  /** The kind that those that are ready were last asked to have an interpreter for. */
+  private var kind = Option.empty[String]
 
   /** How many are being removed. */
   private var leaving = 0
@@ -25,20 +34,35 @@ private final class PrewarmedContainers(
   def isEmpty: Boolean = pool.isEmpty && leaving == 0
   def ready: Int = pool.ready.size
 
-  def take(size: PackSize): Option[Container] =
-    val (container, others) = pool.take(size)
+  def take(wanted: PackGuess): Option[Container] =
+    val (container, others) = pool.take(wanted)
     pool = others
     container
 
   /** Asked with every heartbeat, so that one that fails, or is used, is not replaced at once. */
   def beat(): Unit =
     pool = pool.beat
+    val wanted = pool.guess.flatMap(_.kind)
+    if wanted != kind then
+      kind = wanted
+      pool.ready.foreach(startInterpreter(_, wanted))
     startLacking()
 
-  def startLacking(): Unit = pool.lacking.foreach: size =>
-    context.pipeToSelf(driver.prewarm(size.workers, size.memoryMiB)): result =>
+  def startLacking(): Unit = pool.lacking.foreach: guess =>
+    val started = driver.prewarm(guess.size.workers, guess.size.memoryMiB).flatMap:
+      case Right(container) => startInterpreter(container, guess.kind).map(_ => Right(container))
+      case failed => Future.successful(failed)
+    context.pipeToSelf(started): result =>
       Started(result.fold(problem => Left(Failure(FailureKind.Internal, problem.toString)), identity))
     pool = pool.begun
+
+  /** One that has an interpreter already keeps that. Without any the first call takes longer, and nothing
+    * else is lost.
+    */
+  private def startInterpreter(container: Container, kind: Option[String]): Future[Unit] = kind match
+    case None => Future.unit
+    case Some(kind) => runtime.startInterpreter(container.address, kind).map(_.left.foreach: failure =>
+        log.debug("container {} has no interpreter waiting for {}: {}", container.id, kind, failure.message))
 
   /** Keeps a container, unless another has taken its place meanwhile. */
   def takeBack(container: Container): Unit =
@@ -71,6 +95,8 @@ private final class PrewarmedContainers(
     leaving += 1
 
 private object PrewarmedContainers:
+  private val log = LoggerFactory.getLogger(classOf[PrewarmedContainers])
+
   sealed trait Event
   private final case class Started(outcome: Either[Failure, Container]) extends Event
   private final case class Exited(container: Container) extends Event

@@ -8,6 +8,7 @@ import burst.protocol.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
@@ -52,8 +53,8 @@ class InvokerSuite extends munit.FunSuite:
         case _ => this.ended()
 
     /** Runs the assignment to its good end, cold. */
-    def warmUp(): Unit =
-      prepare()
+    def warmUp(assignment: PackAssignment = setup.assignment): Unit =
+      prepare(assignment)
       setup.givePackage()
       end(setup.runtime.pack())
 
@@ -164,6 +165,40 @@ class InvokerSuite extends munit.FunSuite:
       fixture.prepare(fixture.another)
       fixture.end(setup.runtime.pack())
       assertEquals(setup.driver.adopted.size, 1, "the warm one is taken")
+
+  private def python(fixture: Fixture): PackAssignment =
+    val definition = fixture.setup.assignment.definition
+    fixture.another.copy(definition = definition.copy(name = "python", kind = "python:3"))
+
+  fixtureWith(Fixture(beat = 20.millis, prewarmed = 2))
+    .test("what waits has an interpreter of the kind that was asked for last, if that has one"): fixture =>
+      import fixture.setup
+      prewarmedPacks(fixture, 2)
+      assertEquals(setup.runtime.interpretersStarted, 0)
+      fixture.warmUp(python(fixture))
+      val started = Vector.fill(2)(setup.runtime.interpreterStarted())
+      assertEquals(started, Vector("python:3", "python:3"), "in that which was ready, and in its successor")
+      fixture.warmUp()
+      fixture.controller.awaitAssert(assertEquals(setup.driver.prewarmed.size, 4))
+      prewarmedPacks(fixture, 2)
+      assertEquals(setup.runtime.interpretersStarted, 0)
+
+  for
+    (what, answer) <- Vector(
+      "does not know of interpreters" ->
+        Future.successful(HttpResponse(StatusCodes.NotFound)),
+      "never answers" -> Promise[HttpResponse]().future
+    )
+  do
+    fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
+      .test(s"a container whose runtime $what is ready all the same"): fixture =>
+        import fixture.setup
+        prewarmedPacks(fixture, 1)
+        setup.runtime.interpreterAnswer = answer
+        fixture.warmUp(python(fixture))
+        assertEquals(setup.runtime.interpreterStarted(), "python:3")
+        fixture.controller.awaitAssert(assertEquals(setup.driver.prewarmed.size, 2))
+        prewarmedPacks(fixture, 1)
 
   fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
     .test("a pre-warmed container that dies is removed and replaced"): fixture =>

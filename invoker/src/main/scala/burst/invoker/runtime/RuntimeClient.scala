@@ -50,6 +50,11 @@ final class RuntimeClient(
   private val connections = RuntimeConnections(connectTimeout)
   system.classicSystem.registerOnTermination(() => connections.close())
 
+  /** Has an interpreter come up for a program of this kind, where none was started yet, to wait for it. */
+  def startInterpreter(address: RuntimeAddress, kind: String): Future[Either[Failure, Unit]] =
+    val path = s"/interpreter${query(Vector("kind" -> kind))}"
+    command(address, path, Json.obj(), Some(InterpreterBound))
+
   /** Starts a program, whose package is sent where it is not there, and waits for its hello. The caller
     * bounds the time.
     */
@@ -272,6 +277,9 @@ object RuntimeClient:
   /** What this invoker speaks, and what the runtime has taken of it. */
   private val VersionsHeader = "Burst-Versions"
   private val VersionHeader = "Burst-Version"
+
+  /** For a runtime to begin with an interpreter. */
+  private val InterpreterBound = 1.second
 
   /** Memory for events that travel together. */
   val Batch: Long = 512 * 1024

@@ -45,10 +45,13 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private val programs = LinkedBlockingQueue[(Option[String], Option[String])]()
   private val environments = LinkedBlockingQueue[Environment]()
   private val orders = LinkedBlockingQueue[(String, Json)]()
+  private val interpreters = LinkedBlockingQueue[String]()
 
   /** The answers to `/init`, by itself or with `/packs`, and to `/packs` where they are not the good ones. */
   @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
   @volatile var refusePacks: Option[HttpResponse] = None
+  @volatile var interpreterAnswer: Future[HttpResponse] =
+    Future.successful(HttpResponse(StatusCodes.Accepted))
 
   /** Where packs that are asked for wait. */
   @volatile var gate: Option[Gate] = None
@@ -61,6 +64,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     def directory = json(body).hcursor.downField("value").get[String]("path").fold(throw _, identity)
     inits.add(if isPackage then body else directory)
     complete(initAnswer)
+
+  private val interpreter = (path("interpreter") & parameter("kind")): kind =>
+    interpreters.add(kind)
+    complete(interpreterAnswer)
 
   private val environment = (path("environment") & entity(as[String])): body =>
     environments.add(json(body).as[Environment].fold(throw _, identity))
@@ -93,7 +100,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   private val binding =
     Await.result(
-      Http().newServerAt("127.0.0.1", 0).bind(post(concat(init, environment, run, ordered))),
+      Http().newServerAt("127.0.0.1", 0).bind(post(concat(init, interpreter, environment, run, ordered))),
       10.seconds
     )
   val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort, Secret.random())
@@ -110,6 +117,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   /** The kind and the function of the next program that was started with a pack, if they were said. */
   def program(): (Option[String], Option[String]) = next(programs)
   def environmentsSet: Int = environments.size
+
+  /** The kind of the next interpreter that it was told to start ahead. */
+  def interpreterStarted(): String = next(interpreters)
+  def interpretersStarted: Int = interpreters.size
 
   /** The next `start` or `abort`. */
   def order(): (String, Json) = next(orders)

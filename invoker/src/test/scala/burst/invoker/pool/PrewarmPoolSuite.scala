@@ -1,12 +1,15 @@
 package burst.invoker.pool
 
+import burst.protocol.{DefinitionRef, Environment, PackageId}
 import munit.FunSuite
 
 class PrewarmPoolSuite extends FunSuite:
-  private val empty = PrewarmPool[String](wanted = 2, Some(PackSize(4, 16)))
+  private val guess = PackGuess(PackSize(4, 16), None)
+  private val python = PackGuess(PackSize(1, 2), Some("python:3"))
+  private val empty = PrewarmPool[String](wanted = 2, Some(guess))
 
   test("one is started at a time, until there are enough"):
-    assertEquals(empty.lacking, Some(PackSize(4, 16)))
+    assertEquals(empty.lacking, Some(guess))
     assertEquals(empty.begun.lacking, None)
     val one = empty.begun.answered(well = true).put("a")
     assert(one.lacking.nonEmpty)
@@ -14,10 +17,10 @@ class PrewarmPoolSuite extends FunSuite:
     assertEquals(empty.copy(wanted = 0).lacking, None)
 
   test("the oldest is taken, and what is taken or dead lacks again"):
-    val (taken, rest) = empty.put("a").put("b").take(PackSize(1, 2))
+    val (taken, rest) = empty.put("a").put("b").take(python)
     assertEquals((taken, rest.ready), (Some("a"), Vector("b")))
-    assertEquals(rest.lacking, Some(PackSize(1, 2)))
-    assert(rest.remove("b").take(PackSize(1, 2))._1.isEmpty)
+    assertEquals(rest.lacking, Some(python))
+    assert(rest.remove("b").take(python)._1.isEmpty)
 
   test("failures in a row double the pause, a start that goes well ends it"):
     def pauseAfter(failures: Int) =
@@ -28,9 +31,18 @@ class PrewarmPoolSuite extends FunSuite:
     assertEquals(failed.begun.answered(well = true).failures, 0)
 
   test("without a guess none is started until a pack was asked for"):
-    val unknown = empty.copy(size = None)
+    val unknown = empty.copy(guess = None)
     assertEquals(unknown.lacking, None)
-    assertEquals(unknown.take(PackSize(3, 8))._2.lacking, Some(PackSize(3, 8)))
+    assertEquals(unknown.take(python)._2.lacking, Some(python))
+
+  test("an interpreter is guessed where one that waits would do"):
+    val definition = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))
+    def kind(shape: PackShape) = PackGuess.of(shape).kind
+    val shape = PackShape(definition.copy(kind = "python:3"), workers = 1, memoryMiB = 2)
+    assertEquals(PackGuess.of(shape), python)
+    assertEquals(kind(shape.copy(definition = definition)), None)
+    assertEquals(kind(shape.copy(definition = definition.copy(kind = "nodejs:20", concurrency = 2))), None)
+    assertEquals(kind(shape.copy(environment = Environment(Map("NAME" -> "value")))), None)
 
   test("it is empty once nothing is ready or on its way"):
     assert(empty.isEmpty && !empty.begun.isEmpty && !empty.put("a").isEmpty)
