@@ -10,7 +10,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.Future
+import scala.concurrent.{Future, Promise}
 
 /** Calls of an action that run in one container. */
 class SharedContainerSuite extends munit.FunSuite:
