@@ -33,7 +33,7 @@ private[scheduler] final class BatchStoring(
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
         spooled <- step(forgotten, forgotten.outputs.nonEmpty)(transfers)(gather)
         beside <- step(spooled, hasBlobs(spooled, create, parts))(transfers)(keep(_, create, parts))
-        full <- attempt(beside)(blocking)(commit(beside, create, begun, parts))
+        full <- commit(beside, create, begun, parts)
         ended = beside.record.filter(flare => flare.state.isFinal && spool.holdsOf(flare))
         _ <- ended.fold(Future.unit)(flare => Future(settle(flare))(using transfers))
       yield Written.Done(batch.confirms, batch.waiting, batch.told, full)
@@ -49,9 +49,10 @@ private[scheduler] final class BatchStoring(
   ): Future[WriteBatch] = if needed then attempt(batch)(threads)(work(batch)) else Future.successful(batch)
 
   private def attempt[A](left: WriteBatch)(threads: ExecutionContext)(work: => A): Future[A] =
-    Future(work)(using threads).recover { case NonFatal(cause) => throw Unfinished(left, cause) }(using
-      ExecutionContext.parasitic
-    )
+    unfinished(left)(Future(work)(using threads))
+
+  private def unfinished[A](left: WriteBatch)(work: Future[A]): Future[A] =
+    work.recover { case NonFatal(cause) => throw Unfinished(left, cause) }(using ExecutionContext.parasitic)
 
   /** By itself and first, at each try: it shows whether the flare is still ours, and what stands beside the
     * database may go.
@@ -85,16 +86,17 @@ private[scheduler] final class BatchStoring(
       create: Boolean,
       begun: Boolean,
       parts: Vector[LogPiece]
-  ): Boolean =
+  ): Future[Boolean] =
     var mayLog = true
-    store.together:
+    val stored = store.together(blocking):
+      mayLog = true
       batch.record.filter(_ => create) match
         case Some(flare) => store.insert(Spool.besides(flare), begun, batch.results)
         case None => store.addResults(id, batch.results)
       parts.foreach(part => mayLog = store.addLogs(id, part.texts, part.beside) && mayLog)
       store.addPhases(id, batch.phases)
       if !create then batch.record.foreach(store.update)
-    !mayLog
+    unfinished(batch)(stored.map(_ => !mayLog)(using ExecutionContext.parasitic))
 
   /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
     * too.

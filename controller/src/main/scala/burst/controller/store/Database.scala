@@ -5,6 +5,7 @@ import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.HikariDataSource
 import java.sql.Connection
 import java.util.concurrent.atomic.AtomicLong
+import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -65,12 +66,12 @@ final class Database(
   def remembered[K, V](most: Int): Remembered[K, V] =
     Remembered(most, Option.when(oneWriter)(() => changes.get))
 
-  /** As [[write]], where it may take effect together with what others of this operation write at the same
-    * time, and `work` may be done twice for that.
+  /** As [[write]], on one of these threads, where it may take effect together with what others of this
+    * operation write at the same time, and `work` may be done twice for that.
     */
-  def writers(operation: String): (=> Unit) => Unit =
-    val groups = GroupCommit(work => write(operation)(work()))
-    work => if oneWriter && joined.get == null then groups(() => work) else write(operation)(work)
+  def writers(operation: String): ExecutionContext => (() => Unit) => Future[Unit] =
+    if oneWriter then GroupCommit(work => write(operation)(work()))(_)
+    else threads => work => Future(write(operation)(work()))(using threads)
 
   metrics.watch(reader)
   metrics.watch(writer)

@@ -1,64 +1,76 @@
 package burst.controller.store
 
-import java.util.concurrent.CountDownLatch
 import scala.collection.mutable
+import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
+import scala.util.control.NonFatal
 
 /** Has those who write at the same time share a transaction, where a database knows one writer at a time: it
   * is begun and committed once, and a page that several change is written once. Whoever comes while nobody
-  * writes does so at once, for all who wait by then; the first who came meanwhile is next.
+  * writes does so at once; who comes meanwhile is of the next transaction, on the same thread, and no other
+  * thread waits for it.
   *
   * What is to be done may be done twice: where it fails, nobody knows whose fault that was, and each is tried
-  * by itself. Calls block for as long as `write` does, twice, and their own.
+  * by itself.
   *
   * @param write
   *   a transaction of its own, on this thread
   */
 private[store] final class GroupCommit(write: (() => Unit) => Unit):
-  import GroupCommit.Member
+  import GroupCommit.*
 
   private val waiting = mutable.Queue.empty[Member]
   private var busy = false
 
-  def apply(work: () => Unit): Unit =
+  /** On one of these threads, or on one that writes already. */
+  def apply(threads: ExecutionContext)(work: () => Unit): Future[Unit] =
     val own = Member(work)
     val first = synchronized:
+      waiting += own
       val first = !busy
       busy = true
-      if !first then waiting += own
       first
-    val interrupted = !first && own.await()
-    if own.outcome.isEmpty then lead(own)
-    if interrupted then Thread.currentThread.interrupt()
-    own.outcome.foreach(_.get)
+    if first then
+      try threads.execute(() => commitAll())
+      catch case NonFatal(refused) => giveUp(refused)
+    own.done.future
 
-  /** How many wait for their turn. */
+  /** How many wait for the next transaction. */
   def awaiting: Int = synchronized(waiting.size)
 
-  private def lead(own: Member): Unit =
-    val all = synchronized(own +: waiting.dequeueAll(_ => true))
+  private def commitAll(): Unit =
+    try Iterator.continually(next()).takeWhile(_.nonEmpty).foreach(commit)
+    catch
+      case fatal: Throwable =>
+        giveUp(fatal)
+        throw fatal
+
+  private def next(): Vector[Member] = synchronized:
+    val all = Vector.fill(waiting.size.min(Most))(waiting.dequeue())
+    busy = all.nonEmpty
+    all
+
+  private def commit(all: Vector[Member]): Unit =
     try
       val together = Try(write(() => all.foreach(_.work())))
       all.foreach: member =>
         val alone = if together.isSuccess || all.size == 1 then together else Try(write(member.work))
-        member.outcome = Some(alone)
-    finally
-      synchronized:
-        if waiting.isEmpty then busy = false else waiting.dequeue().wake()
-      all.foreach(_.wake())
+        member.done.complete(alone)
+    // Of what ends this thread.
+    catch
+      case fatal: Throwable =>
+        all.foreach(_.done.tryFailure(fatal))
+        throw fatal
+
+  private def giveUp(cause: Throwable): Unit =
+    val all = synchronized:
+      busy = false
+      waiting.dequeueAll(_ => true)
+    all.foreach(_.done.failure(cause))
 
 private object GroupCommit:
-  /** Who is woken without an outcome is to see to it. */
-  final class Member(val work: () => Unit):
-    private val woken = CountDownLatch(1)
+  /** In a transaction: who comes first does not wait long for all others. */
+  private val Most = 256
 
-    @volatile var outcome = Option.empty[Try[Unit]]
-
-    /** Whether it was interrupted meanwhile: it waits on, as the others may be waiting for it. */
-    def await(): Boolean =
-      var interrupted = false
-      while woken.getCount > 0 do
-        try woken.await()
-        catch case _: InterruptedException => interrupted = true
-      interrupted
-    def wake(): Unit = woken.countDown()
+  private final class Member(val work: () => Unit):
+    val done = Promise[Unit]()

@@ -5,6 +5,7 @@ import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.*
 import burst.protocol.{Failure, FlareId, Inputs, JsonText}
 import java.nio.file.NoSuchFileException
+import scala.concurrent.{ExecutionContext, Future}
 import scalikejdbc.*
 
 /** Flares and what they leave, in any SQL database, but for what is too large for it: of that it knows the
@@ -27,14 +28,14 @@ final class JdbcFlareStore(
 
   private val changes = database.writers("storing a flare's changes")
 
-  def together(work: => Unit): Unit =
+  def together(threads: ExecutionContext)(work: => Unit): Future[Unit] =
     // Whose key is taken has written nothing, and is not to undo what others write at the same time.
     var taken = Option.empty[AlreadySubmitted]
-    changes:
+    def change(): Unit =
       taken = None
       try work
       catch case lost: AlreadySubmitted => taken = Some(lost)
-    taken.foreach(throw _)
+    changes(threads)(() => change()).map(_ => taken.foreach(throw _))(using ExecutionContext.parasitic)
 
   def insert(flare: Flare, begun: Boolean, results: Vector[WorkerResult]): Unit =
     val (asked, progress, parts) =

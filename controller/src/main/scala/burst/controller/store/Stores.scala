@@ -5,6 +5,7 @@ import burst.controller.blob.{BlobName, PackageCopy}
 import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, Submitted, WorkerResult}
 import burst.protocol.{FlareId, Inputs, InvokerId, PackageId}
+import scala.concurrent.{ExecutionContext, Future}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher. What a call has
   * returned from survives the end of the process and, but for flares on an embedded database that is not told
@@ -108,8 +109,8 @@ enum DeployRefusal:
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
 trait FlareStore extends LogReader, ResultReader:
-  /** Of what `work` writes here, on its thread, all is stored or nothing. */
-  def together(work: => Unit): Unit
+  /** Of what `work` writes here, on one of these threads, all is stored or nothing. It may be done twice. */
+  def together(threads: ExecutionContext)(work: => Unit): Future[Unit]
 
   /** Stores a flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it.
     * Throws [[Superseded]] once another store has taken over, [[PackageGone]] without its package, and

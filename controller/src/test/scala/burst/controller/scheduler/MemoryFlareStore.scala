@@ -15,6 +15,7 @@ import burst.controller.store.{
   StoreException
 }
 import burst.protocol.{FlareId, Inputs, PackageId}
+import scala.concurrent.{ExecutionContext, Future}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
 final class MemoryFlareStore extends FlareStore:
@@ -48,7 +49,9 @@ final class MemoryFlareStore extends FlareStore:
     change
   }
 
-  def together(work: => Unit): Unit = synchronized {
+  def together(threads: ExecutionContext)(work: => Unit): Future[Unit] = Future(together(work))(using threads)
+
+  private def together(work: => Unit): Unit = synchronized {
     val before = (flares, outputs, lines, marks, written)
     try work
     catch

@@ -47,7 +47,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     val f = flare()
     s.flares.insert(f)
     val output = WorkerResult(0, Some(short("1")), None)
-    def end(ending: Flare): Unit = s.flares.together:
+    def end(ending: Flare): Unit = s.flares.allOrNothing:
       s.flares.addResults(f.id, Vector(output))
       s.flares.addLogs(f.id, Vector(line("said")))
       s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
@@ -407,7 +407,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       def leaving(created: Long, namespace: String = "guest") =
         val f = flare(created, namespace = namespace)
         s.flares.insert(f)
-        s.flares.together:
+        s.flares.allOrNothing:
           s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None)))
           s.flares.addLogs(f.id, Vector(line("said")))
           s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))

@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
+import java.util.concurrent.{CountDownLatch, Executors, RejectedExecutionException, TimeUnit}
 import scala.collection.mutable
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
@@ -32,33 +32,31 @@ class GroupCommitSuite extends munit.FunSuite:
     val log = Log()
     val commit = GroupCommit(log.write)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
-    val first = Future(commit: () =>
+    val first = commit(pool): () =>
       log.does("first")
       began.countDown()
-      goOn.await(10, TimeUnit.SECONDS))
+      val _ = goOn.await(10, TimeUnit.SECONDS)
     assert(began.await(10, TimeUnit.SECONDS))
-    val others = Vector("a", "b", "c").map(name => Future(commit(() => log.does(name))))
-    while commit.awaiting < 3 do Thread.onSpinWait()
+    val others = Vector("a", "b", "c").map(name => commit(pool)(() => log.does(name)))
+    assertEquals(commit.awaiting, 3)
     goOn.countDown()
     Await.result(Future.sequence(first +: others), 10.seconds)
     assertEquals(log.transactions.map(_.toSet), Vector(Set("first"), Set("a", "b", "c")))
 
   threads.test("one that fails takes nobody with it, and is told"): pool =>
-    given ExecutionContext = pool
     val log = Log()
     val commit = GroupCommit(log.write)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
-    val first = Future(commit: () =>
+    val first = commit(pool): () =>
       began.countDown()
-      goOn.await(10, TimeUnit.SECONDS))
+      val _ = goOn.await(10, TimeUnit.SECONDS)
     assert(began.await(10, TimeUnit.SECONDS))
     val others = Vector("a", "wrong", "c").map: name =>
-      Future(Try(commit: () =>
+      commit(pool): () =>
         log.does(name)
-        if name == "wrong" then throw IllegalStateException("taken")))
-    while commit.awaiting < 3 do Thread.onSpinWait()
+        if name == "wrong" then throw IllegalStateException("taken")
     goOn.countDown()
-    val outcomes = Await.result(Future.sequence(others), 10.seconds)
+    val outcomes = others.map(other => Try(Await.result(other, 10.seconds)))
     assertEquals(outcomes.map(_.isSuccess), Vector(true, false, true))
     assertEquals(outcomes(1).failed.map(_.getMessage), Try("taken"))
     Await.result(first, 10.seconds)
@@ -68,7 +66,15 @@ class GroupCommitSuite extends munit.FunSuite:
     given ExecutionContext = pool
     val log = Log()
     val commit = GroupCommit(log.write)
-    val all = (0 until 500).map(number => Future(commit(() => log.does(number.toString))))
+    val all = (0 until 500).map(number => commit(pool)(() => log.does(number.toString)))
     Await.result(Future.sequence(all), 30.seconds)
     assertEquals(log.transactions.flatten.map(_.toInt).sorted, (0 until 500).toVector)
+    assertEquals(commit.awaiting, 0)
+
+  test("threads that take nothing any more fail what they are given, and no other waits for it"):
+    val closed = Executors.newSingleThreadExecutor()
+    closed.shutdown()
+    val commit = GroupCommit(Log().write)
+    val refused = (1 to 2).map(_ => commit(ExecutionContext.fromExecutor(closed))(() => ()))
+    refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 10.seconds)))
     assertEquals(commit.awaiting, 0)

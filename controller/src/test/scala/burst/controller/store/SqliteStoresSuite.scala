@@ -88,7 +88,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     try
       val ending = flare()
       storage.flares.insert(ending)
-      def end(): Unit = storage.flares.together:
+      def end(): Unit = storage.flares.allOrNothing:
         storage.flares.addResults(
           ending.id,
           Vector(WorkerResult(0, Some(short("\"" + "x" * 4000000 + "\"")), None))
