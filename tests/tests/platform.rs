@@ -30,6 +30,7 @@ mod scheduling;
 mod sharing;
 mod slow_clients;
 mod small_heap;
+mod started_ahead;
 mod tenants;
 mod tls;
 mod user_path;
