@@ -32,7 +32,8 @@ impl Interpreter {
     }
 
     /// This interpreter, if it is still there and as it would be started for this package. Any other is killed: variables
-    /// may be the interpreter's as well as the function's, and each lane is a socket.
+    /// may be the interpreter's as well as the function's, and each lane is a socket. Nobody waits until it is gone, as it
+    /// runs nothing any more.
     pub(crate) async fn take(
         self,
         package: &Package,
@@ -45,7 +46,7 @@ impl Interpreter {
         if fits && started.group.number().is_some() {
             return Some(started);
         }
-        started.group.end().await;
+        started.group.kill();
         None
     }
 

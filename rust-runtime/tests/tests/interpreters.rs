@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{
-    Package, Runtime, acts, end, failure, named, process_exists, wait_until, wait_until_gone,
-};
+use crate::support::{Package, Runtime, acts, end, failure, named, wait_until, wait_until_gone};
 
 /// Says what a function sees, and which process it is in.
 const FUNCTIONS: [(&str, &str); 2] = [
@@ -157,7 +155,7 @@ fn one_that_does_not_fit_makes_room() {
         let mut value = value;
         value["path"] = json!(package.path());
         assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
-        assert!(!process_exists(first), "{value}");
+        wait_until_gone(first);
         let output = output(&runtime.act(&[json!({})]));
         assert_ne!(output["pid"], first, "{value}");
     }
@@ -165,7 +163,7 @@ fn one_that_does_not_fit_makes_room() {
     let first = started_ahead(&runtime, python);
     let package = acts();
     runtime.init(package.path());
-    assert!(!process_exists(first));
+    wait_until_gone(first);
     assert_eq!(
         end(&runtime.act(&[json!({"act": "hello"})]))["reusable"],
         true
@@ -180,7 +178,7 @@ fn a_program_with_variables_of_its_own_has_an_interpreter_of_its_own() {
         let variables = json!({"PYTHONPATH": "/libraries", "NODE_OPTIONS": "--no-warnings"});
         assert_eq!(runtime.post("/environment", &variables).0, 204);
         assert_eq!(init(&runtime, package.path(), kind).0, 200);
-        assert!(!process_exists(first), "{kind}");
+        wait_until_gone(first);
         let sees = output(&runtime.act(&[json!({})]))["sees"].clone();
         let told = sees["path"].as_array().map_or_else(
             || sees["env"]["NODE_OPTIONS"] == "--no-warnings",
