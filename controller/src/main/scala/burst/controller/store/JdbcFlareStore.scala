@@ -24,6 +24,9 @@ final class JdbcFlareStore(
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
+  /** The transaction that checked the epoch last: of those that insert at the same time, others check, too. */
+  @volatile private var checked: DBSession = NoSession
+
   private val logs = LogTable(database, blobs, logLimit)
 
   private val changes = database.writers("storing a flare's changes")
@@ -43,10 +46,7 @@ final class JdbcFlareStore(
     val record = if flare.state.isFinal then length(asked) + length(progress) + length(parts) else 0L
     val rows = ResultRows(flare.id, results)
     database.write("storing a flare"):
-      // Whoever takes over waits for this to be committed, and finds it.
-      val present =
-        sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
-      if present.flatten.exists(_ != writer) then throw Superseded()
+      checkEpoch()
       if !begun && !flare.state.isFinal then packages.require(flare.request.definition.packageId)
       val submission = flare.request.submission
       keys.taking(flare.namespace, submission)(sql"""
@@ -65,6 +65,14 @@ final class JdbcFlareStore(
         sql"""INSERT INTO flare_inputs (flare_id, inputs, kept, environment)
               VALUES (${flare.id.value}, $inputs, $kept, ${FlareColumns.environment(flare)})""".update()
       rows.store()
+
+  /** That this store may insert. Whoever takes over waits for this transaction, and finds what is in it. */
+  private def checkEpoch()(using session: DBSession): Unit =
+    if checked ne session then
+      val present =
+        sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
+      if present.flatten.exists(_ != writer) then throw Superseded()
+      checked = session
 
   def update(flare: Flare): Unit =
     val (state, progress, parts) =
