@@ -7,6 +7,7 @@ mod flare;
 mod flares;
 mod group;
 mod invokers;
+mod jvm;
 mod logs;
 mod new;
 mod platform;

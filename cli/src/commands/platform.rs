@@ -6,14 +6,12 @@
 use std::env;
 use std::fs;
 use std::io;
-use std::num::NonZero;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::thread;
 
 use serde_json::{Map, Value};
 
+use super::jvm;
 use crate::args::platform::{
     ApiArgs, BackendArgs, ClusterArgs, ControllerArgs, Driver, InvokerArgs, MachineArgs,
     ProcessArgs, StandaloneArgs,
@@ -25,28 +23,6 @@ use crate::properties::{OF_CONTROLLER, write_private};
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
-/// A platform that starts soon and leaves the processors to the workers: no parallel collector. `JDK_JAVA_OPTIONS` adds
-/// to it, as for every JVM.
-const COLLECTOR: &str = "-XX:+UseSerialGC";
-/// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
-const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
-const NO_SECOND_COMPILER: &str = "-XX:TieredStopAtLevel=1";
-/// What waits for it is not slowed down meanwhile by counting for it.
-const SECOND_COMPILER: &str = "-XX:Tier3DelayOn=0";
-/// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
-/// that cannot use them, as another release cannot, goes on without.
-const CLASSES: &str = "lib/burst-standalone.jsa";
-const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
-
-/// Where an operator's `options` speak of compilers, these alone count.
-fn compilers(processors: usize, options: &str) -> Option<&'static str> {
-    let own = options.contains("Tiered") || options.contains("Tier3");
-    (!own).then_some(match processors >= PROCESSORS_OF_SECOND_COMPILER {
-        true => SECOND_COMPILER,
-        false => NO_SECOND_COMPILER,
-    })
-}
-
 /// Replaces this process by a platform; only comes back with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(&args.process, "")?;
@@ -129,17 +105,7 @@ fn become_java(
         Error::File { cause, .. } => data::unusable(data.path(), &cause),
         other => other,
     })?;
-    let mut java = Command::new(java());
-    let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let options =
-        ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| env::var(name).unwrap_or_default());
-    java.arg(COLLECTOR);
-    java.args(compilers(processors, &options.concat()));
-    let classes = home.join(CLASSES);
-    if classes.exists() {
-        let classes = format!("-XX:SharedArchiveFile={}", classes.display());
-        java.args([&classes, NO_WORD_OF_CLASSES]);
-    }
+    let mut java = jvm::command(&home);
     java.arg(format!("-Dconfig.file={}", file.display()))
         // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
         .arg(format!("-Djava.io.tmpdir={}", data.temporary().display()));
@@ -182,13 +148,6 @@ fn installed(home: &Path, name: &str) -> Result<PathBuf, Error> {
             path.display()
         ))
     })
-}
-
-fn java() -> PathBuf {
-    match env::var_os("JAVA_HOME").filter(|home| !home.is_empty()) {
-        Some(home) => Path::new(&home).join("bin/java"),
-        None => "java".into(),
-    }
 }
 
 /// The settings by their path, such as `burst.http.port`.
@@ -376,14 +335,6 @@ mod tests {
         let runtime = Path::new("/bin/burst-runtime");
         settings.process(&args.process, Path::new("/data"), runtime)?;
         Ok(settings.0)
-    }
-
-    #[test]
-    fn compilers_are_by_processors_unless_the_operator_says_otherwise() {
-        assert_eq!(compilers(2, ""), Some(NO_SECOND_COMPILER));
-        assert_eq!(compilers(4, "-Xmx512m"), Some(SECOND_COMPILER));
-        assert_eq!(compilers(2, "-XX:Tier3DelayOn=0"), None);
-        assert_eq!(compilers(8, "-XX:TieredStopAtLevel=1"), None);
     }
 
     #[test]

@@ -62,6 +62,38 @@ fn classes_that_were_saved_are_used() {
     assert!(out.lines().any(|line| line == flag), "{out}");
 }
 
+/// No JVM starts with options that it does not know.
+#[test]
+fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
+    let burst = installed();
+    let classes = burst.file("dist/lib/burst-standalone.jsa", "");
+    let trained = burst.file("dist/lib/burst-standalone.aot", "");
+    let [classes, trained] = [
+        format!("-XX:SharedArchiveFile={}", classes.display()),
+        format!("-XX:AOTCache={}", trained.display()),
+    ];
+    for (release, used) in [
+        (None, &classes),
+        (Some("JAVA_VERSION=\"17.0.19\"\n"), &classes),
+        (
+            Some("IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"25.0.3\"\n"),
+            &trained,
+        ),
+    ] {
+        if let Some(release) = release {
+            burst.file("jdk/release", release);
+        }
+        let out = burst.run(&["standalone"]).ok();
+        let given: Vec<_> = out
+            .lines()
+            .filter(|it| [&classes, &trained].contains(&&it.to_string()))
+            .collect();
+        assert_eq!(given, [used], "{release:?}");
+        let counts = out.lines().any(|line| line == "-XX:Tier3DelayOn=0");
+        assert!(counts || used == &classes, "{out}");
+    }
+}
+
 #[test]
 fn the_platform_is_found_beside_the_program() {
     let burst = installed().with("BURST_HOME", "");

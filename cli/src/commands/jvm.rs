@@ -1,0 +1,120 @@
+//! The Java virtual machine that a platform's process becomes, and how it is told to run.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+
+/// A platform that starts soon and leaves the processors to the workers: no parallel collector. `JDK_JAVA_OPTIONS` adds
+/// to it, as for every JVM.
+const COLLECTOR: &str = "-XX:+UseSerialGC";
+/// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
+const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
+const NO_SECOND_COMPILER: &str = "-XX:TieredStopAtLevel=1";
+/// What waits for it is not slowed down meanwhile by counting for it.
+const SECOND_COMPILER: &str = "-XX:Tier3DelayOn=0";
+/// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
+/// that cannot use them, as another release cannot, goes on without.
+const CLASSES: &str = "lib/burst-standalone.jsa";
+const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
+/// Those of a JVM that keeps what it has counted, too, so that the second compiler need not wait for it (docs/adr/0087).
+const TRAINED: &str = "lib/burst-standalone.aot";
+const TRAINABLE: u32 = 25;
+const NO_WORD_OF_TRAINING: &str = "-Xlog:aot=off,cds=off,class+path=off";
+/// What Scala and SQLite's driver do is said to be found wanting by newer releases, at each start.
+const NO_WORD_OF_LIBRARIES: [&str; 2] = [
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+];
+const FINDS_WANTING: u32 = 24;
+
+/// A JVM, and the options that are no matter of the platform's settings.
+pub(super) fn command(home: &Path) -> Command {
+    let java = java();
+    let mut command = Command::new(&java);
+    let processors = thread::available_parallelism().map_or(1, NonZero::get);
+    let own =
+        ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| env::var(name).unwrap_or_default());
+    let release = release(&java).unwrap_or_default();
+    let trained = home.join(TRAINED);
+    let is_trained = trained.exists() && release >= TRAINABLE;
+    command.arg(COLLECTOR);
+    command.args(compilers(processors, is_trained, &own.concat()));
+    if release >= FINDS_WANTING {
+        command.args(NO_WORD_OF_LIBRARIES);
+    }
+    let classes = home.join(CLASSES);
+    if is_trained {
+        let trained = format!("-XX:AOTCache={}", trained.display());
+        command.args([&trained, NO_WORD_OF_TRAINING]);
+    } else if classes.exists() {
+        let classes = format!("-XX:SharedArchiveFile={}", classes.display());
+        command.args([&classes, NO_WORD_OF_CLASSES]);
+    }
+    command
+}
+
+/// Where an operator's `options` speak of compilers, these alone count.
+fn compilers(processors: usize, is_trained: bool, options: &str) -> Option<&'static str> {
+    let own = options.contains("Tiered") || options.contains("Tier3");
+    let second = is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER;
+    (!own).then_some(match second {
+        true => SECOND_COMPILER,
+        false => NO_SECOND_COMPILER,
+    })
+}
+
+fn java() -> PathBuf {
+    match set("JAVA_HOME") {
+        Some(home) => Path::new(&home).join("bin/java"),
+        None => "java".into(),
+    }
+}
+
+fn set(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The release of the JDK or the runtime that a program is of, as the file beside its directory says it; none where
+/// that is not there.
+fn release(java: &Path) -> Option<u32> {
+    let path = set("PATH").unwrap_or_default();
+    let mut found = env::split_paths(&path).map(|directory| directory.join(java));
+    // What has a directory of its own stays as it is in any other.
+    let program = fs::canonicalize(found.find(|it| it.is_file())?).ok()?;
+    let said = fs::read_to_string(program.parent()?.parent()?.join("release")).ok()?;
+    said.lines().find_map(version)
+}
+
+fn version(line: &str) -> Option<u32> {
+    let version = line.strip_prefix("JAVA_VERSION=\"")?;
+    let end = version.find(|it: char| !it.is_ascii_digit())?;
+    version[..end].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn compilers_are_by_processors_and_training_unless_the_operator_says_otherwise() {
+        assert_eq!(compilers(2, false, ""), Some(NO_SECOND_COMPILER));
+        assert_eq!(compilers(2, true, ""), Some(SECOND_COMPILER));
+        assert_eq!(compilers(4, false, "-Xmx512m"), Some(SECOND_COMPILER));
+        assert_eq!(compilers(2, false, "-XX:Tier3DelayOn=0"), None);
+        assert_eq!(compilers(8, true, "-XX:TieredStopAtLevel=1"), None);
+    }
+
+    #[test]
+    fn a_release_is_the_number_before_everything_else() {
+        assert_eq!(version("JAVA_VERSION=\"25.0.3\""), Some(25));
+        assert_eq!(version("JAVA_VERSION=\"26\""), Some(26));
+        assert_eq!(version("JAVA_VERSION=\"1.8.0_402\""), Some(1));
+        for other in ["JAVA_VERSION_DATE=\"2026-04-21\"", "JAVA_VERSION=\"", ""] {
+            assert_eq!(version(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+package burst.standalone
+
+import java.net.URI
+import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.time.Duration
+import java.util.Base64
+import java.util.concurrent.atomic.AtomicInteger
+
+/** Calls a platform as its users will, so that its JVM has seen what is called often when it saves what it
+  * knows (`save-classes.sh`). Arguments: the platform's URL, and the number of calls; the key comes by
+  * `BURST_AUTH`. Ends with 1, and says why, where one is not answered well.
+  */
+object Training:
+  /** What does nothing, for an interpreter that is found on most machines. */
+  private val Actions = Vector(
+    "python:default" -> "def main(args):\n    return {}\n",
+    "nodejs:default" -> "function main() { return {}; }\n"
+  )
+  private val Clients = 16
+  private val Patience = Duration.ofSeconds(60)
+
+  private final case class Refused(message: String) extends RuntimeException(message)
+
+  private final class Target(url: String, key: String):
+    private val client = HttpClient.newHttpClient()
+    private val authorization = s"Basic ${Base64.getEncoder.encodeToString(key.getBytes(UTF_8))}"
+
+    def store(kind: String, code: String): Unit =
+      val body = s"""{"exec":{"kind":"$kind","code":"${code.replace("\n", "\\n")}"}}"""
+      send("PUT", "actions/training?overwrite=true", body)
+
+    def call(): Unit = send("POST", "actions/training?blocking=true&result=true", "{}")
+
+    private def send(method: String, path: String, body: String): Unit =
+      val request = HttpRequest
+        .newBuilder(URI(s"$url/api/v1/namespaces/_/$path"))
+        .header("Authorization", authorization)
+        .header("Content-Type", "application/json")
+        .timeout(Patience)
+        .method(method, HttpRequest.BodyPublishers.ofString(body))
+        .build()
+      val answer = client.send(request, HttpResponse.BodyHandlers.ofString())
+      if answer.statusCode != 200 then
+        throw Refused(s"$method $path was answered with ${answer.statusCode}: ${answer.body}")
+
+  def main(arguments: Array[String]): Unit =
+    val target = Target(arguments(0), sys.env("BURST_AUTH"))
+    val left = AtomicInteger(arguments(1).toInt)
+    val failure = java.util.concurrent.atomic.AtomicReference[Option[Refused]](None)
+    prepare(target)
+    def calls(): Unit =
+      try while failure.get.isEmpty && left.getAndDecrement() > 0 do target.call()
+      catch case refused: Refused => failure.set(Some(refused))
+    val clients = Vector.fill(Clients)(Thread(() => calls()))
+    clients.foreach(_.start())
+    clients.foreach(_.join())
+    failure.get.foreach(throw _)
+
+  /** Of the first interpreter that is here. */
+  private def prepare(target: Target): Unit =
+    def works(kind: String, code: String): Boolean =
+      try
+        target.store(kind, code)
+        target.call()
+        true
+      catch case _: Refused => false
+    if !Actions.exists(works(_, _)) then throw Refused("no interpreter runs a function here")
