@@ -121,9 +121,11 @@ fn a_program_comes_while_its_interpreter_is_being_started() {
 #[test]
 fn a_pack_of_several_workers_has_it_too() {
     for (kind, source) in FUNCTIONS {
-        let (runtime, package) = (Runtime::start(), package(source));
+        let runtime = Runtime::start();
         let waiting = started_ahead(&runtime, kind);
-        assert_eq!(init(&runtime, package.path(), kind).0, 200);
+        // One that is sent is unpacked where it was not when the interpreter was started.
+        let value = json!({"code": source, "binary": false, "kind": kind});
+        assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
         let events = runtime.act(&vec![json!({}); 3]);
         for ended in named(&events, "worker-succeeded") {
             let output = &ended["output"];
