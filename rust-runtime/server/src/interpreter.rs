@@ -8,9 +8,9 @@ use tokio::time::timeout;
 
 use crate::environment::Environment;
 use crate::kind::Language;
+use crate::launcher::LauncherError;
 use crate::package::Package;
 use crate::process::{self, Started, Starting};
-use crate::start::StartError;
 use crate::{launcher, limits};
 
 /// One that runs nothing yet. When this is dropped its control socket is closed, and it ends.
@@ -24,10 +24,9 @@ impl Interpreter {
     pub(crate) fn start(
         language: Language,
         listener: Option<Arc<OwnedFd>>,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, LauncherError> {
         let command = launcher::script(&language)?;
-        let starting = process::start(command, &Environment::default(), 1, listener)
-            .map_err(StartError::Execution)?;
+        let starting = process::start(command, &Environment::default(), 1, listener)?;
         Ok(Self { language, starting })
     }
 

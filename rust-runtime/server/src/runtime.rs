@@ -23,7 +23,7 @@ use crate::not_reusable::NotReusable;
 use crate::pack::{self, Order, Outcome, Place};
 use crate::package::Package;
 use crate::process::ProcessGroup;
-use crate::start::{self, StartFailure};
+use crate::start::{self, StartError, StartFailure};
 use crate::supervisor::Program;
 use crate::suspension::Suspension;
 
@@ -118,7 +118,7 @@ impl Runtime {
                 ..
             } => {
                 let started = Interpreter::start(language, self.listener());
-                *there = Some(started.map_err(StartFailure::from)?);
+                *there = Some(started.map_err(|why| StartFailure::from(StartError::from(why)))?);
                 Ok(())
             }
             _ => Err(Error::AlreadyInitialized),
