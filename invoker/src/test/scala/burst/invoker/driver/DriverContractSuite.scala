@@ -180,7 +180,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
   do
     test(s"a function of the kind $kind runs with $workers workers"):
       val form = driver.packageForm
-      val path = packageOf(kind, workers, source)
+      val path = packageOf(s"$kind-$workers", source)
       for
         container <- driver.start(PackResources(workers, memoryMiB = 128, path, ContainerBase.Interpreters))
           .map(_.fold(failure => fail(failure.message), identity))
@@ -190,12 +190,24 @@ abstract class DriverContractSuite extends munit.FunSuite:
         _ <- driver.stop(container)
       yield assertEquals((first, again), (expected(workers), expected(workers)), form.toString)
 
+    test(s"a function of the kind $kind runs with $workers workers in an interpreter that has waited for it"):
+      val needed =
+        PackResources(workers, 128, packageOf(s"$kind-waited-$workers", source), ContainerBase.Interpreters)
+      for
+        blank <- driver.prewarm(workers, 128).map(_.fold(failure => fail(failure.message), identity))
+        begun <- runtime.startInterpreter(blank.address, kind)
+        _ = assertEquals(begun, Right(()))
+        container <- driver.adopt(blank, needed).map(_.getOrElse(fail("not adopted")))
+        output <- outputs(container, workers, Some(FreshProgram(container.source, kind = kind)))
+        _ <- driver.stop(container)
+      yield assertEquals(output, expected(workers))
+
   private def expected(workers: Int) =
     (0 until workers).map(worker => s"""{"twice":${2 * worker}}""").toVector
 
   /** A file of source, in the form in which the driver wants it. */
-  private def packageOf(kind: String, workers: Int, source: String): Path =
-    val place = Files.createDirectory(directory.resolve(s"${kind.takeWhile(_ != ':')}-$workers"))
+  private def packageOf(name: String, source: String): Path =
+    val place = Files.createDirectory(directory.resolve(name.replace(':', '-')))
     val file = Files.writeString(place.resolve("source"), source)
     Files.setPosixFilePermissions(place, PackageFiles.Readable)
     Files.setPosixFilePermissions(file, PackageFiles.Readable)
