@@ -13,9 +13,11 @@ use std::thread;
 const COLLECTOR: &str = "-XX:+UseSerialGC";
 /// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
-const NO_SECOND_COMPILER: &str = "-XX:TieredStopAtLevel=1";
+/// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
+/// as slow.
+const NO_SECOND_COMPILER: &[&str] = &["-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.1"];
 /// What waits for it is not slowed down meanwhile by counting for it.
-const SECOND_COMPILER: &str = "-XX:Tier3DelayOn=0";
+const SECOND_COMPILER: &[&str] = &["-XX:Tier3DelayOn=0"];
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
 /// that cannot use them, as another release cannot, goes on without.
 const CLASSES: &str = "lib/burst-standalone.jsa";
@@ -58,13 +60,15 @@ pub(super) fn command(home: &Path) -> Command {
 }
 
 /// Where an operator's `options` speak of compilers, these alone count.
-fn compilers(processors: usize, is_trained: bool, options: &str) -> Option<&'static str> {
-    let own = options.contains("Tiered") || options.contains("Tier3");
-    let second = is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER;
-    (!own).then_some(match second {
+fn compilers(processors: usize, is_trained: bool, options: &str) -> &'static [&'static str] {
+    let own = ["Tiered", "Tier3", "CompileThreshold"];
+    if own.iter().any(|name| options.contains(name)) {
+        return &[];
+    }
+    match is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER {
         true => SECOND_COMPILER,
         false => NO_SECOND_COMPILER,
-    })
+    }
 }
 
 fn java() -> PathBuf {
@@ -101,11 +105,16 @@ mod tests {
 
     #[test]
     fn compilers_are_by_processors_and_training_unless_the_operator_says_otherwise() {
-        assert_eq!(compilers(2, false, ""), Some(NO_SECOND_COMPILER));
-        assert_eq!(compilers(2, true, ""), Some(SECOND_COMPILER));
-        assert_eq!(compilers(4, false, "-Xmx512m"), Some(SECOND_COMPILER));
-        assert_eq!(compilers(2, false, "-XX:Tier3DelayOn=0"), None);
-        assert_eq!(compilers(8, true, "-XX:TieredStopAtLevel=1"), None);
+        assert_eq!(compilers(2, false, ""), NO_SECOND_COMPILER);
+        assert_eq!(compilers(2, true, ""), SECOND_COMPILER);
+        assert_eq!(compilers(4, false, "-Xmx512m"), SECOND_COMPILER);
+        for (processors, own) in [
+            (2, "-XX:Tier3DelayOn=0"),
+            (8, "-XX:TieredStopAtLevel=1"),
+            (2, "-XX:CompileThresholdScaling=1"),
+        ] {
+            assert!(compilers(processors, true, own).is_empty(), "{own}");
+        }
     }
 
     #[test]

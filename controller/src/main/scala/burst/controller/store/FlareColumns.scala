@@ -4,7 +4,7 @@ import burst.controller.definition.FlareTerms
 import burst.controller.flare.*
 import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, Origin}
 import io.circe.syntax.*
-import io.circe.Codec
+import io.circe.{Codec, Json}
 
 /** How a flare is cut into columns (see the migrations): `request` never changes, `progress` does, `parts`
   * (packs and workers) changes and may be large.
@@ -38,7 +38,8 @@ private[store] object FlareColumns:
   def request(flare: Flare): String =
     val r = flare.request
     val rest = Request(r.definition, r.size, r.group, Some(r.egress), r.activation, r.origin)
-    rest.asJson.deepMerge(r.terms.asJson).noSpaces
+    // Neither has a name of the other's.
+    Json.fromFields(rest.asJsonObject.toIterable ++ r.terms.asJsonObject.toIterable).noSpaces
 
   /** Apart, as it is forgotten at the flare's end; nothing where there is none. */
   def environment(flare: Flare): Option[String] =

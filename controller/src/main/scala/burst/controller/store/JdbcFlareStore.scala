@@ -24,7 +24,8 @@ final class JdbcFlareStore(
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
-  /** The transaction that checked the epoch last: of those that insert at the same time, others check, too. */
+  /** The transaction that checked the epoch last: of those that insert at the same time, others check, too.
+    */
   @volatile private var checked: DBSession = NoSession
 
   private val logs = LogTable(database, blobs, logLimit)
