@@ -8,9 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-/// A platform that starts soon and leaves the processors to the workers: no parallel collector. `JDK_JAVA_OPTIONS` adds
-/// to it, as for every JVM.
+/// Where a JVM finds options of an operator's.
+const OPERATORS: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
+/// A platform that starts soon and leaves the processors to the workers: no parallel collector.
 const COLLECTOR: &str = "-XX:+UseSerialGC";
+/// A JVM that is told of two does not start.
+const COLLECTORS: &[&str] = &[
+    "UseSerialGC",
+    "UseParallelGC",
+    "UseG1GC",
+    "UseZGC",
+    "UseShenandoahGC",
+    "UseEpsilonGC",
+];
 /// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 /// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
@@ -21,6 +31,8 @@ const SECOND_COMPILER: &[&str] = &["-XX:Tier3DelayOn=0"];
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
 /// that cannot use them, as another release cannot, goes on without.
 const CLASSES: &str = "lib/burst-standalone.jsa";
+/// How operators speak of what a JVM has saved: one that is told of two kinds of it does not start.
+const SAVED: &[&str] = &["-Xshare", "SharedArchiveFile", "AOT"];
 const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
 /// Those of a JVM that keeps what it has counted, too, so that the second compiler need not wait for it (docs/adr/0087).
 const TRAINED: &str = "lib/burst-standalone.aot";
@@ -33,18 +45,20 @@ const NO_WORD_OF_LIBRARIES: [&str; 2] = [
 ];
 const FINDS_WANTING: u32 = 24;
 
-/// A JVM, and the options that are no matter of the platform's settings.
+/// A JVM, and the options that are no matter of the platform's settings. An operator's add to them, and of what they
+/// speak of they alone count.
 pub(super) fn command(home: &Path) -> Command {
     let java = java();
     let mut command = Command::new(&java);
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
-    let own =
-        ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS"].map(|name| env::var(name).unwrap_or_default());
+    let own = OPERATORS.map(|name| env::var(name).unwrap_or_default());
+    let own = own.concat();
     let release = release(&java).unwrap_or_default();
     let trained = home.join(TRAINED);
-    let is_trained = trained.exists() && release >= TRAINABLE;
-    command.arg(COLLECTOR);
-    command.args(compilers(processors, is_trained, &own.concat()));
+    let may_use_saved = !speaks_of(SAVED, &own);
+    let is_trained = may_use_saved && trained.exists() && release >= TRAINABLE;
+    command.args(collector(&own));
+    command.args(compilers(processors, is_trained, &own));
     if release >= FINDS_WANTING {
         command.args(NO_WORD_OF_LIBRARIES);
     }
@@ -52,17 +66,23 @@ pub(super) fn command(home: &Path) -> Command {
     if is_trained {
         let trained = format!("-XX:AOTCache={}", trained.display());
         command.args([&trained, NO_WORD_OF_TRAINING]);
-    } else if classes.exists() {
+    } else if may_use_saved && classes.exists() {
         let classes = format!("-XX:SharedArchiveFile={}", classes.display());
         command.args([&classes, NO_WORD_OF_CLASSES]);
     }
     command
 }
 
-/// Where an operator's `options` speak of compilers, these alone count.
+fn speaks_of(names: &[&str], options: &str) -> bool {
+    names.iter().any(|name| options.contains(name))
+}
+
+fn collector(options: &str) -> Option<&'static str> {
+    (!speaks_of(COLLECTORS, options)).then_some(COLLECTOR)
+}
+
 fn compilers(processors: usize, is_trained: bool, options: &str) -> &'static [&'static str] {
-    let own = ["Tiered", "Tier3", "CompileThreshold"];
-    if own.iter().any(|name| options.contains(name)) {
+    if speaks_of(&["Tiered", "Tier3", "CompileThreshold"], options) {
         return &[];
     }
     match is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER {

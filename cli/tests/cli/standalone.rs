@@ -94,6 +94,37 @@ fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
     }
 }
 
+/// No JVM starts with two collectors, or with a cache and another word of what was saved.
+#[test]
+fn what_an_operator_says_of_a_jvm_is_said_by_nobody_else() {
+    const OURS: [&str; 3] = [
+        "-XX:+UseSerialGC",
+        "-XX:AOTCache=",
+        "-XX:SharedArchiveFile=",
+    ];
+    for (own, given) in [
+        ("-Xmx8g -XX:ParallelGCThreads=1", &OURS[..2]),
+        ("-XX:+UseG1GC", &OURS[1..2]),
+        ("-Xshare:off", &OURS[..1]),
+        ("-XX:AOTMode=off", &OURS[..1]),
+        ("-XX:SharedArchiveFile=own.jsa", &OURS[..1]),
+    ] {
+        let burst = installed().with("JDK_JAVA_OPTIONS", own);
+        burst.file("dist/lib/burst-standalone.jsa", "");
+        burst.file("dist/lib/burst-standalone.aot", "");
+        burst.file("jdk/release", "JAVA_VERSION=\"25.0.3\"\n");
+        let out = burst.run(&["standalone"]).ok();
+        let found = OURS.iter().filter(|it| out.contains(**it));
+        assert_eq!(
+            found.collect::<Vec<_>>(),
+            given.iter().collect::<Vec<_>>(),
+            "{own}"
+        );
+        let counts = out.contains("-XX:Tier3DelayOn=0");
+        assert!(counts || !given.contains(&OURS[1]), "{own}: {out}");
+    }
+}
+
 #[test]
 fn the_platform_is_found_beside_the_program() {
     let burst = installed().with("BURST_HOME", "");
