@@ -3,7 +3,6 @@ package burst.controller.store
 import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
-import scala.util.control.NonFatal
 
 /** Has those who write at the same time share a transaction, where a database knows one writer at a time: it
   * is begun and committed once, and a page that several change is written once. Whoever comes while nobody
@@ -32,7 +31,8 @@ private[store] final class GroupCommit(write: (() => Unit) => Unit):
       first
     if first then
       try threads.execute(() => commitAll())
-      catch case NonFatal(refused) => giveUp(refused)
+      // Also what is fatal elsewhere: a thread that cannot be started now is an OutOfMemoryError.
+      catch case refused: Throwable => giveUp(refused)
     own.done.future
 
   /** How many wait for the next transaction. */

@@ -78,3 +78,14 @@ class GroupCommitSuite extends munit.FunSuite:
     val refused = (1 to 2).map(_ => commit(ExecutionContext.fromExecutor(closed))(() => ()))
     refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 10.seconds)))
     assertEquals(commit.awaiting, 0)
+
+  threads.test("where no thread can be started nothing is stored, and it is once one can"): pool =>
+    val log = Log()
+    val commit = GroupCommit(log.write)
+    val exhausted = new ExecutionContext:
+      def execute(work: Runnable): Unit = throw OutOfMemoryError("unable to create native thread")
+      def reportFailure(cause: Throwable): Unit = ()
+    val failed = Try(commit(exhausted)(() => log.does("lost"))).map(Await.ready(_, 10.seconds).value)
+    Await.result(commit(pool)(() => log.does("next")), 10.seconds)
+    assert(failed.toOption.flatten.exists(_.isFailure))
+    assertEquals(log.transactions, Vector(Vector("next")))
