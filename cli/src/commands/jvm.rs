@@ -26,6 +26,8 @@ const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 /// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
 /// as slow.
 const NO_SECOND_COMPILER: &[&str] = &["-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.1"];
+/// Beside one compiler a JVM has room for 48 MB of code by itself, of which a platform was seen to take 42.
+const ROOM_FOR_CODE: &str = "-XX:ReservedCodeCacheSize=96m";
 /// What waits for it is not slowed down meanwhile by counting for it.
 const SECOND_COMPILER: &[&str] = &["-XX:Tier3DelayOn=0"];
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
@@ -58,7 +60,7 @@ pub(super) fn command(home: &Path) -> Command {
     let may_use_saved = !speaks_of(SAVED, &own);
     let is_trained = may_use_saved && trained.exists() && release >= TRAINABLE;
     command.args(collector(&own));
-    command.args(compilers(processors, is_trained, &own));
+    command.args(compilers(processors, &own));
     if release >= FINDS_WANTING {
         command.args(NO_WORD_OF_LIBRARIES);
     }
@@ -81,14 +83,15 @@ fn collector(options: &str) -> Option<&'static str> {
     (!speaks_of(COLLECTORS, options)).then_some(COLLECTOR)
 }
 
-fn compilers(processors: usize, is_trained: bool, options: &str) -> &'static [&'static str] {
+fn compilers(processors: usize, options: &str) -> Vec<&'static str> {
     if speaks_of(&["Tiered", "Tier3", "CompileThreshold"], options) {
-        return &[];
+        return Vec::new();
     }
-    match is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER {
-        true => SECOND_COMPILER,
-        false => NO_SECOND_COMPILER,
+    if processors >= PROCESSORS_OF_SECOND_COMPILER {
+        return SECOND_COMPILER.to_vec();
     }
+    let room = (!speaks_of(&["ReservedCodeCacheSize"], options)).then_some(ROOM_FOR_CODE);
+    NO_SECOND_COMPILER.iter().copied().chain(room).collect()
 }
 
 fn java() -> PathBuf {
@@ -124,16 +127,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compilers_are_by_processors_and_training_unless_the_operator_says_otherwise() {
-        assert_eq!(compilers(2, false, ""), NO_SECOND_COMPILER);
-        assert_eq!(compilers(2, true, ""), SECOND_COMPILER);
-        assert_eq!(compilers(4, false, "-Xmx512m"), SECOND_COMPILER);
+    fn compilers_are_by_processors_unless_the_operator_says_otherwise() {
+        let first = [NO_SECOND_COMPILER, &[ROOM_FOR_CODE]].concat();
+        assert_eq!(compilers(2, ""), first);
+        assert_eq!(
+            compilers(2, "-XX:ReservedCodeCacheSize=64m"),
+            NO_SECOND_COMPILER
+        );
+        assert_eq!(compilers(4, "-Xmx512m"), SECOND_COMPILER);
         for (processors, own) in [
             (2, "-XX:Tier3DelayOn=0"),
             (8, "-XX:TieredStopAtLevel=1"),
             (2, "-XX:CompileThresholdScaling=1"),
         ] {
-            assert!(compilers(processors, true, own).is_empty(), "{own}");
+            assert!(compilers(processors, own).is_empty(), "{own}");
         }
     }
 
