@@ -248,7 +248,8 @@ private final class GangScheduler(
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
-      if !flares.tell(id, FlareActor.Cancel(by, replyTo)) then replyTo ! CancelOutcome.NotFound
+      if flares.tell(id, FlareActor.Cancel(by, replyTo)) then groups.close(id)
+      else replyTo ! CancelOutcome.NotFound
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded
@@ -334,7 +335,8 @@ private final class GangScheduler(
 
   /** A flare of a group does not queue here. */
   private def onJoin(submit: Submit, group: FlareId): Unit =
-    if !flares.contains(group) then submit.replyTo ! Submitted.Refused(Refusal.GroupEnded(group))
+    if !flares.contains(group) || groups.isClosing(group) then
+      submit.replyTo ! Submitted.Refused(Refusal.GroupEnded(group))
     else if groups.length(group) > settings.namespaceQueueLimit then
       submit.replyTo ! Submitted.Refused(Refusal.QueueFull(settings.namespaceQueueLimit))
     else

@@ -12,6 +12,9 @@ private[scheduler] final class GroupTurns(
 ):
   private var queues = GroupQueues.empty
 
+  /** What was told to end, and has not yet. */
+  private var closing = Set.empty[FlareId]
+
   /** How many flares a group has, and which of them it runs. */
   def length(group: FlareId): Int = queues.flaresOf(group).length
   def current(group: FlareId): Option[FlareId] = queues.current(group)
@@ -21,6 +24,10 @@ private[scheduler] final class GroupTurns(
 
   /** Under what the group of this flare holds its slots. */
   def holderOf(flare: FlareId): Option[AttemptId] = queues.groupOf(flare).flatMap(attemptOf)
+
+  /** It takes no flare any more, if it is a group. */
+  def close(group: FlareId): Unit = closing += group
+  def isClosing(group: FlareId): Boolean = closing.contains(group)
 
   /** Where the flare is placed, if it is its turn already. */
   def join(group: FlareId, flare: FlareId): Option[FlareActor.Placed] =
@@ -58,6 +65,7 @@ private[scheduler] final class GroupTurns(
   def end(group: FlareId): Unit =
     queues.flaresOf(group).foreach(flares.tell(_, FlareActor.GroupEnded))
     queues = queues.ended(group)
+    closing -= group
 
   private def startNext(group: FlareId): Unit =
     val next = current(group)

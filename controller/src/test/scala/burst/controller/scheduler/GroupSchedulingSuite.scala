@@ -122,6 +122,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     val oneEnd = world.await(one.id)
     val running = a.prepared()
     assertEquals(world.cancel(group.id), CancelOutcome.Accepted)
+    assertEquals(world.submitted(member(group)), Submitted.Refused(Refusal.GroupEnded(group.id)))
     assertEquals(Set(a.aborted().flareId, a.aborted().flareId), Set(one.id, group.id))
     a.end(running)
     loses(FailureKind.Cancelled)
