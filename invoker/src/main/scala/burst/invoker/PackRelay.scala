@@ -34,12 +34,14 @@ private final class PackRelay(journals: PackJournals, send: ToController => Unit
     told -= pack
     behind -= pack
 
-  /** Whether that concerns the pack itself: it has told nothing since. */
+  /** Whether that concerns the pack itself, which waits for no others: it has told no outputs since, but may
+    * have told what needs no answer.
+    */
   def outputStored(flare: FlareId, number: Int): Boolean =
     behind.find((pack, _) => pack.flareId == flare && pack.pack == number) match
       case Some((pack, rest)) =>
         tell(pack, rest)
-        rest.isEmpty
+        !rest.exists(_.isAnswered)
       case None => true
 
   /** Up to the first that is to be stored before more is told. */

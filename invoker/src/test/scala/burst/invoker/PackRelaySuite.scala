@@ -1,0 +1,49 @@
+package burst.invoker
+
+import burst.protocol.*
+import scala.collection.mutable
+
+/** What a scheduler that takes over is told of a pack, and when the pack hears of that. */
+class PackRelaySuite extends munit.FunSuite:
+  private val flare = FlareId.random()
+  private val pack = HeldPack(flare, 1, 0)
+
+  private def report(event: PackEvent) = PackReport(flare, 1, 0, InvokerId("i"), None, Vector(event))
+  private def small(text: String) = report(PackEvent.Log(None, LogStream.Stdout, text, 1))
+  private val large = report(PackEvent.Output(0, "1" * (PackReport.FreeOutput.toInt + 1)))
+
+  /** A pack that has told this in a session, and the session after that, of which all is seen that is told.
+    */
+  private def adopted(reports: PackReport*): (PackRelay, mutable.Buffer[PackReport]) =
+    val journals = PackJournals(1 << 20)
+    val before = PackRelay(journals, _ => ())
+    before.began(pack)
+    reports.foreach(report => before.report(journals.add(report)))
+    val told = mutable.Buffer.empty[PackReport]
+    val after = PackRelay(
+      journals,
+      {
+        case report: PackReport => told += report
+        case other => fail(s"unexpected: $other")
+      }
+    )
+    after.adopt(pack)
+    (after, told)
+
+  test("more is told once outputs are stored, of which the pack hears that told nothing since"):
+    val (relay, told) = adopted(small("a"), large)
+    assertEquals(told.size, 2)
+    assert(relay.outputStored(flare, 0))
+
+  test("a pack that waits for its outputs hears of them, whatever small it has told since"):
+    val (relay, told) = adopted(large, small("a"), small("b"))
+    assertEquals(told.size, 1)
+    assert(relay.outputStored(flare, 0))
+    assertEquals(told.size, 3)
+
+  test("of outputs before its last ones it has heard"):
+    val (relay, told) = adopted(large, small("a"), large, small("b"))
+    assert(!relay.outputStored(flare, 0))
+    assertEquals(told.size, 3)
+    assert(relay.outputStored(flare, 0))
+    assertEquals(told.size, 4)
