@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::descendants::{self, Process};
+use crate::last_start::Mark;
 use crate::limits;
 use crate::supervisor::Program;
 
@@ -60,15 +61,20 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
 /// none of these was, with those that have ended; unless some are left.
 pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, usize)> {
     let leader = program.group.number()?;
-    let workers = program.workers();
     let mut killed = HashSet::new();
+    if let Some(all) = program.still_alone() {
+        return Some((killed, all));
+    }
+    let workers = program.workers();
     for _ in 0..PASSES {
+        let mark = Mark::now();
         let (mut left, all) = descendants::look_below(std::process::id() as i32);
         left.retain(|process| {
             let stays = process.number == leader || workers.contains(process);
             !stays && !killed.contains(process)
         });
         if left.is_empty() {
+            program.is_alone(mark.filter(|_| killed.is_empty()), all);
             return Some((killed, all));
         }
         left.iter().for_each(|process| process.kill());

@@ -36,6 +36,7 @@ mod interpreter;
 mod kind;
 mod lane;
 mod lanes;
+mod last_start;
 mod launched;
 mod launcher;
 mod layout;

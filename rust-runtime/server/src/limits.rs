@@ -94,9 +94,9 @@ pub(crate) const READY: Duration = Duration::from_secs(20);
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
 /// From a flare's end until the files it has left are removed.
 pub(crate) const CLEARING: Duration = Duration::from_secs(1);
-/// From a flare's end until its program is stopped, if no other has begun; as long again until one that computes is
-/// killed.
-pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// From a flare's end until its program is looked at, if no other has begun; as long again until it is stopped, or seen
+/// to compute; twice as long until one that still does is killed.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// How long a program may take to stop, and how long one at rest is not looked at if the kernel tells nothing of it.
 pub(crate) const STOPPING: Duration = Duration::from_secs(1);
 /// From the announcement of a process's end, or of its socket's, until it is helped along: its

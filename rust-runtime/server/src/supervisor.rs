@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::descendants::{self, Process};
 use crate::inquest::Inquest;
+use crate::last_start::Mark;
 use crate::logs::Pipes;
 use crate::memory::KillCounter;
 use crate::memory_limit::{self, MemoryLimitError};
@@ -41,6 +42,8 @@ struct Flares {
     stopped: bool,
     /// The processes in which a launcher runs its workers, if it has any.
     workers: Vec<Process>,
+    /// When nothing ran here but the program and these, and how many processes there were with those that have ended.
+    alone: Option<(Mark, usize)>,
     /// The MiB that it may have, where the runtime sees to that.
     allowed: Option<u64>,
     /// The bytes that it said it could not have.
@@ -123,7 +126,7 @@ impl Program {
     /// The flare's workers are about to run: those processes that a launcher has by then stay from flare to flare.
     pub(crate) fn keep_workers(&self) {
         // Others that run may have started processes. No launcher has any for its workers where several can.
-        if self.is_shared() {
+        if self.is_shared() || self.still_alone().is_some() {
             return;
         }
         if let Some(leader) = self.group.number().filter(|_| self.is_launched()) {
@@ -144,6 +147,19 @@ impl Program {
     /// The processes of its workers, beside its own.
     pub(crate) fn workers(&self) -> Vec<Process> {
         self.flares().workers.clone()
+    }
+
+    /// Nothing runs here but it and those of its workers. The mark is of before that was looked at.
+    pub(crate) fn is_alone(&self, since: Option<Mark>, processes: usize) {
+        self.flares().alone = since.map(|mark| (mark, processes));
+    }
+
+    /// If that is surely so still, how many processes there were.
+    pub(crate) fn still_alone(&self) -> Option<usize> {
+        let mut flares = self.flares();
+        let (mark, processes) = flares.alone.take()?;
+        flares.alone = Some((mark.renewed()?, processes));
+        Some(processes)
     }
 
     /// How many flares have begun on it.

@@ -18,14 +18,19 @@ use crate::supervisor::Program;
 /// Stops a program a moment after its flare, and looks whether it stays stopped until the next.
 pub(crate) struct Suspension {
     flares: u64,
-    began: Instant,
-    runnable: Duration,
     stage: Stage,
 }
 
 enum Stage {
-    /// Whether it was seen to compute once: on a busy machine threads take long to end.
-    Pending { computed: bool },
+    /// It has not been looked at: most have their next flare before that.
+    Unseen,
+    /// Since when it is looked at, how long it had been runnable by then, and whether it was seen to compute once: on a
+    /// busy machine threads take long to end.
+    Pending {
+        since: Instant,
+        runnable: Duration,
+        computed: bool,
+    },
     /// The program was told to stop then, and is not known to have done so.
     Requested(Instant),
     /// It has stopped, which its workers' processes may take as long for.
@@ -36,9 +41,7 @@ impl Suspension {
     pub(crate) fn of(program: &Program) -> Self {
         Self {
             flares: program.begun(),
-            began: Instant::now(),
-            runnable: runnable(program),
-            stage: Stage::Pending { computed: false },
+            stage: Stage::Unseen,
         }
     }
 
@@ -50,19 +53,29 @@ impl Suspension {
     /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
     /// one.
     pub(crate) fn advance(&mut self, program: &Program) -> Result<(), NotReusable> {
-        if let Stage::Pending { computed } = self.stage {
-            if self.began.elapsed() < limits::PAUSE {
+        match self.stage {
+            Stage::Unseen => {
+                self.stage = Self::pending(program, false);
                 return Ok(());
             }
-            if self.computes(program) {
-                if computed {
-                    return Err(NotReusable::Computing);
+            Stage::Pending { since, .. } if since.elapsed() < self.next_look() => return Ok(()),
+            Stage::Pending {
+                since,
+                runnable: before,
+                computed,
+            } => {
+                // Its threads have been at it for half of the time.
+                if runnable(program).saturating_sub(before) * 2 > since.elapsed() {
+                    if computed {
+                        return Err(NotReusable::Computing);
+                    }
+                    self.stage = Self::pending(program, true);
+                    return Ok(());
                 }
-                self.stage = Stage::Pending { computed: true };
-                return Ok(());
+                self.suspend(program)?;
+                self.stage = Stage::Requested(Instant::now());
             }
-            self.suspend(program)?;
-            self.stage = Stage::Requested(Instant::now());
+            Stage::Requested(_) | Stage::Stopped(_) => {}
         }
         let woken = match (program.group.state_change(), &self.stage) {
             (Some(StateChange::Stopped), Stage::Requested(at)) => {
@@ -77,7 +90,7 @@ impl Suspension {
                 at.elapsed() > limits::STOPPING
                     && !program.workers().iter().all(|worker| worker.rests())
             }
-            (None, Stage::Pending { .. }) => false,
+            (None, Stage::Unseen | Stage::Pending { .. }) => false,
         };
         match woken {
             true => Err(NotReusable::NotStopped),
@@ -88,17 +101,21 @@ impl Suspension {
     /// How long it may be left alone.
     pub(crate) fn next_look(&self) -> Duration {
         match self.stage {
-            Stage::Pending { .. } => limits::PAUSE,
+            Stage::Unseen
+            | Stage::Pending {
+                computed: false, ..
+            } => limits::PAUSE,
+            Stage::Pending { computed: true, .. } => limits::PAUSE * 2,
             _ => limits::STOPPING,
         }
     }
 
-    /// Whether its threads have been at it for half of the time since the last look.
-    fn computes(&mut self, program: &Program) -> bool {
-        let (before, now) = (self.runnable, runnable(program));
-        let elapsed = std::mem::replace(&mut self.began, Instant::now()).elapsed();
-        self.runnable = now;
-        now.saturating_sub(before) * 2 > elapsed
+    fn pending(program: &Program, computed: bool) -> Stage {
+        Stage::Pending {
+            since: Instant::now(),
+            runnable: runnable(program),
+            computed,
+        }
     }
 
     fn suspend(&self, program: &Program) -> Result<(), NotReusable> {

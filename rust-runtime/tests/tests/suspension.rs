@@ -114,6 +114,24 @@ fn processes_end_with_their_flare_and_the_program_stays() {
     }
 }
 
+/// Where one flare follows another at once, the runtime need not look for processes after each of them.
+#[test]
+fn a_process_ends_with_its_flare_in_a_quick_row_of_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let runtime = Runtime::with_acts();
+    let program = process(&runtime.act(&[act("hello")]));
+    for number in 0..20 {
+        for _ in 0..number % 4 {
+            runtime.act(&[act("hello")]);
+        }
+        let file = directory.path().join(number.to_string());
+        let events = runtime.act(&[act("hello"), leave(&file)]);
+        assert_eq!(process(&events), program);
+        let left = state(number_in(&file));
+        assert!(left.as_deref().is_none_or(|left| left == "Z"), "{left:?}");
+    }
+}
+
 /// What the worker finds in the directory before it writes there.
 fn write(runtime: &Runtime, scratch: &Path, name: &str, group: Option<&'static str>) -> Value {
     let file = scratch.join(name);

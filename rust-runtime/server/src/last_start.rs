@@ -1,0 +1,91 @@
+//! Whether any process or thread has begun since a look at all of them, so that the next look need not be taken.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+/// So soon the kernel gives no number out again, of which there are 32,768 at least.
+const NOT_AGAIN: Duration = Duration::from_millis(20);
+
+/// When all that ran here was known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark {
+    last: u64,
+    at: Instant,
+}
+
+impl Mark {
+    /// To be taken before the look; none where the kernel does not tell.
+    pub(crate) fn now() -> Option<Self> {
+        let last = LAST.as_ref().and_then(number)?;
+        let at = Instant::now();
+        Some(Self { last, at })
+    }
+
+    /// The same for now, if surely nothing has begun since.
+    pub(crate) fn renewed(self) -> Option<Self> {
+        let now = Self::now()?;
+        let same = now.last == self.last && now.at.duration_since(self.at) < NOT_AGAIN;
+        same.then_some(now)
+    }
+}
+
+/// Says which number the kernel gave out last in this space of process numbers, to a process or a thread.
+static LAST: LazyLock<Option<File>> = LazyLock::new(|| {
+    let file = File::open("/proc/loadavg").ok().filter(is_the_kernels)?;
+    let before = number(&file)?;
+    std::thread::Builder::new().spawn(|| {}).ok()?.join().ok()?;
+    // What only looks like it, as some sandboxes have it, always says the same.
+    (number(&file)? != before).then_some(file)
+});
+
+fn is_the_kernels(file: &File) -> bool {
+    // SAFETY: `statfs` is plain data, which the call fills, and the descriptor is open.
+    unsafe {
+        let mut of: libc::statfs = std::mem::zeroed();
+        libc::fstatfs(file.as_raw_fd(), &mut of) == 0 && of.f_type == libc::PROC_SUPER_MAGIC
+    }
+}
+
+/// The last of the file's fields.
+fn number(file: &File) -> Option<u64> {
+    let mut line = [0; 128];
+    let length = file.read_at(&mut line, 0).ok()?;
+    let line = std::str::from_utf8(&line[..length]).ok()?;
+    line.split_ascii_whitespace().nth(4)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// Tests beside this one begin processes and threads, too: one mark in some is renewed.
+    #[test]
+    fn where_nothing_begins_the_mark_is_renewed() {
+        let renewed = || Mark::now().unwrap().renewed();
+        assert!((0..10_000).any(|_| renewed().is_some()));
+    }
+
+    #[test]
+    fn a_thread_or_a_process_that_begins_is_noticed() {
+        let mark = Mark::now().unwrap();
+        std::thread::spawn(|| {}).join().unwrap();
+        assert!(mark.renewed().is_none());
+        let mark = Mark::now().unwrap();
+        std::process::Command::new("true").status().unwrap();
+        assert!(mark.renewed().is_none());
+    }
+
+    #[test]
+    fn nothing_is_said_of_long_ago() {
+        let mark = Mark::now().unwrap();
+        let long_ago = Mark {
+            at: mark.at - NOT_AGAIN,
+            ..mark
+        };
+        assert!(long_ago.renewed().is_none());
+    }
+}
