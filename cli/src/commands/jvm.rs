@@ -21,6 +21,10 @@ const COLLECTORS: &[&str] = &[
     "UseShenandoahGC",
     "UseEpsilonGC",
 ];
+/// The heap in pages of 2 MiB, where the kernel gives them to who asks: a fourteenth less time of the processor for a
+/// call (docs/adr/0074). It is not the default of any JVM's.
+const HUGE_PAGES: &str = "-XX:+UseTransparentHugePages";
+const KERNELS_WORD_OF_THEM: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 /// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
@@ -59,7 +63,9 @@ pub(super) fn command(home: &Path) -> Command {
     let trained = home.join(TRAINED);
     let may_use_saved = !speaks_of(SAVED, &own);
     let is_trained = may_use_saved && trained.exists() && release >= TRAINABLE;
+    let kernels = fs::read_to_string(KERNELS_WORD_OF_THEM).unwrap_or_default();
     command.args(collector(&own));
+    command.args(huge_pages(&kernels, &own));
     command.args(compilers(processors, &own));
     if release >= FINDS_WANTING {
         command.args(NO_WORD_OF_LIBRARIES);
@@ -81,6 +87,14 @@ fn speaks_of(names: &[&str], options: &str) -> bool {
 
 fn collector(options: &str) -> Option<&'static str> {
     (!speaks_of(COLLECTORS, options)).then_some(COLLECTOR)
+}
+
+/// Where the kernel does not ask who wants them, or has none, a JVM can say nothing, or complains of being asked. Another
+/// collector's heap may be of a kind for which the kernel has a word of its own.
+fn huge_pages(kernels: &str, options: &str) -> Option<&'static str> {
+    let asks = kernels.contains("[madvise]");
+    let own = speaks_of(COLLECTORS, options) || speaks_of(&["HugePages", "LargePages"], options);
+    (asks && !own).then_some(HUGE_PAGES)
 }
 
 fn compilers(processors: usize, options: &str) -> Vec<&'static str> {
@@ -141,6 +155,22 @@ mod tests {
             (2, "-XX:CompileThresholdScaling=1"),
         ] {
             assert!(compilers(processors, own).is_empty(), "{own}");
+        }
+    }
+
+    #[test]
+    fn huge_pages_are_asked_for_where_the_kernel_asks_for_that() {
+        let asked = "always [madvise] never\n";
+        assert_eq!(huge_pages(asked, "-Xmx512m"), Some(HUGE_PAGES));
+        for kernels in ["[always] madvise never\n", "always madvise [never]\n", ""] {
+            assert_eq!(huge_pages(kernels, ""), None, "{kernels}");
+        }
+        for own in [
+            "-XX:+UseZGC",
+            "-XX:-UseTransparentHugePages",
+            "-XX:+UseLargePages",
+        ] {
+            assert_eq!(huge_pages(asked, own), None, "{own}");
         }
     }
 
