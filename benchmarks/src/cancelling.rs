@@ -44,6 +44,7 @@ fn cancel(platform: &Platform, redis: &Redis) -> f64 {
     assert_eq!(platform.api().delete(&format!("flares/{id}")).status, 202);
     wait::until_seen("all is as before", LIMIT, look, |now| *now == before);
     let took = asked.elapsed();
-    assert_eq!(platform.api().status(&id).state, "cancelled");
+    // Its record follows: it says so once it is stored.
+    assert_eq!(platform.api().ended(&id).state, "cancelled");
     took.as_secs_f64() * 1e3
 }
