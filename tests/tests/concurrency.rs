@@ -219,11 +219,12 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
         api,
         "waits",
         WAITS,
-        json!({"concurrency": 4, "timeout": 500}),
+        // Time enough for an interpreter to start beside other tests.
+        json!({"concurrency": 4, "timeout": 2000}),
     );
     let log = || {
         thread::scope(|scope| {
-            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 600})));
+            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 5000})));
             while !overdue.is_finished() {
                 let call = json!({"time": 1});
                 let record = invoke(api, "waits", &call);
