@@ -24,7 +24,7 @@ const COLLECTORS: &[&str] = &[
 /// The heap in pages of 2 MiB, where the kernel gives them to who asks: a fourteenth less time of the processor for a
 /// call (docs/adr/0074). It is not the default of any JVM's.
 const HUGE_PAGES: &str = "-XX:+UseTransparentHugePages";
-const KERNELS_WORD_OF_THEM: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+const KERNEL_SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
 /// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 /// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
@@ -63,7 +63,7 @@ pub(super) fn command(home: &Path) -> Command {
     let trained = home.join(TRAINED);
     let may_use_saved = !speaks_of(SAVED, &own);
     let is_trained = may_use_saved && trained.exists() && release >= TRAINABLE;
-    let kernels = fs::read_to_string(KERNELS_WORD_OF_THEM).unwrap_or_default();
+    let kernels = fs::read_to_string(KERNEL_SETTING).unwrap_or_default();
     command.args(collector(&own));
     command.args(huge_pages(&kernels, &own));
     command.args(compilers(processors, &own));

@@ -6,8 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// So soon the kernel gives no number out again, of which there are 32,768 at least.
+use crate::proc_file;
+
+/// So soon the kernel gives no number out again where there are as many as this, its smallest default.
 const NOT_AGAIN: Duration = Duration::from_millis(20);
+const NUMBERS: u64 = 32_768;
 
 /// When all that ran here was known.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +37,12 @@ impl Mark {
 
 /// Says which number the kernel gave out last in this space of process numbers, to a process or a thread.
 static LAST: LazyLock<Option<File>> = LazyLock::new(|| {
+    let numbers = proc_file::read_text("/proc/sys/kernel/pid_max").ok()?;
+    numbers
+        .trim()
+        .parse()
+        .ok()
+        .filter(|it: &u64| *it >= NUMBERS)?;
     let file = File::open("/proc/loadavg").ok().filter(is_the_kernels)?;
     let before = number(&file)?;
     std::thread::Builder::new().spawn(|| {}).ok()?.join().ok()?;
