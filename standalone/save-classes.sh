@@ -14,7 +14,8 @@ if [ "${release:-0}" -ge 25 ]; then
     saved=$dist/lib/burst-standalone.aot
     # With the compiler that counts, whatever processors there are.
     options="-XX:AOTCacheOutput=$saved.new -XX:Tier3DelayOn=0"
-    calls=8000
+    jdk=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")/release
+    calls=20000
 else
     saved=$dist/lib/burst-standalone.jsa
     options=-XX:ArchiveClassesAtExit=$saved.new
@@ -30,8 +31,12 @@ give_up() {
 }
 
 [ "$saved" -nt "$jar" ] && exit 0
-rm -f "$dist/lib/burst-standalone.aot" "$dist/lib/burst-standalone.jsa"
-printf 'burst.limits { invocations-per-minute = 1000000, requests-per-minute = 1000000 }\n' >"$work/limits.conf"
+# What another JVM has saved of this jar stays.
+for old in "$dist"/lib/burst-standalone.aot "$dist"/lib/burst-standalone.jsa; do
+    [ "$old" -nt "$jar" ] || rm -f "$old" "$old.jdk"
+done
+printf 'burst.limits { invocations-per-minute = 1000000, flares-per-minute = 1000000, requests-per-minute = 1000000 }\n' \
+    >"$work/limits.conf"
 JDK_JAVA_OPTIONS=$options "$dist/bin/burst" standalone --config "$work/limits.conf" --data "$work/.burst" --port 0 --slots 4 \
     --driver process >"$work/said" 2>&1 &
 platform=$!
@@ -50,3 +55,7 @@ env -u BURST_APIHOST -u BURST_AUTH HOME="$work" "$dist/bin/burst" list >/dev/nul
 kill $platform
 wait $platform || give_up "the platform ended with $?"
 mv "$saved.new" "$saved" 2>/dev/null || give_up 'the JVM has saved nothing'
+# `burst` knows by these whether the JVM and the jar are those that it was made of.
+if [ -n "${jdk:-}" ]; then
+    cp "$jdk" "$saved.jdk" && touch -r "$jar" "$saved.jdk" || give_up "which JDK this is cannot be told by $jdk"
+fi

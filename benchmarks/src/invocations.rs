@@ -22,7 +22,11 @@ const KINDS: [(&str, &str); 2] = [
 /// A platform that has just started: for so long after its first answers.
 const FRESH: Duration = Duration::from_secs(3);
 const LOAD: Duration = Duration::from_secs(10);
+/// So many loads before what is measured is warm: a minute, until which a JVM compiles what is called.
+const WARMING: usize = 6;
 const CLIENTS: usize = 32;
+/// Workers that do nothing leave a slot's processor idle while their answer is on its way.
+const SLOTS: u32 = 16;
 const ACTIONS: usize = 100;
 const LIMIT: Duration = Duration::from_secs(900);
 /// Two heartbeats: what is ready then has the interpreter that was last asked for.
@@ -39,7 +43,7 @@ pub fn measure(runs: usize, report: &mut Report) {
         None,
         "",
     );
-    let platform = Platform::start(settings(8));
+    let platform = Platform::start(settings(SLOTS));
     let api = platform.api();
     crate::deploy(&platform, "noop");
     for (kind, code) in KINDS {
@@ -63,6 +67,15 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
     let fresh: Vec<_> = fresh.into_iter().map(Summary::of).collect();
     let wrk = Wrk::new(api, platform.scratch());
+    let (kind, call) = &calls[1];
+    let loads: Vec<f64> = (0..WARMING).map(|_| wrk.load(call, 1)).collect();
+    report.add(
+        format!("{kind}, first ten seconds of load, 32 clients of wrk"),
+        "1/s",
+        one(loads[0]),
+        Some(("bare HTTP server", reference)),
+        "",
+    );
     let mut served = Vec::new();
     for (_, call) in &calls {
         wrk.load(call, 1);
@@ -323,11 +336,11 @@ impl Bare {
     fn start() -> Self {
         let source = built::repository().join("benchmarks/reference/http/Bare.java");
         let scratch = tempfile::tempdir().unwrap();
-        let mut java = Command::new("java");
+        let home = std::env::var("JAVA_HOME").map(|home| format!("{home}/bin/"));
+        let mut java = Command::new(format!("{}java", home.unwrap_or_default()));
         // Where the platform's logs go.
         java.current_dir(scratch.path());
-        // As `burst` has it on machines of few processors.
-        java.args(["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp"]);
+        java.args(["-XX:+UseSerialGC", "-cp"]);
         java.arg(built::dist("lib/burst-standalone.jar"))
             .arg(source);
         java.stdout(Stdio::piped());

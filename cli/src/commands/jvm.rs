@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
+pub(super) const JAR: &str = "lib/burst-standalone.jar";
 /// Where a JVM finds options of an operator's.
 const OPERATORS: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
 /// A platform that starts soon and leaves the processors to the workers: no parallel collector.
@@ -25,15 +26,20 @@ const COLLECTORS: &[&str] = &[
 /// call (docs/adr/0074). It is not the default of any JVM's.
 const HUGE_PAGES: &str = "-XX:+UseTransparentHugePages";
 const KERNEL_SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// With fewer processors the second compiler takes from the workers what it gives later (docs/adr/0074).
+/// With fewer processors a JVM that has yet to learn what to compile is slower with the second compiler for its first
+/// minute than without (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 /// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
 /// as slow.
 const NO_SECOND_COMPILER: &[&str] = &["-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.1"];
 /// Beside one compiler a JVM has room for 48 MB of code by itself, of which a platform was seen to take 42.
 const ROOM_FOR_CODE: &str = "-XX:ReservedCodeCacheSize=96m";
-/// What waits for it is not slowed down meanwhile by counting for it.
-const SECOND_COMPILER: &[&str] = &["-XX:Tier3DelayOn=0"];
+/// What waits for it is not slowed down meanwhile by counting for it; and all its threads are there from the start, as
+/// the platform lowers their priority then.
+const SECOND_COMPILER: &[&str] = &[
+    "-XX:Tier3DelayOn=0",
+    "-XX:-UseDynamicNumberOfCompilerThreads",
+];
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
 /// that cannot use them, as another release cannot, goes on without.
 const CLASSES: &str = "lib/burst-standalone.jsa";
@@ -42,6 +48,9 @@ const SAVED: &[&str] = &["-Xshare", "SharedArchiveFile", "AOT"];
 const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
 /// Those of a JVM that keeps what it has counted, too, so that the second compiler need not wait for it (docs/adr/0087).
 const TRAINED: &str = "lib/burst-standalone.aot";
+/// The `release` of the JDK that made it, changed when the jar was: another JVM, or one with another jar, starts without
+/// a word and has learned nothing.
+const TRAINED_BY: &str = "lib/burst-standalone.aot.jdk";
 const TRAINABLE: u32 = 25;
 const NO_WORD_OF_TRAINING: &str = "-Xlog:aot=off,cds=off,class+path=off";
 /// What Scala and SQLite's driver do is said to be found wanting by newer releases, at each start.
@@ -59,20 +68,21 @@ pub(super) fn command(home: &Path) -> Command {
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
     let own = OPERATORS.map(|name| env::var(name).unwrap_or_default());
     let own = own.concat();
-    let release = release(&java).unwrap_or_default();
-    let trained = home.join(TRAINED);
+    let jdk = jdk(&java).unwrap_or_default();
+    let release = jdk.lines().find_map(version).unwrap_or_default();
     let may_use_saved = !speaks_of(SAVED, &own);
-    let is_trained = may_use_saved && trained.exists() && release >= TRAINABLE;
+    let is_trained = may_use_saved && release >= TRAINABLE && has_trained(&jdk, home);
     let kernels = fs::read_to_string(KERNEL_SETTING).unwrap_or_default();
     command.args(collector(&own));
     command.args(huge_pages(&kernels, &own));
-    command.args(compilers(processors, &own));
+    let has_second = is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER;
+    command.args(compilers(has_second, &own));
     if release >= FINDS_WANTING {
         command.args(NO_WORD_OF_LIBRARIES);
     }
     let classes = home.join(CLASSES);
     if is_trained {
-        let trained = format!("-XX:AOTCache={}", trained.display());
+        let trained = format!("-XX:AOTCache={}", home.join(TRAINED).display());
         command.args([&trained, NO_WORD_OF_TRAINING]);
     } else if may_use_saved && classes.exists() {
         let classes = format!("-XX:SharedArchiveFile={}", classes.display());
@@ -97,11 +107,11 @@ fn huge_pages(kernels: &str, options: &str) -> Option<&'static str> {
     (asks && !own).then_some(HUGE_PAGES)
 }
 
-fn compilers(processors: usize, options: &str) -> Vec<&'static str> {
+fn compilers(has_second: bool, options: &str) -> Vec<&'static str> {
     if speaks_of(&["Tiered", "Tier3", "CompileThreshold"], options) {
         return Vec::new();
     }
-    if processors >= PROCESSORS_OF_SECOND_COMPILER {
+    if has_second {
         return SECOND_COMPILER.to_vec();
     }
     let room = (!speaks_of(&["ReservedCodeCacheSize"], options)).then_some(ROOM_FOR_CODE);
@@ -119,15 +129,21 @@ fn set(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// The release of the JDK or the runtime that a program is of, as the file beside its directory says it; none where
-/// that is not there.
-fn release(java: &Path) -> Option<u32> {
+/// What is known of the JDK or the runtime that a program is of, as the file `release` beside its directory has it; none
+/// where that is not there.
+fn jdk(java: &Path) -> Option<String> {
     let path = set("PATH").unwrap_or_default();
     let mut found = env::split_paths(&path).map(|directory| directory.join(java));
     // What has a directory of its own stays as it is in any other.
     let program = fs::canonicalize(found.find(|it| it.is_file())?).ok()?;
-    let said = fs::read_to_string(program.parent()?.parent()?.join("release")).ok()?;
-    said.lines().find_map(version)
+    fs::read_to_string(program.parent()?.parent()?.join("release")).ok()
+}
+
+fn has_trained(jdk: &str, home: &Path) -> bool {
+    let changed = |path| fs::metadata(home.join(path)).and_then(|it| it.modified());
+    let same_jdk = fs::read_to_string(home.join(TRAINED_BY)).is_ok_and(|by| by == jdk);
+    let same_jar = matches!((changed(TRAINED_BY), changed(JAR)), (Ok(by), Ok(jar)) if by == jar);
+    same_jdk && same_jar && home.join(TRAINED).exists()
 }
 
 fn version(line: &str) -> Option<u32> {
@@ -141,20 +157,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn compilers_are_by_processors_unless_the_operator_says_otherwise() {
+    fn the_second_compiler_is_the_operators_to_have_or_not() {
         let first = [NO_SECOND_COMPILER, &[ROOM_FOR_CODE]].concat();
-        assert_eq!(compilers(2, ""), first);
+        assert_eq!(compilers(false, ""), first);
         assert_eq!(
-            compilers(2, "-XX:ReservedCodeCacheSize=64m"),
+            compilers(false, "-XX:ReservedCodeCacheSize=64m"),
             NO_SECOND_COMPILER
         );
-        assert_eq!(compilers(4, "-Xmx512m"), SECOND_COMPILER);
-        for (processors, own) in [
-            (2, "-XX:Tier3DelayOn=0"),
-            (8, "-XX:TieredStopAtLevel=1"),
-            (2, "-XX:CompileThresholdScaling=1"),
+        assert_eq!(compilers(true, "-Xmx512m"), SECOND_COMPILER);
+        for (has_second, own) in [
+            (false, "-XX:Tier3DelayOn=0"),
+            (true, "-XX:TieredStopAtLevel=1"),
+            (false, "-XX:CompileThresholdScaling=1"),
         ] {
-            assert!(compilers(processors, own).is_empty(), "{own}");
+            assert!(compilers(has_second, own).is_empty(), "{own}");
         }
     }
 

@@ -21,7 +21,6 @@ use crate::error::Error;
 use crate::output;
 use crate::properties::{OF_CONTROLLER, write_private};
 
-const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
 /// Replaces this process by a platform; only comes back with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
@@ -94,7 +93,7 @@ fn become_java(
     settings: impl FnOnce() -> Result<Settings, Error>,
 ) -> Result<(), Error> {
     let home = home()?;
-    let jar = installed(&home, JAR)?;
+    let jar = installed(&home, jvm::JAR)?;
     // Containers have a runtime of their own, but what is left on a backend is removed from here.
     let runtime = installed(&home, RUNTIME)?;
     let mut settings = settings()?;

@@ -36,6 +36,7 @@ object Node:
       System.setProperty("burst-logs", data.logs.toString)
       System.setProperty("burst-log-format", settings.logFormat)
       val log = LoggerFactory.getLogger(classOf[Node])
+      SecondCompiler.giveWay()
       ClusterSettings.from(settings.config).prepare(role)
       val starting = start(settings, data)
       val exitCode = AtomicInteger(0)

@@ -18,6 +18,9 @@ object Training:
     "nodejs:default" -> "function main() { return {}; }\n"
   )
   private val Clients = 16
+
+  /** Of so many calls one is a flare. */
+  private val Flares = 4
   private val Patience = Duration.ofSeconds(60)
 
   private final case class Refused(message: String) extends RuntimeException(message)
@@ -31,6 +34,9 @@ object Training:
       send("PUT", "actions/training?overwrite=true", body)
 
     def call(): Unit = send("POST", "actions/training?blocking=true&result=true", "{}")
+
+    def flare(): Unit =
+      send("POST", "bursts/training?blocking=true&result=true", """{"size":1,"params":{}}""")
 
     private def send(method: String, path: String, body: String): Unit =
       val request = HttpRequest
@@ -50,7 +56,11 @@ object Training:
     val failure = java.util.concurrent.atomic.AtomicReference[Option[Refused]](None)
     prepare(target)
     def calls(): Unit =
-      try while failure.get.isEmpty && left.getAndDecrement() > 0 do target.call()
+      try
+        var number = left.getAndDecrement()
+        while number > 0 && failure.get.isEmpty do
+          if number % Flares == 0 then target.flare() else target.call()
+          number = left.getAndDecrement()
       catch case refused: Refused => failure.set(Some(refused))
     val clients = Vector.fill(Clients)(Thread(() => calls()))
     clients.foreach(_.start())
