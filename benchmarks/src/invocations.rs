@@ -1,5 +1,5 @@
 //! Blocking invocations of actions that do nothing: what one client waits for, what 32 of them get, and what that costs
-//! in processor time, beside flares of one worker and a bare HTTP server. Load by `wrk`.
+//! in processor time, beside flares of one worker and a bare HTTP server. All by `wrk`.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -8,7 +8,7 @@ use burst_tests::{Api, Driver, Platform, Settings, built, processes, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,32 +43,20 @@ pub fn measure(runs: usize, report: &mut Report) {
         None,
         "",
     );
-    let platform = Platform::start(settings(SLOTS));
-    let api = platform.api();
-    crate::deploy(&platform, "noop");
-    for (kind, code) in KINDS {
-        store(api, kind, kind, code, 1);
-    }
     let flare = ("bursts/noop".to_owned(), json!({"size": 1, "params": {}}));
     let action = |name: &str| (format!("actions/{name}"), json!({}));
     let calls: Vec<_> = [("flare of one worker", flare)]
         .into_iter()
         .chain(KINDS.map(|(kind, _)| (kind, action(kind))))
         .collect();
+    let fresh: Vec<_> = calls.iter().map(|(_, call)| just_started(call)).collect();
+    let platform = callable();
+    let wrk = Wrk::new(platform.api(), platform.scratch());
     for (_, call) in &calls {
-        called(api, call);
+        called(platform.api(), call);
     }
-    let began = Instant::now();
-    let mut fresh = vec![Vec::new(); calls.len()];
-    while began.elapsed() < FRESH {
-        for ((_, call), times) in calls.iter().zip(&mut fresh) {
-            times.push(called(api, call));
-        }
-    }
-    let fresh: Vec<_> = fresh.into_iter().map(Summary::of).collect();
-    let wrk = Wrk::new(api, platform.scratch());
     let (kind, call) = &calls[1];
-    let loads: Vec<f64> = (0..WARMING).map(|_| wrk.load(call, 1)).collect();
+    let loads: Vec<_> = (0..WARMING).map(|_| wrk.load(call, 1)).collect();
     report.add(
         format!("{kind}, first ten seconds of load, 32 clients of wrk"),
         "1/s",
@@ -82,13 +70,9 @@ pub fn measure(runs: usize, report: &mut Report) {
         let (rate, cost) = costs(&platform, || wrk.load(call, 1));
         served.push((one(rate), one(cost)));
     }
-    let mut warm = vec![Vec::new(); calls.len()];
-    for _ in 0..20 * runs {
-        for ((_, call), times) in calls.iter().zip(&mut warm) {
-            times.push(called(api, call));
-        }
-    }
-    let warm: Vec<_> = warm.into_iter().map(Summary::of).collect();
+    let warm: Vec<_> = (calls.iter())
+        .map(|(_, call)| one(wrk.answer(call, LOAD)))
+        .collect();
     for (index, (what, _)) in calls.iter().enumerate() {
         let beside = |all: &[Summary]| (index > 0).then(|| ("the flare", all[0]));
         let row = |part: &str| format!("{what}, warm, {part}");
@@ -122,6 +106,23 @@ pub fn measure(runs: usize, report: &mut Report) {
     in_turn(report);
     together(report);
     first_call(runs, report);
+}
+
+/// A platform with one of each kind that does nothing.
+fn callable() -> Platform {
+    let platform = Platform::start(settings(SLOTS));
+    crate::deploy(&platform, "noop");
+    for (kind, code) in KINDS {
+        store(platform.api(), kind, kind, code, 1);
+    }
+    platform
+}
+
+/// What one client waits for in the first seconds of a platform, which has nothing else to do.
+fn just_started(call: &(String, Value)) -> Summary {
+    let platform = callable();
+    called(platform.api(), call);
+    one(Wrk::new(platform.api(), platform.scratch()).answer(call, FRESH))
 }
 
 /// A hundred actions, each after the other, against one alone.
@@ -281,7 +282,16 @@ impl<'a> Wrk<'a> {
     }
 
     /// Answers in a second. Of several `names` the path has a number behind it, one after the other.
-    fn load(&self, (path, body): &(String, Value), names: usize) -> f64 {
+    fn load(&self, call: &(String, Value), names: usize) -> f64 {
+        wrk(self.api.base(), &self.script(call, names), CLIENTS, LOAD).rate
+    }
+
+    /// What one client waits for, the median in milliseconds.
+    fn answer(&self, call: &(String, Value), time: Duration) -> f64 {
+        wrk(self.api.base(), &self.script(call, 1), 1, time).median
+    }
+
+    fn script(&self, (path, body): &(String, Value), names: usize) -> PathBuf {
         let request = self.api.request(Method::POST, "x").build().unwrap();
         let auth = request.headers()["authorization"].to_str().unwrap();
         let path = format!("/api/v1/namespaces/_/{path}");
@@ -296,19 +306,30 @@ impl<'a> Wrk<'a> {
         let number = number.replace("NAMES", &names.to_string());
         writeln!(script, "local n = 0").unwrap();
         writeln!(script, "request = function() n = n + 1; return wrk.format(nil, '{path}' .. {number} .. '?blocking=true&result=true') end").unwrap();
+        writeln!(
+            script,
+            "done = function(_, latency) print('median ' .. latency:percentile(50) .. ' us') end"
+        )
+        .unwrap();
         let file = self.scratch.join("load.lua");
         std::fs::write(&file, script).unwrap();
-        wrk(self.api.base(), &file)
+        file
     }
 }
 
-/// Answers in a second; one that is not good ends the run.
-fn wrk(url: &str, script: &Path) -> f64 {
-    let seconds = LOAD.as_secs();
+/// Answers in a second, and what half of them were there after, in milliseconds.
+struct Loaded {
+    rate: f64,
+    median: f64,
+}
+
+/// One answer that is not good ends the run.
+fn wrk(url: &str, script: &Path, clients: usize, time: Duration) -> Loaded {
+    let seconds = time.as_secs();
     let mut wrk = Command::new("wrk");
     wrk.args([
-        "-t2",
-        &format!("-c{CLIENTS}"),
+        &format!("-t{}", clients.min(2)),
+        &format!("-c{clients}"),
         &format!("-d{seconds}s"),
         "--timeout",
         "30s",
@@ -319,10 +340,14 @@ fn wrk(url: &str, script: &Path) -> f64 {
         !said.contains("Non-2xx") && !said.contains("Socket errors"),
         "{said}"
     );
-    let rate = said
-        .lines()
-        .find_map(|line| line.strip_prefix("Requests/sec:"));
-    rate.unwrap().trim().parse().unwrap()
+    let figure = |before: &str, behind: &str| -> Option<f64> {
+        let line = said.lines().find_map(|line| line.strip_prefix(before))?;
+        line.strip_suffix(behind)?.trim().parse().ok()
+    };
+    Loaded {
+        rate: figure("Requests/sec:", "").unwrap(),
+        median: figure("median ", " us").map_or(f64::NAN, |us| us / 1e3),
+    }
 }
 
 /// A server of the same library that does nothing but answer.
@@ -357,7 +382,7 @@ impl Bare {
     fn load(&self) -> f64 {
         let script = self.scratch.path().join("load.lua");
         std::fs::write(&script, "wrk.method = 'POST'\nwrk.body = '{}'\n").unwrap();
-        wrk(&self.url, &script)
+        wrk(&self.url, &script, CLIENTS, LOAD).rate
     }
 }
 

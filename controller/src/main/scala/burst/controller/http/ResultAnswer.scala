@@ -22,13 +22,21 @@ final class ResultAnswer(
 ):
   import ResultAnswer.*
 
-  def apply(status: StatusCode, flare: Flare): HttpResponse =
+  /** A result that is `known`, of a flare of one worker, is not read; unless it is large its answer is whole.
+    */
+  def apply(status: StatusCode, flare: Flare, known: Option[WorkerResult] = None): HttpResponse =
     val head = s"""{"flareId":${flare.id.asJson.noSpaces},"state":${flare.state.asJson.noSpaces},""" +
       s""""error":${flare.error.asJson.noSpaces},"outputs":["""
     // Nothing else of its record, which may have megabytes, is held for as long as a client takes.
     val outputs = Outputs(flare.id, flare.namespace, flare.request.size, attemptOf(flare))
-    val body = Source.unfoldAsync(Place.Head(ByteString(head)))(outputs.at)
-    HttpResponse(status, entity = HttpEntity(ContentTypes.`application/json`, body))
+    val whole = known.map(result => outputs.begin(0, Page(1, Vector(result)))).collect:
+      case (Place.Worker(flare.request.size, _), text) => ByteString(head) ++ text ++ Tail
+    val entity = whole match
+      case Some(text) => HttpEntity(ContentTypes.`application/json`, text)
+      case None =>
+        val body = Source.unfoldAsync(Place.Head(ByteString(head)))(outputs.at)
+        HttpEntity(ContentTypes.`application/json`, body)
+    HttpResponse(status, entity = entity)
 
   /** Of a flare that may run again. */
   private def attemptOf(flare: Flare): Option[Int] = Option.unless(flare.state.isFinal)(flare.attempt)
@@ -39,7 +47,7 @@ final class ResultAnswer(
     /** The text at a place, and the place behind it. */
     def at(place: Place): Future[Option[(Place, ByteString)]] = place match
       case Place.Head(text) => Future.successful(Some(Place.Worker(0, Page.Empty) -> text))
-      case Place.Worker(`size`, _) => Future.successful(Some(Place.End -> ByteString("]}")))
+      case Place.Worker(`size`, _) => Future.successful(Some(Place.End -> Tail))
       case Place.Worker(worker, page) if worker == page.until =>
         val until = (worker + PageSize).min(size)
         blocking(ofAttempt(Page(until, results.results(id, worker, until)))).map(read =>
@@ -63,7 +71,7 @@ final class ResultAnswer(
       value
 
     /** Every worker has its place, also those that have nothing to show yet. */
-    private def begin(worker: Int, page: Page): (Place, ByteString) =
+    def begin(worker: Int, page: Page): (Place, ByteString) =
       val begun = ByteString(s"""${if worker > 0 then "," else ""}{"worker":$worker""")
       page.of(worker).flatMap(_.output) match
         case None => end(worker, page, begun)
@@ -85,6 +93,7 @@ object ResultAnswer:
   private val Piece = PageSize * Output.MostInline
 
   private val OutputField = ByteString(""","output":""")
+  private val Tail = ByteString("]}")
 
   private final case class Page(until: Int, results: Vector[WorkerResult]):
     def of(worker: Int): Option[WorkerResult] = results.find(_.worker == worker)

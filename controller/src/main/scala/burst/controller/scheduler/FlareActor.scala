@@ -165,7 +165,7 @@ private final class FlareActor(
   /** It is about to begin without having been stored. */
   private var isDeferred = false
 
-  /** Of an invocation, which has one worker. */
+  /** Of one worker alone. */
   private var result = Option.empty[WorkerResult]
 
   /** That of the last attempt. */
@@ -345,7 +345,9 @@ private final class FlareActor(
 
   /** Whether who waits for it is told it with the end. */
   private def isShown(result: WorkerResult): Boolean =
-    request.activation.exists(!_.burst) && !result.output.exists(_.isInstanceOf[Output.OutOfLine])
+    request.size == 1 && !request.activation.exists(_.burst) && !result.output.exists(
+      _.isInstanceOf[Output.OutOfLine]
+    )
 
   private def progressSoon(): Unit =
     if subscribers.ended.isEmpty && !timers.isTimerActive(WriteProgress) then

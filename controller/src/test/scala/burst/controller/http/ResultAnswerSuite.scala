@@ -74,6 +74,25 @@ class ResultAnswerSuite extends munit.FunSuite:
       assertEquals(outputs(store, size), Vector.range(0, size).map(_.toString))
       assertEquals(store.read.get, (size + 7) / 8)
 
+  test("the result of an only worker that is known is not read, and its answer is whole"):
+    val alone = flare(1)
+    def known(store: Store, result: WorkerResult): HttpEntity =
+      val answer = ResultAnswer(store, store, Blocking(executionContext), Transfers(executionContext))
+      answer(StatusCodes.OK, alone, Some(result)).entity
+    val store = Store()
+    val streamed = await(body(store, alone).runFold(ByteString.empty)(_ ++ _))
+    known(store, store.results(alone.id, 0, 1).head) match
+      case HttpEntity.Strict(_, text) => assertEquals(text.utf8String, streamed.utf8String)
+      case other => fail(s"not whole: $other")
+    known(store, WorkerResult(0, None, None)) match
+      case HttpEntity.Strict(_, text) =>
+        assert(text.utf8String.endsWith(""""outputs":[{"worker":0}]}"""), text.utf8String)
+      case other => fail(s"not whole: $other")
+    assertEquals(store.read.get, 2)
+    known(Store(kept = Some(0), 10), WorkerResult(0, Some(Output.OutOfLine(10)), None)) match
+      case HttpEntity.Chunked(_, _) => ()
+      case other => fail(s"not streamed: $other")
+
   test("an output that is kept apart goes through whole, whatever its length"):
     Vector(1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes).foreach: length =>
       val shown = outputs(Store(kept = Some(8), length), 10)

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{ActivationFields, FlareState, Submission}
+import burst.controller.flare.{ActivationFields, FlareRequest, FlareState, Submission, WorkerResult}
 import burst.protocol.{PackEvent, WarmPack}
 import scala.concurrent.duration.DurationInt
 
@@ -41,6 +41,19 @@ class DeferredStoringSuite extends SchedulerFixture:
     assertEquals(world.store.writes.count(_.startsWith("insert")), 1)
     assertEquals(world.store.writes.count(_.startsWith("update")), 0)
     assertEquals(world.outputs(flare.id), Vector(0 -> Some("0")))
+
+  test("who waits for an only worker is told its result with the end, of a burst's packs none"):
+    def told(request: FlareRequest): Option[WorkerResult] =
+      val world = World()
+      val a = world.invoker("a", 2)
+      val end = world.await(world.submit(request).id)
+      a.succeed(a.prepared())
+      end.receiveMessage() match
+        case Awaited.Ended(_, result) => result
+        case other => fail(s"$other")
+    assertEquals(told(Samples.request(1)).flatMap(_.output), Some(Samples.output("0")))
+    assertEquals(told(Samples.request(2)), None)
+    assertEquals(told(stored.copy(activation = Some(fields.copy(burst = true)))), None)
 
   test("one that lasts is stored while it runs, and so is one that waits"):
     val world = World()
