@@ -170,10 +170,14 @@ fn together(report: &mut Report) {
     );
 }
 
-/// The first call of an action, in a container that was ready for anything, against the second.
+/// The first call of an action, in a container that was ready for anything, against the second: of a platform that is
+/// in use, and has been called before.
 fn first_call(runs: usize, report: &mut Report) {
     let platform = Platform::start(settings(8).prewarmed(4));
     let api = platform.api();
+    store(api, "old", KINDS[0].0, KINDS[0].1, 1);
+    let wrk = Wrk::new(api, platform.scratch());
+    wrk.load(&("actions/old".to_owned(), json!({})), 1);
     for (kind, code) in KINDS {
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for run in 0..=runs {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -23,8 +24,8 @@ struct State {
     closed: AtomicBool,
     accepted: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
-    /// So many connections of those accepted first are held.
-    held: Mutex<usize>,
+    /// Connections of these numbers, as they were accepted, are held.
+    held: Mutex<Range<usize>>,
     /// Something has come while they are held.
     holds: AtomicBool,
     released: Condvar,
@@ -87,15 +88,20 @@ impl Proxy {
     /// From now on nothing that has not passed yet does, until it is released: nor does who connects, be there a server
     /// meanwhile or not.
     pub fn hold(&self) {
-        self.hold_first(usize::MAX);
+        self.hold_those(0..usize::MAX);
     }
 
     /// As `hold`, but new connections are as ever.
     pub fn hold_what_is_open(&self) {
-        self.hold_first(self.accepted());
+        self.hold_those(0..self.accepted());
     }
 
-    fn hold_first(&self, connections: usize) {
+    /// As `hold`, of one connection alone: that of this number, as they were accepted.
+    pub fn hold_one(&self, number: usize) {
+        self.hold_those(number..number + 1);
+    }
+
+    fn hold_those(&self, connections: Range<usize>) {
         self.state.holds.store(false, Ordering::SeqCst);
         *self.state.held.lock().unwrap() = connections;
     }
@@ -106,7 +112,7 @@ impl Proxy {
     }
 
     pub fn release(&self) {
-        *self.state.held.lock().unwrap() = 0;
+        *self.state.held.lock().unwrap() = 0..0;
         self.state.released.notify_all();
     }
 
@@ -126,10 +132,11 @@ impl State {
     /// For as long as the connection of this number is held.
     fn wait_until_released(&self, number: usize) {
         let held = self.held.lock().unwrap();
-        self.holds.fetch_or(number < *held, Ordering::SeqCst);
+        self.holds
+            .fetch_or(held.contains(&number), Ordering::SeqCst);
         drop(
             self.released
-                .wait_while(held, |held| number < *held)
+                .wait_while(held, |held| held.contains(&number))
                 .unwrap(),
         );
     }
