@@ -15,7 +15,7 @@ if [ "${release:-0}" -ge 25 ]; then
     # With the compiler that counts, whatever processors there are.
     options="-XX:AOTCacheOutput=$saved.new -XX:Tier3DelayOn=0"
     jdk=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")/release
-    calls=20000
+    calls=24000
 else
     saved=$dist/lib/burst-standalone.jsa
     options=-XX:ArchiveClassesAtExit=$saved.new

@@ -20,7 +20,7 @@ object Training:
   private val Clients = 16
 
   /** Of so many calls one is a flare. */
-  private val Flares = 4
+  private val Flares = 2
   private val Patience = Duration.ofSeconds(60)
 
   private final case class Refused(message: String) extends RuntimeException(message)
