@@ -10,17 +10,21 @@ dist=$1
 jar=$dist/lib/burst-standalone.jar
 java=${JAVA_HOME:+$JAVA_HOME/bin/}java
 release=$("$java" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p')
-if [ "${release:-0}" -ge 25 ]; then
+# What a JDK says of itself; none behind a script of a version manager.
+jdk=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")/release
+if [ "${release:-0}" -ge 25 ] && [ -f "$jdk" ]; then
     saved=$dist/lib/burst-standalone.aot
     # With the compiler that counts, whatever processors there are.
     options="-XX:AOTCacheOutput=$saved.new -XX:Tier3DelayOn=0"
-    jdk=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")/release
     calls=24000
+    # `burst` knows by it whether the JVM and the jar are those that the cache was made of.
+    stamp=$saved.jdk
 else
     saved=$dist/lib/burst-standalone.jsa
     options=-XX:ArchiveClassesAtExit=$saved.new
     # What answers them is needed soon.
     calls=1
+    stamp=
 fi
 work=$(mktemp -d) || exit 0
 trap 'rm -rf "$work" "$saved.new" "$saved.new.config"' EXIT
@@ -30,7 +34,14 @@ give_up() {
     exit 0
 }
 
-[ "$saved" -nt "$jar" ] && exit 0
+is_stamped() {
+    cmp -s "$jdk" "$stamp" && ! [ "$stamp" -nt "$jar" ] && ! [ "$stamp" -ot "$jar" ]
+}
+
+if [ "$saved" -nt "$jar" ] && { [ -z "$stamp" ] || is_stamped; }; then
+    exit 0
+fi
+rm -f "$saved"
 # What another JVM has saved of this jar stays.
 for old in "$dist"/lib/burst-standalone.aot "$dist"/lib/burst-standalone.jsa; do
     [ "$old" -nt "$jar" ] || rm -f "$old" "$old.jdk"
@@ -54,8 +65,8 @@ BURST_AUTH=$(sed -n 's/^AUTH=//p' "$work/.burst/properties") \
 env -u BURST_APIHOST -u BURST_AUTH HOME="$work" "$dist/bin/burst" list >/dev/null 2>&1 || true
 kill $platform
 wait $platform || give_up "the platform ended with $?"
-mv "$saved.new" "$saved" 2>/dev/null || give_up 'the JVM has saved nothing'
-# `burst` knows by these whether the JVM and the jar are those that it was made of.
-if [ -n "${jdk:-}" ]; then
-    cp "$jdk" "$saved.jdk" && touch -r "$jar" "$saved.jdk" || give_up "which JDK this is cannot be told by $jdk"
+[ -f "$saved.new" ] || give_up 'the JVM has saved nothing'
+if [ -n "$stamp" ]; then
+    cp "$jdk" "$stamp" && touch -r "$jar" "$stamp" || give_up "$stamp cannot be written"
 fi
+mv "$saved.new" "$saved" || give_up "$saved cannot be written"

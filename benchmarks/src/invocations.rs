@@ -365,8 +365,9 @@ impl Bare {
     fn start() -> Self {
         let source = built::repository().join("benchmarks/reference/http/Bare.java");
         let scratch = tempfile::tempdir().unwrap();
-        let home = std::env::var("JAVA_HOME").map(|home| format!("{home}/bin/"));
-        let mut java = Command::new(format!("{}java", home.unwrap_or_default()));
+        let home = std::env::var("JAVA_HOME").unwrap_or_default();
+        let java = Path::new(&home).join("bin/java");
+        let mut java = Command::new(if home.is_empty() { "java".into() } else { java });
         // Where the platform's logs go.
         java.current_dir(scratch.path());
         java.args(["-XX:+UseSerialGC", "-cp"]);

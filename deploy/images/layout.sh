@@ -34,6 +34,8 @@ ln -s burst "$home/bin/wsk"
 # For kubectl exec, and for the test.
 install /bin/dash "$root/bin/sh"
 install /bin/cat /bin/sleep "$root/bin/"
+# The platform lowers the priority of the JVM's second compiler by it.
+install /usr/bin/renice "$root/bin/"
 
 mapfile -t programs < <(find "$root" -type f \( -perm -100 -o -name '*.so' \) ! -name hello)
 "$here/../runtime/base.sh" "$root" "$home/bin/burst-runtime" "${programs[@]}"

@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -24,8 +23,8 @@ struct State {
     closed: AtomicBool,
     accepted: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
-    /// Connections of these numbers, as they were accepted, are held.
-    held: Mutex<Range<usize>>,
+    /// So many connections of those accepted first are held.
+    held: Mutex<usize>,
     /// Something has come while they are held.
     holds: AtomicBool,
     released: Condvar,
@@ -88,20 +87,15 @@ impl Proxy {
     /// From now on nothing that has not passed yet does, until it is released: nor does who connects, be there a server
     /// meanwhile or not.
     pub fn hold(&self) {
-        self.hold_those(0..usize::MAX);
+        self.hold_first(usize::MAX);
     }
 
     /// As `hold`, but new connections are as ever.
     pub fn hold_what_is_open(&self) {
-        self.hold_those(0..self.accepted());
+        self.hold_first(self.accepted());
     }
 
-    /// As `hold`, of one connection alone: that of this number, as they were accepted.
-    pub fn hold_one(&self, number: usize) {
-        self.hold_those(number..number + 1);
-    }
-
-    fn hold_those(&self, connections: Range<usize>) {
+    fn hold_first(&self, connections: usize) {
         self.state.holds.store(false, Ordering::SeqCst);
         *self.state.held.lock().unwrap() = connections;
     }
@@ -112,7 +106,7 @@ impl Proxy {
     }
 
     pub fn release(&self) {
-        *self.state.held.lock().unwrap() = 0..0;
+        *self.state.held.lock().unwrap() = 0;
         self.state.released.notify_all();
     }
 
@@ -132,11 +126,10 @@ impl State {
     /// For as long as the connection of this number is held.
     fn wait_until_released(&self, number: usize) {
         let held = self.held.lock().unwrap();
-        self.holds
-            .fetch_or(held.contains(&number), Ordering::SeqCst);
+        self.holds.fetch_or(number < *held, Ordering::SeqCst);
         drop(
             self.released
-                .wait_while(held, |held| held.contains(&number))
+                .wait_while(held, |held| number < *held)
                 .unwrap(),
         );
     }

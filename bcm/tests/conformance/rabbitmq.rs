@@ -150,31 +150,6 @@ fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
     });
 }
 
-/// The server answers on the other connection all the while.
-#[test]
-fn a_connection_that_takes_nothing_any_more_is_replaced() {
-    /// A pack's first connection is the one it reads from.
-    const OUT: usize = 1;
-    behind_a_proxy(|backend, proxy| {
-        let direct = config(RabbitMq::shared());
-        let packs = testing::packs(&[1, 1], &direct, |config| {
-            if config.pack == 0 {
-                config.backend = backend.clone();
-            }
-            config.operation_timeout = Duration::from_secs(60);
-        });
-        let packs = packs.unwrap();
-        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-        workers[0].send(pattern(1000, 0, 1), 1).unwrap();
-        assert!(workers[1].recv::<Vec<u8>>(0).unwrap() == pattern(1000, 0, 1));
-        let before = proxy.accepted();
-        proxy.hold_one(OUT);
-        workers[0].send(pattern(1000, 0, 2), 1).unwrap();
-        assert!(workers[1].recv::<Vec<u8>>(0).unwrap() == pattern(1000, 0, 2));
-        assert_eq!(proxy.accepted(), before + 1);
-    });
-}
-
 #[cfg(feature = "tls")]
 #[test]
 fn connections_may_be_encrypted() {

@@ -34,12 +34,10 @@ const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
 const NO_SECOND_COMPILER: &[&str] = &["-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.1"];
 /// Beside one compiler a JVM has room for 48 MB of code by itself, of which a platform was seen to take 42.
 const ROOM_FOR_CODE: &str = "-XX:ReservedCodeCacheSize=96m";
-/// What waits for it is not slowed down meanwhile by counting for it; and all its threads are there from the start, as
-/// the platform lowers their priority then.
-const SECOND_COMPILER: &[&str] = &[
-    "-XX:Tier3DelayOn=0",
-    "-XX:-UseDynamicNumberOfCompilerThreads",
-];
+/// What waits for it is not slowed down meanwhile by counting for it.
+const SECOND_COMPILER: &[&str] = &["-XX:Tier3DelayOn=0"];
+/// All are there from the start, as the platform lowers the priority of the second one's then.
+const COMPILER_THREADS: &str = "-XX:-UseDynamicNumberOfCompilerThreads";
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
 /// that cannot use them, as another release cannot, goes on without.
 const CLASSES: &str = "lib/burst-standalone.jsa";
@@ -52,6 +50,15 @@ const TRAINED: &str = "lib/burst-standalone.aot";
 /// a word and has learned nothing.
 const TRAINED_BY: &str = "lib/burst-standalone.aot.jdk";
 const TRAINABLE: u32 = 25;
+/// With an operator's words of these a JVM may use nothing of what it has learned, and says nothing either.
+const UNLEARNS: &[&str] = &[
+    "-javaagent",
+    "-agentlib",
+    "-agentpath",
+    "module",
+    "CompressedOops",
+    "CompressedClassPointers",
+];
 const NO_WORD_OF_TRAINING: &str = "-Xlog:aot=off,cds=off,class+path=off";
 /// What Scala and SQLite's driver do is said to be found wanting by newer releases, at each start.
 const NO_WORD_OF_LIBRARIES: [&str; 2] = [
@@ -75,7 +82,8 @@ pub(super) fn command(home: &Path) -> Command {
     let kernels = fs::read_to_string(KERNEL_SETTING).unwrap_or_default();
     command.args(collector(&own));
     command.args(huge_pages(&kernels, &own));
-    let has_second = is_trained || processors >= PROCESSORS_OF_SECOND_COMPILER;
+    let has_learned = is_trained && !speaks_of(COLLECTORS, &own) && !speaks_of(UNLEARNS, &own);
+    let has_second = has_learned || processors >= PROCESSORS_OF_SECOND_COMPILER;
     command.args(compilers(has_second, &own));
     if release >= FINDS_WANTING {
         command.args(NO_WORD_OF_LIBRARIES);
@@ -108,14 +116,17 @@ fn huge_pages(kernels: &str, options: &str) -> Option<&'static str> {
 }
 
 fn compilers(has_second: bool, options: &str) -> Vec<&'static str> {
-    if speaks_of(&["Tiered", "Tier3", "CompileThreshold"], options) {
-        return Vec::new();
-    }
-    if has_second {
-        return SECOND_COMPILER.to_vec();
-    }
-    let room = (!speaks_of(&["ReservedCodeCacheSize"], options)).then_some(ROOM_FOR_CODE);
-    NO_SECOND_COMPILER.iter().copied().chain(room).collect()
+    let unless = |named: &str, option| (!speaks_of(&[named], options)).then_some(option);
+    let threads = unless("UseDynamicNumberOfCompilerThreads", COMPILER_THREADS);
+    let tiers = if speaks_of(&["Tiered", "Tier3", "CompileThreshold"], options) {
+        Vec::new()
+    } else if has_second {
+        SECOND_COMPILER.to_vec()
+    } else {
+        let room = unless("ReservedCodeCacheSize", ROOM_FOR_CODE);
+        NO_SECOND_COMPILER.iter().copied().chain(room).collect()
+    };
+    tiers.into_iter().chain(threads).collect()
 }
 
 fn java() -> PathBuf {
@@ -158,19 +169,26 @@ mod tests {
 
     #[test]
     fn the_second_compiler_is_the_operators_to_have_or_not() {
-        let first = [NO_SECOND_COMPILER, &[ROOM_FOR_CODE]].concat();
-        assert_eq!(compilers(false, ""), first);
+        let all = |options: &[&[&'static str]]| [options, &[&[COMPILER_THREADS]]].concat().concat();
+        assert_eq!(
+            compilers(false, ""),
+            all(&[NO_SECOND_COMPILER, &[ROOM_FOR_CODE]])
+        );
         assert_eq!(
             compilers(false, "-XX:ReservedCodeCacheSize=64m"),
-            NO_SECOND_COMPILER
+            all(&[NO_SECOND_COMPILER])
         );
-        assert_eq!(compilers(true, "-Xmx512m"), SECOND_COMPILER);
+        assert_eq!(compilers(true, "-Xmx512m"), all(&[SECOND_COMPILER]));
+        assert_eq!(
+            compilers(true, "-XX:+UseDynamicNumberOfCompilerThreads"),
+            SECOND_COMPILER
+        );
         for (has_second, own) in [
             (false, "-XX:Tier3DelayOn=0"),
             (true, "-XX:TieredStopAtLevel=1"),
             (false, "-XX:CompileThresholdScaling=1"),
         ] {
-            assert!(compilers(has_second, own).is_empty(), "{own}");
+            assert_eq!(compilers(has_second, own), [COMPILER_THREADS], "{own}");
         }
     }
 

@@ -104,6 +104,24 @@ fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
     assert_eq!(given(), alone, "with another jar");
 }
 
+/// Its whole cache is passed over then, without a word.
+#[test]
+fn a_jvm_that_an_operator_has_unlearn_has_the_compilers_of_one_that_has_learned_nothing() {
+    let release = "JAVA_VERSION=\"25.0.3\"\n";
+    for own in [
+        "-javaagent:traces.jar",
+        "-XX:+UseZGC",
+        "--add-modules=java.se",
+    ] {
+        let burst = installed().with("JDK_JAVA_OPTIONS", own);
+        trained(&burst, release);
+        burst.file("jdk/release", release);
+        let out = burst.run(&["standalone"]).ok();
+        let is_large = thread::available_parallelism().unwrap().get() >= 4;
+        assert_eq!(out.contains("-XX:Tier3DelayOn=0"), is_large, "{own}");
+    }
+}
+
 /// As `make build` leaves it with a JDK whose `release` says that.
 fn trained(burst: &Burst, release: &str) -> PathBuf {
     let jar = fs::metadata(burst.home().join("dist/lib/burst-standalone.jar")).unwrap();

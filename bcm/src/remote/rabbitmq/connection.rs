@@ -96,17 +96,6 @@ impl Connection {
         })
     }
 
-    /// The next link is of a new connection, though this one's still says that it is up.
-    pub(super) async fn abandon(&self, link: &Link) {
-        let mut open = self.open.lock().await;
-        if open
-            .as_ref()
-            .is_some_and(|open| Arc::ptr_eq(open, &link.connection))
-        {
-            *open = None;
-        }
-    }
-
     pub(super) async fn close(&self) {
         if let Some(connection) = self.open.lock().await.take() {
             let _ = connection.close(200, "done".into()).await;

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
@@ -18,9 +18,6 @@ use crate::remote::Frame;
 
 /// How long a server may take nothing for lack of memory or disk; readers may make room.
 const BLOCKED: Duration = Duration::from_secs(5);
-/// How long a connection may neither take nor confirm a message until another one is made: time
-/// for the largest over a slow network.
-const STALLED: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(250);
 
 /// A frame on its way.
@@ -115,22 +112,13 @@ impl Publisher {
     /// Publishes once, as long as there is a connection and the server reads it.
     async fn attempt(&self, messages: &[Message]) -> lapin::Result<Outcome> {
         let link = self.link().await?;
-        let steps = AtomicUsize::new(0);
-        let mut publishing = std::pin::pin!(publish_on(&link.channel, messages, &steps));
+        let mut publishing = std::pin::pin!(publish_on(&link.channel, messages));
         let mut blocked: Option<Instant> = None;
-        let mut seen = (0, Instant::now());
         loop {
             if let Ok(result) = tokio::time::timeout(LOOK, &mut publishing).await {
                 return result;
             }
             if !link.is_up() {
-                return Err(broken());
-            }
-            let done = steps.load(Ordering::Relaxed);
-            if done != seen.0 || link.is_blocked() {
-                seen = (done, Instant::now());
-            } else if seen.1.elapsed() > STALLED {
-                self.shared.out.abandon(&link).await;
                 return Err(broken());
             }
             if !link.is_blocked() {
@@ -155,12 +143,7 @@ impl Publisher {
     }
 }
 
-/// Counts each message that was taken and each that was confirmed.
-async fn publish_on(
-    channel: &Channel,
-    messages: &[Message],
-    steps: &AtomicUsize,
-) -> lapin::Result<Outcome> {
+async fn publish_on(channel: &Channel, messages: &[Message]) -> lapin::Result<Outcome> {
     let mut confirmations = Vec::with_capacity(messages.len());
     for message in messages {
         let confirmation = channel
@@ -173,13 +156,10 @@ async fn publish_on(
             )
             .await?;
         confirmations.push(confirmation);
-        steps.fetch_add(1, Ordering::Relaxed);
     }
     for confirmation in confirmations {
         match confirmation.await? {
-            Confirmation::Ack(_) => {
-                steps.fetch_add(1, Ordering::Relaxed);
-            }
+            Confirmation::Ack(_) => {}
             Confirmation::Nack(_) => return Ok(Outcome::Refused),
             // Its channel has forgotten what it was for.
             Confirmation::NotRequested => return Err(broken()),

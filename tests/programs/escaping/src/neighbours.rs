@@ -95,6 +95,10 @@ fn knock(addresses: &[SocketAddr]) -> Met {
 /// out that it must not.
 fn meet(at: SocketAddr) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+    // Where nobody listens the kernel may ask from that very port, and connect one with oneself.
+    if stream.local_addr()? == at {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.shutdown(Shutdown::Write)?;
     stream.read(&mut [0]).map(drop)

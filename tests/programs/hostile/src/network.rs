@@ -63,6 +63,15 @@ fn bytes(step: &Value) -> Vec<u8> {
     bytes
 }
 
+/// Where nobody listens the kernel may ask from that very port, and connect one with oneself.
+fn somebody(at: SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+    match stream.local_addr()? == at {
+        true => Err(io::ErrorKind::ConnectionRefused.into()),
+        false => Ok(stream),
+    }
+}
+
 /// So many connections to each address, each of which says something and stays; how many there were, and what the
 /// others were refused with.
 fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
@@ -71,7 +80,7 @@ fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
     let mut refused = Value::Null;
     for address in addresses(player, step) {
         for _ in 0..number(step, "count", 1) {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
+            match somebody(address) {
                 Ok(stream) => {
                     stream.set_nonblocking(true)?;
                     open.push((stream, 0));
@@ -113,7 +122,7 @@ fn scan(player: &mut Player, step: &Value) -> io::Result<Value> {
             if Instant::now() > until {
                 break;
             }
-            open += u32::from(TcpStream::connect_timeout(&address, PATIENCE).is_ok());
+            open += u32::from(somebody(address).is_ok());
         }
     }
     Ok(json!(open))
@@ -124,7 +133,7 @@ fn stream(player: &mut Player, step: &Value) -> io::Result<Value> {
     let block = vec![b'x'; 1 << 20];
     let mut sent = 0;
     for address in addresses(player, step) {
-        let Ok(mut stream) = TcpStream::connect_timeout(&address, PATIENCE) else {
+        let Ok(mut stream) = somebody(address) else {
             continue;
         };
         stream.set_write_timeout(Some(PATIENCE))?;

@@ -448,4 +448,6 @@ private final class FlareActor(
     timers.cancel(WriteProgress)
     // Of one that another controller has, or that was never stored, nothing is known here.
     if !storing.isGivenUp then times.ended(flare)
-    subscribers.announce(flare.copy(request = flare.request.withoutInputs), result)
+    // Of a flare that ended otherwise than its worker did the store knows what there is.
+    val told = result.filter(_.error.isEmpty == (flare.state == FlareState.Succeeded))
+    subscribers.announce(flare.copy(request = flare.request.withoutInputs), told)
