@@ -96,7 +96,7 @@ def debian_packages(files):
             owners.update((line.rstrip("\n"), name) for line in lines)
     # What is linked where the image has it is a package's at either path.
     paths = [f"/{path}" for path, made in files.items() if made[3] == "0"]
-    own = {"/bin/sh": "dash", "/etc/ssl/certs/ca-certificates.crt": "ca-certificates"}
+    own = {"/bin/sh": "dash", "/bin/renice": "bsdutils", "/etc/ssl/certs/ca-certificates.crt": "ca-certificates"}
     found = {own.get(path) or owners.get(path) or owners.get(path.removeprefix("/usr")) for path in paths}
     found |= {owners.get(os.path.realpath(path)) for path in paths if ".so" in path}
     found.add("openjdk-17-jre-headless" if any("/jre/" in path for path in paths) else None)
