@@ -13,6 +13,9 @@ use crate::error::{Error, root};
 use crate::observer::Observer;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Less than the platform keeps a connection without a request (`http.connections.keep-alive`): what is asked on one
+/// that it just ends gets no answer, and nobody knows whether it was done.
+const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Settings of a client that is to be made.
@@ -83,6 +86,7 @@ impl Builder {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = Http::builder()
             .connect_timeout(CONNECT_TIMEOUT)
+            .pool_idle_timeout(IDLE_CONNECTION)
             .timeout(self.timeout)
             .redirect(redirect::Policy::none())
             .user_agent(&self.agent);
@@ -130,5 +134,26 @@ impl Client {
 impl fmt::Debug for Builder {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "Builder({})", self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::IDLE_CONNECTION;
+
+    #[test]
+    fn a_connection_is_left_before_the_platform_ends_it() {
+        let settings = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../controller/src/main/resources/reference.conf"
+        );
+        let settings = std::fs::read_to_string(settings).unwrap();
+        let kept = settings
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("keep-alive = "));
+        let kept: u64 = kept.unwrap().trim_end_matches('s').parse().unwrap();
+        assert!(IDLE_CONNECTION.as_secs() + 10 < kept, "{kept} s");
     }
 }

@@ -3,10 +3,10 @@ package burst.simulator
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.{AdmissionControl, Refusal}
-import burst.controller.store.Storage
+import burst.controller.store.{FlareChange, Storage}
 import burst.protocol.FlareId
 import java.nio.file.{Files, Path}
-import scala.concurrent.{Await, ExecutionContext}
+import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
 
 /** What so many invokers and queued flares cost a controller. Each row is one controller of its own that
@@ -93,9 +93,12 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
 
   private def store(storage: Storage, count: Int): Unit =
     (0 until count).grouped(1000).foreach: part =>
-      val stored = storage.flares.together(ExecutionContext.global):
-        part.foreach(i => storage.flares.insert(AdmissionControl.accept(request(i), i)))
-      Await.result(stored, 1.minute)
+      given ExecutionContext = ExecutionContext.global
+      val stored = part.map: i =>
+        val flare = AdmissionControl.accept(request(i), i)
+        val change = FlareChange(flare.id, FlareChange.Record.New(flare, begun = false))
+        storage.flares.write(change)(ExecutionContext.global)
+      Await.result(Future.sequence(stored), 1.minute)
 
   private def asked(controller: SimulatedController, packs: HeldPacks): Asked =
     val submission = many(Times)(i => accepted(controller.submit(request(i))))

@@ -2,7 +2,8 @@ package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, Output}
-import burst.controller.store.{FlareStore, LogChunk, StoreException}
+import burst.controller.store.FlareChange.{LogPiece, Record}
+import burst.controller.store.{FlareChange, FlareStore, LogChunk, StoreException}
 import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, Inputs}
 import org.slf4j.LoggerFactory
@@ -87,16 +88,10 @@ private[scheduler] final class BatchStoring(
       begun: Boolean,
       parts: Vector[LogPiece]
   ): Future[Boolean] =
-    var mayLog = true
-    val stored = store.together(blocking):
-      mayLog = true
-      batch.record.filter(_ => create) match
-        case Some(flare) => store.insert(Spool.besides(flare), begun, batch.results)
-        case None => store.addResults(id, batch.results)
-      parts.foreach(part => mayLog = store.addLogs(id, part.texts, part.beside) && mayLog)
-      store.addPhases(id, batch.phases)
-      if !create then batch.record.foreach(store.update)
-    unfinished(batch)(stored.map(_ => !mayLog)(using ExecutionContext.parasitic))
+    val record = batch.record.fold(Record.Same): flare =>
+      if create then Record.New(Spool.besides(flare), begun) else Record.Next(flare)
+    val change = FlareChange(id, record, batch.results, parts, batch.phases)
+    unfinished(batch)(store.write(change)(blocking).map(!_)(using ExecutionContext.parasitic))
 
   /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
     * too.
@@ -111,10 +106,9 @@ private[scheduler] object BatchStoring:
   /** More of a log at once stands beside the database, in parts that are read one at a time. */
   private val LargeLog = Inputs.Small
 
-  private final case class LogPiece(texts: Vector[burst.controller.flare.LogText], beside: Option[BlobName])
-
   private def logParts(batch: WriteBatch, name: Int => BlobName): Vector[LogPiece] =
-    if batch.logs.iterator.map(_.cost).sum <= LargeLog then Vector(LogPiece(batch.logs, None))
+    if batch.logs.isEmpty then Vector.empty
+    else if batch.logs.iterator.map(_.cost).sum <= LargeLog then Vector(LogPiece(batch.logs))
     else
       LogChunk.grouped(batch.logs, LogChunk.Part).zipWithIndex.map((texts, number) =>
         LogPiece(texts, Some(name(number)))

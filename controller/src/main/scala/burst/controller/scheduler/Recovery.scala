@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.Output
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerResult, WorkerState}
-import burst.controller.store.{DrainedInvokers, FlareStore}
+import burst.controller.store.{DrainedInvokers, FlareChange, FlareStore}
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
@@ -110,7 +110,6 @@ object Recovery:
         worker.copy(state = WorkerState.Failed, ended = Some(now), error = Some(failure))
     val missing =
       ended.filterNot(w => byWorker.contains(w.worker)).map(w => WorkerResult(w.worker, None, w.error))
-    if !flare.request.isGroup then store.addResults(flare.id, missing)
-    store.update(
-      flare.copy(state = FlareState.Failed, ended = Some(now), error = Some(why), workers = ended)
-    )
+    val failed = flare.copy(state = FlareState.Failed, ended = Some(now), error = Some(why), workers = ended)
+    val added = if flare.request.isGroup then Vector.empty else missing
+    val _ = store.write(FlareChange(flare.id, FlareChange.Record.Next(failed), added))

@@ -5,7 +5,7 @@ import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.HikariDataSource
 import java.sql.Connection
 import java.util.concurrent.atomic.AtomicLong
-import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Try
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -66,12 +66,8 @@ final class Database(
   def remembered[K, V](most: Int): Remembered[K, V] =
     Remembered(most, Option.when(oneWriter)(() => changes.get))
 
-  /** As [[write]], on one of these threads, where it may take effect together with what others of this
-    * operation write at the same time, and `work` may be done twice for that.
-    */
-  def writers(operation: String): ExecutionContext => (() => Unit) => Future[Unit] =
-    if oneWriter then GroupCommit(work => write(operation)(work()))(_)
-    else threads => work => Future(write(operation)(work()))(using threads)
+  /** Has those who write at the same time share a transaction, which `write` makes. */
+  def sharing[A, B](write: Vector[A] => Vector[Try[B]]): GroupCommit[A, B] = GroupCommit(write, oneWriter)
 
   metrics.watch(reader)
   metrics.watch(writer)

@@ -2,28 +2,30 @@ package burst.controller.store
 
 import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future, Promise}
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 
-/** Has those who write at the same time share a transaction, where a database knows one writer at a time: it
-  * is begun and committed once, and a page that several change is written once. Whoever comes while nobody
-  * writes does so at once; who comes meanwhile is of the next transaction, on the same thread, and no other
-  * thread waits for it.
+/** Has those who write at the same time share a transaction: it is begun and committed once, and each
+  * statement is one for all of them. Whoever comes while nobody writes does so at once; who comes meanwhile
+  * is of the next transaction, on the same thread, and no other thread waits for it.
   *
   * What is to be done may be done twice: where it fails, nobody knows whose fault that was, and each is tried
   * by itself.
   *
   * @param write
-  *   a transaction of its own, on this thread
+  *   a transaction on this thread, with an outcome for each
+  * @param oneWriter
+  *   those who are tried by themselves go one after the other, as the database knows one writer; each has a
+  *   thread otherwise, since each may wait for the database as long as all have
   */
-private[store] final class GroupCommit(write: (() => Unit) => Unit):
+private[store] final class GroupCommit[A, B](write: Vector[A] => Vector[Try[B]], oneWriter: Boolean):
   import GroupCommit.*
 
   private val waiting = mutable.Queue.empty[Member]
   private var busy = false
 
   /** On one of these threads, or on one that writes already. */
-  def apply(threads: ExecutionContext)(work: () => Unit): Future[Unit] =
-    val own = Member(work)
+  def apply(threads: ExecutionContext)(work: A): Future[B] =
+    val own = Member(work, threads)
     val first = synchronized:
       waiting += own
       val first = !busy
@@ -52,10 +54,12 @@ private[store] final class GroupCommit(write: (() => Unit) => Unit):
 
   private def commit(all: Vector[Member]): Unit =
     try
-      val together = Try(write(() => all.foreach(_.work())))
-      all.foreach: member =>
-        val alone = if together.isSuccess || all.size == 1 then together else Try(write(member.work))
-        member.done.complete(alone)
+      Try(write(all.map(_.work))) match
+        case Success(outcomes) =>
+          all.zip(outcomes).foreach((member, outcome) => member.done.complete(outcome))
+        case Failure(cause) if all.size == 1 => all.foreach(_.done.failure(cause))
+        case Failure(_) if oneWriter => all.foreach(_.alone())
+        case Failure(_) => all.foreach(_.aloneElsewhere())
     // Of what ends this thread.
     catch
       case fatal: Throwable =>
@@ -68,9 +72,22 @@ private[store] final class GroupCommit(write: (() => Unit) => Unit):
       waiting.dequeueAll(_ => true)
     all.foreach(_.done.failure(cause))
 
+  private final class Member(val work: A, threads: ExecutionContext):
+    val done = Promise[B]()
+
+    def alone(): Unit =
+      try
+        val _ = done.complete(Try(write(Vector(work))).flatMap(_.head))
+      // Of what ends this thread.
+      catch
+        case fatal: Throwable =>
+          done.tryFailure(fatal)
+          throw fatal
+
+    def aloneElsewhere(): Unit =
+      try threads.execute(() => alone())
+      catch case refused: Throwable => done.tryFailure(refused)
+
 private object GroupCommit:
   /** In a transaction: who comes first does not wait long for all others. */
   private val Most = 256
-
-  private final class Member(val work: () => Unit):
-    val done = Promise[Unit]()

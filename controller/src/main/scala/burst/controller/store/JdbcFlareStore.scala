@@ -24,77 +24,15 @@ final class JdbcFlareStore(
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
-  /** The transaction that checked the epoch last: of those that insert at the same time, others check, too.
-    */
-  @volatile private var checked: DBSession = NoSession
-
   private val logs = LogTable(database, blobs, logLimit)
 
-  private val changes = database.writers("storing a flare's changes")
+  private val writes = FlareWrites(database, packages, keys, logs, phaseLimit, writer)
 
-  def together(threads: ExecutionContext)(work: => Unit): Future[Unit] =
-    // Whose key is taken has written nothing, and is not to undo what others write at the same time.
-    var taken = Option.empty[AlreadySubmitted]
-    def change(): Unit =
-      taken = None
-      try work
-      catch case lost: AlreadySubmitted => taken = Some(lost)
-    changes(threads)(() => change()).map(_ => taken.foreach(throw _))(using ExecutionContext.parasitic)
+  private val shared = database.sharing(writes.apply)
 
-  def insert(flare: Flare, begun: Boolean, results: Vector[WorkerResult]): Unit =
-    val (asked, progress, parts) =
-      (FlareColumns.request(flare), FlareColumns.progress(flare), FlareColumns.parts(flare))
-    val record = if flare.state.isFinal then length(asked) + length(progress) + length(parts) else 0L
-    val rows = ResultRows(flare.id, results)
-    database.write("storing a flare"):
-      checkEpoch()
-      if !begun && !flare.state.isFinal then packages.require(flare.request.definition.packageId)
-      val submission = flare.request.submission
-      keys.taking(flare.namespace, submission)(sql"""
-        INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
-          writer, is_group, stored_bytes, begun, submission_key, submission_digest)
-        VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
-          ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
-          ${flare.ended}, $asked, $progress, $parts, $writer, ${if flare.request.isGroup then 1 else 0},
-          ${record + rows.bytes}, ${FlareColumns.begun(flare)},
-          ${submission.map(_.key)}, ${submission.map(_.digest)})
-        ${SubmissionKeys.Free}""".update())
-      if !flare.state.isFinal then
-        val (inputs, kept) = flare.request.inputs match
-          case Inputs.OutOfLine(size) => ("", Some(size))
-          case small => (small.text.utf8String, None)
-        sql"""INSERT INTO flare_inputs (flare_id, inputs, kept, environment)
-              VALUES (${flare.id.value}, $inputs, $kept, ${FlareColumns.environment(flare)})""".update()
-      rows.store()
+  def write(change: FlareChange)(threads: ExecutionContext): Future[Boolean] = shared(threads)(change)
 
-  /** That this store may insert. Whoever takes over waits for this transaction, and finds what is in it. */
-  private def checkEpoch()(using session: DBSession): Unit =
-    if checked ne session then
-      val present =
-        sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
-      if present.flatten.exists(_ != writer) then throw Superseded()
-      checked = session
-
-  def update(flare: Flare): Unit =
-    val (state, progress, parts) =
-      (FlareColumns.state(flare.state), FlareColumns.progress(flare), FlareColumns.parts(flare))
-    // What the record itself takes is known with its end.
-    val record =
-      if flare.state.isFinal then sqls"LENGTH(request) + ${length(progress) + length(parts)}" else sqls"0"
-    database.write("updating a flare"):
-      val updated = sql"""
-        UPDATE flare SET state = $state, ended = ${flare.ended}, progress = $progress, parts = $parts,
-          begun = ${FlareColumns.begun(flare)}, stored_bytes = stored_bytes + $record
-        WHERE id = ${flare.id.value} AND writer = $writer AND state IN ($Live)""".update()
-      if updated == 1 then
-        if flare.state.isFinal then
-          sql"DELETE FROM flare_inputs WHERE flare_id = ${flare.id.value}".update()
-      else
-        sql"""SELECT 1 FROM flare WHERE id = ${flare.id.value} AND writer = $writer
-              AND state = $state AND ended = ${flare.ended} AND progress = $progress AND parts = $parts"""
-          .map(_.int(1))
-          .single()
-          .getOrElse(throw FlareTaken(flare.id))
+  def write(change: FlareChange): Boolean = writes(Vector(change)).forall(_.get)
 
   def find(id: FlareId): Option[Flare] =
     database.read("reading a flare"):
@@ -147,6 +85,8 @@ final class JdbcFlareStore(
     database.write("taking over unfinished flares"):
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
+      // In the order in which others change them, so that none of two waits for the other.
+      sql"SELECT id FROM flare WHERE state IN ($Live) ORDER BY id ${database.rowLock}".map(_.string(1)).list()
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
       sql"""SELECT id, state, created, ended, request, progress, parts, environment,
               COALESCE(kept, LENGTH(inputs)) AS input_length
@@ -159,13 +99,6 @@ final class JdbcFlareStore(
           val found = flare(row, row.stringOpt("parts"), inputs)
           found.copy(request = found.request.copy(environment = environment))
         .collection[Vector]()
-
-  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
-    if results.nonEmpty then
-      database.write("storing results"):
-        val rows = ResultRows(id, results)
-        occupy(id, rows.bytes)
-        rows.store()
 
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     database.read("reading results"):
@@ -182,29 +115,9 @@ final class JdbcFlareStore(
           )
         .collection[Vector]()
 
-  def addLogs(id: FlareId, texts: Vector[LogText], beside: Option[BlobName]): Boolean =
-    texts.isEmpty || database.write("storing logs"):
-      own(id, LogTable.columns)(LogTable.present).forall: present =>
-        val added = logs.append(id, present, texts, beside)
-        occupy(id, added.cost)
-        !added.truncated
-
   def logExtent(id: FlareId): LogExtent = logs.extent(id)
 
   def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] = logs.part(id, from, until)
-
-  def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit =
-    if marks.nonEmpty then
-      database.write("storing phases"):
-        own(id, sqls"phase_count")(_.long("phase_count"))
-          .foreach: before =>
-            val kept = marks.take((phaseLimit - before).max(0).min(marks.size).toInt)
-            if kept.nonEmpty then
-              sql"UPDATE flare SET phase_count = ${before + kept.size} WHERE id = ${id.value}".update()
-              occupy(id, kept.map(mark => Stored.RowBytes + length(mark.name)).sum)
-              sql"INSERT INTO flare_phase (flare_id, worker, name, at) VALUES (?, ?, ?, ?)"
-                .batch(kept.map(mark => Seq(id.value, mark.worker, Stored.free(mark.name), mark.at))*)
-                .apply()
 
   def phases(id: FlareId): Vector[PhaseMark] =
     database.read("reading phases"):
@@ -214,7 +127,9 @@ final class JdbcFlareStore(
 
   def clearAttempt(id: FlareId): Unit =
     database.write("clearing an attempt"):
-      if !owned(id) then throw FlareTaken(id)
+      val own =
+        sql"SELECT writer FROM flare WHERE id = ${id.value} ${database.rowLock}".map(_.string("writer"))
+      if !own.single().contains(writer) then throw FlareTaken(id)
       sql"DELETE FROM flare_result WHERE flare_id = ${id.value}".update()
       logs.clear(id)
       sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
@@ -295,28 +210,6 @@ final class JdbcFlareStore(
               SELECT id FROM flare_phase WHERE flare_id = $id LIMIT $BatchRows)""".update()
     if deleted > 0 then dropPhases(id)
 
-  /** All that a flare leaves is counted here. A flare that another store has, or that is not there, is
-    * refused.
-    */
-  private def occupy(id: FlareId, more: Long)(using DBSession): Unit =
-    val own =
-      sql"UPDATE flare SET stored_bytes = stored_bytes + $more WHERE id = ${id.value} AND writer = $writer".update()
-    if own == 0 then throw FlareTaken(id)
-
-  private def length(value: Any): Long = value match
-    case text: String => text.length.toLong
-    case _ => 0L
-
-  /** Columns of a flare that nobody else can change meanwhile; nothing when there is no such flare. */
-  private def own[A](id: FlareId, columns: SQLSyntax)(read: WrappedResultSet => A)(using
-      DBSession
-  ): Option[A] =
-    sql"SELECT writer, $columns FROM flare WHERE id = ${id.value} ${database.rowLock}"
-      .map(row => if row.string("writer") == writer then read(row) else throw FlareTaken(id))
-      .single()
-
-  private def owned(id: FlareId)(using DBSession): Boolean = own(id, sqls"state")(_ => ()).isDefined
-
   private def flare(row: WrappedResultSet, parts: Option[String], inputs: Inputs): Flare =
     FlareColumns.flare(
       Stored.flareId(row.string("id")),
@@ -343,3 +236,4 @@ private[store] object JdbcFlareStore:
 
   /** States of flares that have not ended, as they are stored. */
   val Live: Vector[String] = FlareState.values.toVector.filterNot(_.isFinal).map(FlareColumns.state)
+  val LiveText: SQLSyntax = SQLSyntax.createUnsafely(Live.mkString("'", "', '", "'"))

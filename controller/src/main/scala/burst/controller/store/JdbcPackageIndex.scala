@@ -34,12 +34,13 @@ final class JdbcPackageIndex(
         val _ = sql"""INSERT INTO package (id, tag) VALUES (${copy.id.value}, ${copy.tag})
                       ON CONFLICT (id) DO UPDATE SET tag = excluded.tag""".update()
 
-  def require(id: PackageId): Unit =
+  def hold(ids: Set[PackageId]): Set[PackageId] = if ids.isEmpty then Set.empty
+  else
     database.write("holding a package"):
-      sql"SELECT 1 FROM package WHERE id = ${id.value} ${database.sharedLock}"
-        .map(_.int(1))
-        .single()
-        .getOrElse(throw PackageGone(id))
+      sql"""SELECT id FROM package WHERE id IN (${Stored.padded(ids.toVector.map(_.value))})
+            ${database.sharedLock}"""
+        .map(row => Stored.packageId(row.string("id")))
+        .collection[Set]()
 
   def unneeded(): Vector[PackageId] =
     database.read("looking for packages nothing needs"):

@@ -13,33 +13,40 @@ import scalikejdbc.*
 private[store] final class LogTable(database: Database, blobs: FlareBlobStore, limit: Long):
   import LogTable.*
 
-  /** Adds what fits. Once something was dropped nothing follows, so that a log has no holes. What is `beside`
-    * the database is used if all of it fits.
+  /** What of these lines fits. Once something was dropped nothing follows, so that a log has no holes. What
+    * is beside the database is used if all of it fits.
     */
-  def append(id: FlareId, present: Present, texts: Vector[LogText], beside: Option[BlobName])(using
-      DBSession
-  ): Added =
+  def fitting(present: Present, pieces: Vector[FlareChange.LogPiece]): Added =
+    val (last, added) = pieces.foldLeft((present, Vector.empty[Vector[Chunk]])):
+      case ((before, added), piece) =>
+        val (after, chunks) = fitting(before, piece)
+        (after, added :+ chunks)
+    Added(present, last, added.flatten)
+
+  private def fitting(present: Present, piece: FlareChange.LogPiece): (Present, Vector[Chunk]) =
     val kept = Vector.newBuilder[LogText]
     var spent = present.bytes
-    val fitting = if present.truncated then Iterator.empty else texts.iterator
-    val cut = present.truncated || fitting.exists: text =>
+    val texts = if present.truncated then Iterator.empty else piece.texts.iterator
+    val cut = present.truncated || texts.exists: text =>
       val whole = text.within(limit - spent)
       whole.foreach: part =>
         kept += part
         spent += part.cost
       !whole.contains(text)
-    val chunks: Vector[(Array[Byte], Option[BlobName])] = beside.filterNot(_ => cut) match
+    val contents = piece.beside.filterNot(_ => cut) match
       case None => LogChunk.grouped(kept.result()).map(group => (LogChunk.encode(group), None))
-      case kept => Vector((Array.emptyByteArray, kept))
-    sql"""UPDATE flare SET log_bytes = $spent, log_truncated = ${if cut then 1 else 0},
-          log_chunks = ${present.chunks + chunks.size} WHERE id = ${id.value}""".update()
-    if chunks.nonEmpty then
-      sql"INSERT INTO flare_log_chunk (flare_id, number, texts, kept) VALUES (?, ?, ?, ?)"
-        .batch(chunks.zipWithIndex.map { case ((texts, kept), i) =>
-          Seq(id.value, present.chunks + i, texts, kept.map(_.text).orNull)
-        }*)
-        .apply()
-    Added(spent - present.bytes, cut)
+      case beside => Vector((Array.emptyByteArray, beside))
+    val chunks = contents.zipWithIndex.map { case ((texts, beside), i) =>
+      Chunk(present.chunks + i, texts, beside)
+    }
+    (Present(spent, present.chunks + chunks.size, cut), chunks)
+
+  def insert(chunks: Vector[(FlareId, Chunk)])(using DBSession): Unit = if chunks.nonEmpty then
+    sql"INSERT INTO flare_log_chunk (flare_id, number, texts, kept) VALUES (?, ?, ?, ?)"
+      .batch(chunks.map((id, chunk) =>
+        Seq(id.value, chunk.number, chunk.texts, chunk.beside.map(_.text).orNull)
+      )*)
+      .apply()
 
   def clear(id: FlareId)(using DBSession): Unit =
     sql"DELETE FROM flare_log_chunk WHERE flare_id = ${id.value}".update()
@@ -79,11 +86,17 @@ private[store] object LogTable:
   /** Chunks of the database that are read at a time. */
   private val PartChunks = LogChunk.Part / LogChunk.Limit
 
-  /** What an addition cost, and whether something was dropped by now. */
-  final case class Added(cost: Long, truncated: Boolean)
+  /** Lines in the database, or what holds them beside it. */
+  final case class Chunk(number: Long, texts: Array[Byte], beside: Option[BlobName])
 
-  /** What of a flare's log is there already. */
+  /** What is added to a log, and how it stands then. */
+  final case class Added(before: Present, after: Present, chunks: Vector[Chunk]):
+    def cost: Long = after.bytes - before.bytes
+
+  /** What of a flare's log is there, and whether something was dropped by now. */
   final case class Present(bytes: Long, chunks: Long, truncated: Boolean)
+
+  val Empty: Present = Present(0, 0, truncated = false)
 
   val columns: SQLSyntax = sqls"log_bytes, log_chunks, log_truncated"
 

@@ -23,10 +23,11 @@ trait PackageIndex:
   /** An announced copy is stored: it is the package's from now on. Nothing when it has been forgotten. */
   def confirm(copy: PackageCopy): Unit
 
-  /** The package stays until the transaction that this is part of has ended; [[PackageGone]] when it is not
-    * here.
-    */
-  def require(id: PackageId): Unit
+  /** Those of them that are here, which stay until the transaction that this is part of has ended. */
+  def hold(ids: Set[PackageId]): Set[PackageId]
+
+  /** As `hold`; [[PackageGone]] when it is not here. */
+  final def require(id: PackageId): Unit = if hold(Set(id)).isEmpty then throw PackageGone(id)
 
   /** Those that nothing needs. */
   def unneeded(): Vector[PackageId]

@@ -115,7 +115,9 @@ object PostgresDatabase:
       "tcpKeepAlive" -> "true",
       "ApplicationName" -> "burst",
       // A batch of rows is one statement and one round trip.
-      "reWriteBatchedInserts" -> "true"
+      "reWriteBatchedInserts" -> "true",
+      // What a statement carried, users' inputs among it, would be in the words of its failure, and in the log.
+      "logServerErrorDetail" -> "false"
     )
 
   private def root(cause: Throwable): Throwable =

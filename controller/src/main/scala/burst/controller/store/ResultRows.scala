@@ -25,24 +25,20 @@ private[store] final class ResultRows(id: FlareId, results: Vector[WorkerResult]
   /** What they take, about, with what stands beside the database. */
   def bytes: Long = rows.map(_.bytes).sum
 
-  /** Replaces what was stored for the same workers. */
-  def store()(using DBSession): Unit = rows match
-    case Vector() => ()
-    case Vector(one) =>
-      val _ = sql"""INSERT INTO flare_result (flare_id, worker, output, output_kept, error)
-                    VALUES (${id.value}, ${one.worker}, ${one.output}, ${one.kept}, ${one.error}) $Replacing"""
-        .update()
-    case many =>
-      val _ = sql"""INSERT INTO flare_result (flare_id, worker, output, output_kept, error)
-                    VALUES (?, ?, ?, ?, ?) $Replacing"""
-        .batch(many.map(row => Seq[Any](id.value, row.worker, row.output, row.kept, row.error))*)
-        .apply()
+  private def values: Vector[Seq[Any]] =
+    rows.map(row => Seq[Any](id.value, row.worker, row.output, row.kept, row.error))
 
 private[store] object ResultRows:
-  private val Replacing =
-    sqls"""ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
-             output_kept = excluded.output_kept, error = excluded.error"""
-
+  /** Replaces what was stored for the same workers. */
+  def insert(all: Vector[ResultRows])(using DBSession): Unit =
+    val rows = all.flatMap(_.values)
+    if rows.nonEmpty then
+      val _ = sql"""INSERT INTO flare_result (flare_id, worker, output, output_kept, error)
+                    VALUES (?, ?, ?, ?, ?)
+                    ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
+                      output_kept = excluded.output_kept, error = excluded.error"""
+        .batch(rows*)
+        .apply()
   private final case class Row(
       worker: Int,
       output: Option[String],

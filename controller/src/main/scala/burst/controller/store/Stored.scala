@@ -32,6 +32,13 @@ private[store] object Stored:
   // What is stored was held against a limit when it came, and is two levels deeper now.
   private val pieces = JsonPieces(depth = 10_000)
 
+  /** For a list in a statement: the last is said again until there are as many as a power of two, so that few
+    * statements are told apart, and the database has them ready.
+    */
+  def padded(values: Vector[String]): Vector[String] =
+    val most = Integer.highestOneBit(values.size)
+    if most == values.size then values else values.padTo(2 * most, values.last)
+
   def packageId(text: String): PackageId = PackageId.parse(text).getOrElse(throw Damaged("a package id"))
 
   def flareId(text: String): FlareId = FlareId.parse(text).getOrElse(throw Damaged("a flare id"))

@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
-import burst.controller.blob.{BlobName, PackageCopy}
+import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, Submitted, WorkerResult}
 import burst.protocol.{FlareId, Inputs, InvokerId, PackageId}
@@ -109,21 +109,19 @@ enum DeployRefusal:
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
 trait FlareStore extends LogReader, ResultReader:
-  /** Of what `work` writes here, on one of these threads, all is stored or nothing. It may be done twice. */
-  def together(threads: ExecutionContext)(work: => Unit): Future[Unit]
-
-  /** Stores a flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it.
-    * Throws [[Superseded]] once another store has taken over, [[PackageGone]] without its package, and
-    * [[AlreadySubmitted]] when its submission's key stands for another flare of its namespace. One that has
-    * `begun` needs the package no more, and may have `results`.
+  /** Stores a change on one of these threads, in a transaction that others may share; of a flare one change
+    * after the other. Answers whether more of its log would be kept. Of lines and marks as many are stored as
+    * a flare may have; more are dropped, and the log marked as truncated.
+    *
+    * A new flare fails with [[Superseded]] once another store has taken over, with [[PackageGone]] without
+    * its package, and with [[AlreadySubmitted]] when its submission's key stands for another flare of its
+    * namespace. An ended flare stays as it ended: it may be told that again, and what comes with it is not
+    * stored again, since a caller whose connection broke cannot know whether it arrived.
     */
-  def insert(flare: Flare, begun: Boolean = false, results: Vector[WorkerResult] = Vector.empty): Unit
+  def write(change: FlareChange)(threads: ExecutionContext): Future[Boolean]
 
-  /** Replaces what changes in a flare's life: state, times, error, packs, workers, attempt. An ended flare
-    * stays as it ended, but may be told again what it holds already: a caller whose connection broke cannot
-    * know whether its update arrived.
-    */
-  def update(flare: Flare): Unit
+  /** The same, in a transaction of its own, on this thread. */
+  def write(change: FlareChange): Boolean
 
   /** The record without its inputs (`Inputs.Hidden`): they may be megabytes, hold secrets, and are forgotten
     * as soon as the flare has ended.
@@ -155,16 +153,6 @@ trait FlareStore extends LogReader, ResultReader:
     */
   def takeUnfinished(): Vector[Flare]
 
-  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit
-
-  /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated.
-    * `beside` names the blob that holds just these lines, if there is one. Returns whether more would be
-    * kept.
-    */
-  def addLogs(id: FlareId, texts: Vector[LogText], beside: Option[BlobName] = None): Boolean
-
-  /** Keeps marks up to the limit per flare. */
-  def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit
   def phases(id: FlareId): Vector[PhaseMark]
 
   /** Forgets what an attempt left (results, logs, phases) before the next one. */

@@ -1,5 +1,6 @@
 package burst.controller.cluster
 
+import burst.controller.store.insert
 import burst.controller.flare.FlareState
 import burst.controller.limits.PlatformLimits
 import burst.controller.scheduler.{AdmissionControl, Samples}

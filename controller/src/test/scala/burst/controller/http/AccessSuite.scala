@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.insert
 import burst.controller.limits.OwnLimits
 import burst.controller.store.Samples
 

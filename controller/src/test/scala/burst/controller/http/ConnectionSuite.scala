@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.{addLogs, insert}
 import burst.controller.flare.{FlareState, LogText}
 import burst.controller.store.Samples
 import burst.protocol.LogStream

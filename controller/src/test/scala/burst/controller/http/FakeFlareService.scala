@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.{addResults, insert, update}
 import burst.controller.flare.*
 import burst.controller.scheduler.{
   CancelOutcome,

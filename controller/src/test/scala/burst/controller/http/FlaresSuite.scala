@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.{addLogs, addPhases, addResults, insert}
 import burst.controller.blob.BlobName
 import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.update
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.{CancelOutcome, Refusal}
 import burst.protocol.{Failure, FailureKind, FlareId, GroupRole, Inputs, JsonText}

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.{addLogs, addResults, update}
 import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended

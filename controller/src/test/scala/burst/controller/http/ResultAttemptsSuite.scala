@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.{addResults, insert, update}
 import burst.controller.blob.{BlobName, DirectoryFlareBlobStore, FlareBlobStore}
 import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
 import burst.controller.scheduler.{AdmissionControl, MemoryFlareStore, Samples}

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.store.{addLogs, insert}
 import burst.controller.flare.{FlareState, LogText}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.OwnLimits

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.store.update
 import burst.controller.flare.FlareState
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.store.insert
 import burst.controller.flare.*
 import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef

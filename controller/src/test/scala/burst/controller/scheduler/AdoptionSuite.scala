@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.store.{addResults, insert}
 import burst.controller.flare.*
 import burst.protocol.*
 import scala.concurrent.duration.DurationLong

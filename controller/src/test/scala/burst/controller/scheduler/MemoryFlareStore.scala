@@ -2,8 +2,10 @@ package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
 import burst.controller.flare.*
+import burst.controller.store.FlareChange.{LogPiece, Record}
 import burst.controller.store.{
   AlreadySubmitted,
+  FlareChange,
   FlareStore,
   FlareTaken,
   InputsFile,
@@ -49,11 +51,22 @@ final class MemoryFlareStore extends FlareStore:
     change
   }
 
-  def together(threads: ExecutionContext)(work: => Unit): Future[Unit] = Future(together(work))(using threads)
+  def write(change: FlareChange)(threads: ExecutionContext): Future[Boolean] =
+    Future(write(change))(using threads)
 
-  private def together(work: => Unit): Unit = synchronized {
+  def write(change: FlareChange): Boolean = synchronized {
     val before = (flares, outputs, lines, marks, written)
-    try work
+    try
+      change.record match
+        case Record.New(flare, _) => begin(flare)
+        case _ => ()
+      keepResults(change.id, change.results)
+      change.logs.foreach(keepLogs(change.id, _))
+      keepPhases(change.id, change.phases)
+      change.record match
+        case Record.Next(flare) => replace(flare)
+        case _ => ()
+      logRoom
     catch
       case failure: Throwable =>
         val (flares, outputs, lines, marks, written) = before
@@ -65,16 +78,15 @@ final class MemoryFlareStore extends FlareStore:
         throw failure
   }
 
-  def insert(flare: Flare, begun: Boolean, results: Vector[WorkerResult]): Unit =
+  private def begin(flare: Flare): Unit =
     write("insert", s"insert ${flare.state}") {
       require(!flares.contains(flare.id), "inserted twice")
       if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
         throw AlreadySubmitted()
       flares = flares.updated(flare.id, flare)
     }
-    addResults(flare.id, results)
 
-  def update(flare: Flare): Unit = write("update", s"update ${flare.state}") {
+  private def replace(flare: Flare): Unit = write("update", s"update ${flare.state}") {
     require(flares.contains(flare.id), "updated before it was inserted")
     require(!flares(flare.id).state.isFinal, "updated after its end")
     // What was put in stays.
@@ -115,7 +127,7 @@ final class MemoryFlareStore extends FlareStore:
       flare.copy(request = flare.request.withoutInputs)
   }
 
-  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit = if results.nonEmpty then
+  private def keepResults(id: FlareId, results: Vector[WorkerResult]): Unit = if results.nonEmpty then
     write("addResults", "results") {
       outputs = outputs.updated(id, outputs.getOrElse(id, Vector.empty) ++ results)
     }
@@ -124,18 +136,17 @@ final class MemoryFlareStore extends FlareStore:
   def unknown(ids: Vector[FlareId]): Vector[FlareId] = synchronized(ids.filterNot(flares.contains))
   def ended(ids: Vector[FlareId]): Vector[FlareId] =
     synchronized(ids.filter(id => flares.get(id).exists(_.state.isFinal)))
-  def addLogs(id: FlareId, more: Vector[LogText], beside: Option[BlobName]): Boolean =
-    if more.nonEmpty then
+  private def keepLogs(id: FlareId, more: LogPiece): Unit =
+    if more.texts.nonEmpty then
       write("addLogs", "logs") {
-        lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
-        besides ++= beside
+        lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more.texts)
+        besides ++= more.beside
       }
-    logRoom
   def logExtent(id: FlareId): LogExtent =
     synchronized(LogExtent(0, lines.get(id).fold(0)(_.length), truncated = false))
   def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] =
     synchronized(lines.get(id).map(texts => LogPart(texts.slice(from.toInt, until.toInt), until)))
-  def addPhases(id: FlareId, more: Vector[PhaseMark]): Unit = if more.nonEmpty then
+  private def keepPhases(id: FlareId, more: Vector[PhaseMark]): Unit = if more.nonEmpty then
     write("addPhases", "phases") {
       marks = marks.updated(id, phases(id) ++ more)
     }

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.store.insert
 import burst.controller.flare.FlareState
 import scala.concurrent.duration.DurationInt
 

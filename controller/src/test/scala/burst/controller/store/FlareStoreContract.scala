@@ -4,6 +4,7 @@ import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.definition.{SealedEnvironment, SealedSecret}
 import burst.controller.flare.*
 import burst.controller.scheduler.Spool
+import burst.controller.store.FlareChange.{LogPiece, Record}
 import burst.controller.store.Samples.*
 import burst.protocol.*
 import java.nio.file.{Files, NoSuchFileException, Path}
@@ -47,11 +48,9 @@ abstract class FlareStoreContract extends StorageFixtures:
     val f = flare()
     s.flares.insert(f)
     val output = WorkerResult(0, Some(short("1")), None)
-    def end(ending: Flare): Unit = s.flares.allOrNothing:
-      s.flares.addResults(f.id, Vector(output))
-      s.flares.addLogs(f.id, Vector(line("said")))
-      s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
-      s.flares.update(ending)
+    def end(ending: Flare): Unit =
+      val (logs, phases) = (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", 1)))
+      val _ = s.flares.write(FlareChange(ending.id, Record.Next(ending), Vector(output), logs, phases))
     intercept[FlareTaken](end(flare()))
     assertEquals(s.flares.find(f.id), Some(bare(f)))
     assertEquals(s.flares.results(f.id, 0, 99), Vector.empty)
@@ -407,11 +406,10 @@ abstract class FlareStoreContract extends StorageFixtures:
       def leaving(created: Long, namespace: String = "guest") =
         val f = flare(created, namespace = namespace)
         s.flares.insert(f)
-        s.flares.allOrNothing:
-          s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None)))
-          s.flares.addLogs(f.id, Vector(line("said")))
-          s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
-          s.flares.update(f.copy(state = FlareState.Succeeded, ended = Some(created + 1)))
+        val ended = f.copy(state = FlareState.Succeeded, ended = Some(created + 1))
+        val results = Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None))
+        val (logs, phases) = (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", 1)))
+        s.flares.write(FlareChange(f.id, Record.Next(ended), results, logs, phases))
         f.id
       val first = leaving(1)
       val others = leaving(0, "other")

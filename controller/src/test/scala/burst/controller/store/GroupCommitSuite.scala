@@ -4,7 +4,7 @@ import java.util.concurrent.{CountDownLatch, Executors, RejectedExecutionExcepti
 import scala.collection.mutable
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 
 /** Who shares a transaction, and what becomes of those whose work fails. */
 class GroupCommitSuite extends munit.FunSuite:
@@ -20,17 +20,18 @@ class GroupCommitSuite extends munit.FunSuite:
 
     def does(what: String): Unit = open :+= what
 
-    def write(work: () => Unit): Unit = synchronized:
+    def write(all: Vector[() => Unit]): Vector[Try[Unit]] = synchronized:
       open = Vector.empty
-      work()
+      all.foreach(_())
       committed += open
+      all.map(_ => Success(()))
 
     def transactions: Vector[Vector[String]] = synchronized(committed.toVector)
 
   threads.test("those who come while somebody writes share the next transaction"): pool =>
     given ExecutionContext = pool
     val log = Log()
-    val commit = GroupCommit(log.write)
+    val commit = GroupCommit(log.write, oneWriter = true)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
     val first = commit(pool): () =>
       log.does("first")
@@ -45,7 +46,7 @@ class GroupCommitSuite extends munit.FunSuite:
 
   threads.test("one that fails takes nobody with it, and is told"): pool =>
     val log = Log()
-    val commit = GroupCommit(log.write)
+    val commit = GroupCommit(log.write, oneWriter = true)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
     val first = commit(pool): () =>
       began.countDown()
@@ -62,10 +63,40 @@ class GroupCommitSuite extends munit.FunSuite:
     Await.result(first, 10.seconds)
     assertEquals(log.transactions.flatten.toSet, Set("a", "c"))
 
+  threads.test("one that is refused is told, and the others' transaction stands"): pool =>
+    val refusing = GroupCommit[Int, Int](
+      all =>
+        all.map(number => if number < 0 then Failure(IllegalStateException("refused")) else Success(number)),
+      oneWriter = false
+    )
+    assertEquals(Await.result(refusing(pool)(1), 10.seconds), 1)
+    assertEquals(Try(Await.result(refusing(pool)(-1), 10.seconds)).failed.map(_.getMessage), Try("refused"))
+
+  threads.test("where several may write, those who are tried by themselves do not wait for each other"):
+    pool =>
+      given ExecutionContext = pool
+      val (began, goOn, alone) = (CountDownLatch(1), CountDownLatch(1), CountDownLatch(3))
+      def write(all: Vector[String]): Vector[Try[Boolean]] =
+        if all == Vector("first") then
+          began.countDown()
+          goOn.await(10, TimeUnit.SECONDS)
+        if all.sizeIs > 1 then throw IllegalStateException("not together")
+        // Each waits until all are here.
+        if all != Vector("first") then
+          alone.countDown()
+          assert(alone.await(10, TimeUnit.SECONDS))
+        all.map(_ => Success(true))
+      val commit = GroupCommit(write, oneWriter = false)
+      val first = commit(pool)("first")
+      assert(began.await(10, TimeUnit.SECONDS))
+      val others = Vector("a", "b", "c").map(commit(pool)(_))
+      goOn.countDown()
+      assertEquals(Await.result(Future.sequence(first +: others), 10.seconds), Vector.fill(4)(true))
+
   threads.test("all of many are done once, in transactions of their own or others'"): pool =>
     given ExecutionContext = pool
     val log = Log()
-    val commit = GroupCommit(log.write)
+    val commit = GroupCommit(log.write, oneWriter = true)
     val all = (0 until 500).map(number => commit(pool)(() => log.does(number.toString)))
     Await.result(Future.sequence(all), 30.seconds)
     assertEquals(log.transactions.flatten.map(_.toInt).sorted, (0 until 500).toVector)
@@ -74,14 +105,14 @@ class GroupCommitSuite extends munit.FunSuite:
   test("threads that take nothing any more fail what they are given, and no other waits for it"):
     val closed = Executors.newSingleThreadExecutor()
     closed.shutdown()
-    val commit = GroupCommit(Log().write)
+    val commit = GroupCommit(Log().write, oneWriter = true)
     val refused = (1 to 2).map(_ => commit(ExecutionContext.fromExecutor(closed))(() => ()))
     refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 10.seconds)))
     assertEquals(commit.awaiting, 0)
 
   threads.test("where no thread can be started nothing is stored, and it is once one can"): pool =>
     val log = Log()
-    val commit = GroupCommit(log.write)
+    val commit = GroupCommit(log.write, oneWriter = true)
     val exhausted = new ExecutionContext:
       def execute(work: Runnable): Unit = throw OutOfMemoryError("unable to create native thread")
       def reportFailure(cause: Throwable): Unit = ()

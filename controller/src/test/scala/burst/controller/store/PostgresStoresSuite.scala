@@ -23,6 +23,7 @@ class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStor
 class PostgresActivationStoreSuite extends ActivationStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
 class PostgresSubmissionSuite extends SubmissionStoreContract, PostgresStorage
+class PostgresSharedChangesSuite extends SharedChangesContract, PostgresStorage
 class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
 class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
@@ -44,7 +45,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       storage.flares.insert(doubtful)
       server.kill()
       val failure = intercept[StoreException](storage.flares.update(grown(kept, FlareState.Running)))
-      assertEquals(failure.operation, "updating a flare")
+      assertEquals(failure.operation, "storing a flare")
       intercept[StoreException](storage.namespaces.authenticate("uuid", "key"))
       server.start()
       // Connections that died with it may still be handed out, one each.

@@ -12,6 +12,7 @@ class SqliteDefinitionStoreSuite extends DefinitionStoreContract, EmbeddedStorag
 class SqliteActivationStoreSuite extends ActivationStoreContract, EmbeddedStorage
 class SqliteFlareStoreSuite extends FlareStoreContract, EmbeddedStorage
 class SqliteSubmissionSuite extends SubmissionStoreContract, EmbeddedStorage
+class SqliteSharedChangesSuite extends SharedChangesContract, EmbeddedStorage
 class SqliteActionPackageStoreSuite extends ActionPackageStoreContract, EmbeddedStorage
 class SqliteNamespaceStoreSuite extends NamespaceStoreContract, EmbeddedStorage
 class SqliteTriggerStoreSuite extends TriggerStoreContract, EmbeddedStorage
@@ -88,12 +89,10 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     try
       val ending = flare()
       storage.flares.insert(ending)
-      def end(): Unit = storage.flares.allOrNothing:
-        storage.flares.addResults(
-          ending.id,
-          Vector(WorkerResult(0, Some(short("\"" + "x" * 4000000 + "\"")), None))
-        )
-        storage.flares.update(grown(ending, FlareState.Succeeded))
+      def end(): Unit =
+        val results = Vector(WorkerResult(0, Some(short("\"" + "x" * 4000000 + "\"")), None))
+        val ended = FlareChange.Record.Next(grown(ending, FlareState.Succeeded))
+        val _ = storage.flares.write(FlareChange(ending.id, ended, results))
       FileSizeLimit.during(Files.size(root.resolve("burst.db-wal")) + 8192):
         // The first is too large for memory and fails on its way, the others when they are committed.
         intercept[StoreException](end())

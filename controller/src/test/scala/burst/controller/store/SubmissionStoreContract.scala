@@ -50,11 +50,9 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     Vector.fill(2)(flare()).foreach(s.flares.insert(_))
 
   storage.test("what is not stored leaves no key"): s =>
-    val lost = keyed("k")
-    intercept[IllegalStateException | StoreException]:
-      s.flares.allOrNothing:
-        s.flares.insert(lost)
-        throw IllegalStateException("cut")
+    val present = flare()
+    s.flares.insert(present)
+    intercept[StoreException](s.flares.insert(keyed("k").copy(id = present.id)))
     assertEquals(s.flares.submitted("guest", "k"), None)
     s.flares.insert(keyed("k"))
 
@@ -86,7 +84,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     "of many who write one key at once, in shared transactions, one does, and others are not hurt"
   ): s =>
     val all = Vector.tabulate(60)(n => if n % 3 == 0 then flare() else keyed(s"k${n % 2}"))
-    val stored = atOnce(all.map(f => () => s.flares.allOrNothing(s.flares.insert(f))))
+    val stored = atOnce(all.map(f => () => s.flares.insertTogether(f)))
     val (keyless, same) = all.zip(stored).partition(_._1.request.submission.isEmpty)
     assert(keyless.forall(_._2.isSuccess), keyless)
     Vector("k0", "k1").foreach: key =>
@@ -99,7 +97,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
   sharing.test("of two controllers that write one key at once, one does, and both find it"): (one, other) =>
     (1 to 20).foreach: round =>
       val both = Vector(one, other).map(_ -> keyed(s"k$round"))
-      val stored = atOnce(both.map((s, f) => () => s.flares.allOrNothing(s.flares.insert(f))))
+      val stored = atOnce(both.map((s, f) => () => s.flares.insertTogether(f)))
       assertEquals(stored.count(_.isSuccess), 1, stored)
       val won = both.zip(stored).collect { case ((_, f), Success(())) => f.id }
       Vector(one, other).foreach: s =>

@@ -1,0 +1,30 @@
+package burst.controller.store
+
+import burst.controller.blob.BlobName
+import burst.controller.flare.{Flare, LogText, PhaseMark, WorkerResult}
+import burst.protocol.FlareId
+
+/** What of a flare is stored at once: all of it or nothing. */
+final case class FlareChange(
+    id: FlareId,
+    record: FlareChange.Record = FlareChange.Record.Same,
+    results: Vector[WorkerResult] = Vector.empty,
+    logs: Vector[FlareChange.LogPiece] = Vector.empty,
+    phases: Vector[PhaseMark] = Vector.empty
+)
+
+object FlareChange:
+  /** What becomes of the flare's record. */
+  enum Record:
+    case Same
+
+    /** A flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it. One that
+      * has `begun` needs its package no more.
+      */
+    case New(flare: Flare, begun: Boolean)
+
+    /** What changes in a flare's life is replaced: state, times, error, packs, workers, attempt. */
+    case Next(flare: Flare)
+
+  /** Lines of the log; `beside` names the blob that holds just these, if there is one. */
+  final case class LogPiece(texts: Vector[LogText], beside: Option[BlobName] = None)

@@ -1,0 +1,146 @@
+package burst.controller.store
+
+import burst.controller.flare.*
+import burst.controller.store.FlareChange.{LogPiece, Record}
+import burst.controller.store.Samples.*
+import burst.protocol.*
+import scala.collection.mutable
+import scala.concurrent.ExecutionContext
+import scala.jdk.CollectionConverters.*
+import scala.util.{Failure, Success, Try}
+
+/** What becomes of changes of many flares that share a transaction: of each the same as if it had been alone.
+  */
+abstract class SharedChangesContract extends StorageFixtures:
+  private def line(text: String) = LogText(Some(0), 0, LogStream.Stdout, 5, text)
+  private def lines(text: String) = Vector(LogPiece(Vector(line(text))))
+  private def output(text: String) = Vector(WorkerResult(0, Some(short(text)), None))
+  private def fresh(flare: Flare) = FlareChange(flare.id, Record.New(flare, begun = false))
+  private def next(flare: Flare) = FlareChange(flare.id, Record.Next(flare))
+
+  /** They come before the first is done. */
+  private def write(storage: Storage, changes: Vector[FlareChange]): Vector[Try[Boolean]] =
+    val waiting = mutable.Queue.empty[Runnable]
+    val threads = new ExecutionContext:
+      def execute(work: Runnable): Unit = waiting += work
+      def reportFailure(cause: Throwable): Unit = throw cause
+    val written = changes.map(change => storage.flares.write(change)(threads))
+    while waiting.nonEmpty do waiting.dequeue().run()
+    written.map(_.value.getOrElse(fail("one was forgotten")))
+
+  storage.test("each comes whole, whatever it is"): s =>
+    val all = Vector.tabulate(40)(i => flare(created = i))
+    val (before, meanwhile) = all.splitAt(30)
+    assertEquals(write(s, before.map(fresh)), Vector.fill(30)(Success(true)))
+    val changes = before.zipWithIndex.map: (f, i) =>
+      val record = if i % 3 == 0 then Record.Same else Record.Next(grown(f, FlareState.Succeeded))
+      val results = if i % 2 == 0 then output(s"$i") else Vector.empty
+      val logs = if i % 5 == 0 then Vector.empty else lines(s"said $i")
+      val phases = if i % 7 == 0 then Vector(PhaseMark(0, s"p$i", i)) else Vector.empty
+      FlareChange(f.id, record, results, logs, phases)
+    assertEquals(write(s, changes ++ meanwhile.map(fresh)), Vector.fill(40)(Success(true)))
+    changes.zip(before).zipWithIndex.foreach { case ((change, f), i) =>
+      val state = if i % 3 == 0 then FlareState.Queued else FlareState.Succeeded
+      assertEquals(s.flares.find(f.id).map(_.state), Some(state))
+      assertEquals(s.flares.inputs(f.id).isDefined, !state.isFinal)
+      assertEquals(s.flares.results(f.id, 0, 9), change.results)
+      assertEquals(s.flares.logTexts(f.id), change.logs.flatMap(_.texts))
+      assertEquals(s.flares.phases(f.id), change.phases)
+    }
+    meanwhile.foreach(f => assertEquals(s.flares.inputs(f.id), Some(f.request.inputs)))
+
+  storage.test("who is refused is told why, and nobody else is"): s =>
+    val Vector(running, ended, differently, full) = Vector.tabulate(4)(i => flare(created = i)): @unchecked
+    Vector(running, ended, differently, full).foreach(s.flares.insert(_))
+    val end = grown(ended, FlareState.Failed)
+    s.flares.write(FlareChange(ended.id, Record.Next(end), output("1"), lines("once")))
+    s.flares.update(grown(differently, FlareState.Succeeded))
+    val packageless = flare(pkg = PackageId.of(Array[Byte](9)))
+    val (unknown, forgotten) = (FlareId.random(), FlareId.random())
+    val outcomes = write(
+      s,
+      Vector(
+        next(grown(running, FlareState.Running)),
+        FlareChange(ended.id, Record.Next(end), output("2"), lines("again")),
+        next(grown(differently, FlareState.Failed)),
+        FlareChange(full.id, logs = lines("x" * logLimit.toInt)),
+        fresh(packageless),
+        FlareChange(unknown, results = output("1")),
+        FlareChange(forgotten, logs = lines("lost"), phases = Vector(PhaseMark(0, "p", 1))),
+        fresh(flare(created = 9)).copy(results = output("3"), logs = lines("begun"))
+      )
+    )
+    val told = outcomes.map:
+      case Success(mayLog) => mayLog.toString
+      case Failure(refused) => refused.getClass.getSimpleName
+    assertEquals(
+      told,
+      Vector("true", "true", "FlareTaken", "false", "PackageGone", "FlareTaken", "true", "true")
+    )
+    assertEquals(s.flares.find(running.id).map(_.state), Some(FlareState.Running))
+    // It had arrived before.
+    assertEquals(s.flares.results(ended.id, 0, 9), output("1"))
+    assertEquals(s.flares.logTexts(ended.id), Vector(line("once")))
+    assertEquals(s.flares.find(differently.id).map(_.state), Some(FlareState.Succeeded))
+    assertEquals(s.flares.find(packageless.id), None)
+    assertEquals(s.flares.logExtent(forgotten), LogExtent(0, 0, truncated = false))
+
+  storage.test("one that the database does not take is alone with that"): s =>
+    val present = flare()
+    s.flares.insert(present)
+    val others = Vector.fill(5)(flare())
+    val outcomes = write(s, fresh(present) +: others.map(fresh))
+    assertEquals(outcomes.map(_.isSuccess), false +: Vector.fill(5)(true))
+    assert(outcomes.head.failed.toOption.exists(_.isInstanceOf[StoreException]), outcomes)
+    others.foreach(f => assert(s.flares.find(f.id).isDefined))
+
+  storage.test("what the database says of it tells nothing of what is stored"): s =>
+    val present = flare(inputs = Inputs.Shared(JsonText("\"confided\"")), name = "confided")
+    val twice = fresh(present).copy(results = output("\"confided\""), logs = lines("confided"))
+    s.flares.write(twice)
+    val told = intercept[StoreException](s.flares.write(twice))
+    val causes = Iterator.iterate(told: Throwable | Null)(_.nn.getCause).takeWhile(_ != null).toVector
+    val next = causes.collect { case sql: java.sql.SQLException => sql.iterator.asScala }.flatten
+    (causes ++ next).foreach(cause => assert(!cause.toString.contains("confided"), cause))
+
+  storage.test("what they take is counted of each as of one alone"): s =>
+    val (together, alone) = (flare(namespace = "one"), flare(namespace = "two"))
+    def steps(f: Flare, write: Vector[FlareChange] => Unit): Unit =
+      val other = flare(namespace = "third")
+      write(Vector(fresh(f), fresh(other)))
+      write(Vector(
+        FlareChange(f.id, Record.Same, output("12345"), lines("said")),
+        next(grown(other, FlareState.Running))
+      ))
+      val end = grown(f, FlareState.Succeeded)
+      write(Vector(FlareChange(
+        f.id,
+        Record.Next(end),
+        output("\"x\""),
+        lines("more"),
+        Vector(PhaseMark(0, "p", 1))
+      )))
+    steps(together, changes => write(s, changes).foreach(_.get))
+    steps(alone, _.foreach(s.flares.write(_)))
+    // The largest number of bytes at which the newest but one would go: what both have.
+    def bytes(namespace: String): Option[Int] =
+      val filler = flare(namespace = namespace).copy(state = FlareState.Succeeded, ended = Some(5000))
+      s.flares.insert(filler)
+      (0 to 5000).find(bytes => s.flares.outdated(namespace, Keep(10, 0, bytes)).isEmpty)
+    val one = bytes("one")
+    assert(one.exists(_ > 0))
+    assertEquals(one, bytes("two"))
+
+  sharing.test("flares that are taken over are refused, and those that ended before are not"): (one, other) =>
+    val all = Vector.fill(6)(flare())
+    all.foreach(one.flares.insert(_))
+    val (live, ended) = all.splitAt(3)
+    ended.foreach(f => one.flares.update(grown(f, FlareState.Succeeded)))
+    val _ = other.flares.takeUnfinished()
+    val late = live.map(f => next(grown(f, FlareState.Running))) ++
+      ended.map(f => FlareChange(f.id, logs = lines("late"))) :+ fresh(flare())
+    val outcomes = write(one, late)
+    assertEquals(outcomes.map(_.isSuccess), Vector.fill(3)(false) ++ Vector.fill(3)(true) :+ false)
+    assert(outcomes.take(3).forall(_.failed.toOption.exists(_.isInstanceOf[FlareTaken])), outcomes)
+    assert(outcomes.last.failed.toOption.exists(_.isInstanceOf[Superseded]), outcomes)
+    ended.foreach(f => assertEquals(other.flares.logTexts(f.id), Vector(line("late"))))
