@@ -91,8 +91,8 @@ private[action] final class ActionRuns(
   private def ended(seen: Option[FlareView]): Future[Option[ActivationRecord]] =
     seen.filter(_.flare.state.isFinal) match
       case None => Future.successful(None)
-      case Some(FlareView(end, Some(result))) => Future.successful(activations.of(end, result.output))
-      case Some(FlareView(end, None)) => blocking(activations.of(end))
+      case Some(FlareView(end, Vector(result))) => Future.successful(activations.of(end, result.output))
+      case Some(FlareView(end, _)) => blocking(activations.of(end))
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
     val limits = call.caller.limits

@@ -114,10 +114,10 @@ final class FlareCall(
     service
       .await(id, settings.blockingLimit)
       .flatMap:
-        case Some(FlareView(end, result)) if end.state.isFinal =>
+        case Some(FlareView(end, known)) if end.state.isFinal =>
           val status =
             if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
-          if resultOnly then Future.successful(Right(results(status, end, result)))
+          if resultOnly then Future.successful(Right(results(status, end, known)))
           else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, estimate = None))))
         case _ => Future.successful(accepted(id))
 

@@ -22,16 +22,14 @@ final class ResultAnswer(
 ):
   import ResultAnswer.*
 
-  /** A result that is `known`, of a flare of one worker, is not read; unless it is large its answer is whole.
+  /** Results that are `known`, of all workers, are not read, and their answer is whole, unless one is large.
     */
-  def apply(status: StatusCode, flare: Flare, known: Option[WorkerResult] = None): HttpResponse =
+  def apply(status: StatusCode, flare: Flare, known: Vector[WorkerResult] = Vector.empty): HttpResponse =
     val head = s"""{"flareId":${flare.id.asJson.noSpaces},"state":${flare.state.asJson.noSpaces},""" +
       s""""error":${flare.error.asJson.noSpaces},"outputs":["""
     // Nothing else of its record, which may have megabytes, is held for as long as a client takes.
     val outputs = Outputs(flare.id, flare.namespace, flare.request.size, attemptOf(flare))
-    val whole = known.map(result => outputs.begin(0, Page(1, Vector(result)))).collect:
-      case (Place.Worker(flare.request.size, _), text) => ByteString(head) ++ text ++ Tail
-    val entity = whole match
+    val entity = outputs.whole(known).map(ByteString(head) ++ _ ++ Tail) match
       case Some(text) => HttpEntity(ContentTypes.`application/json`, text)
       case None =>
         val body = Source.unfoldAsync(Place.Head(ByteString(head)))(outputs.at)
@@ -43,6 +41,12 @@ final class ResultAnswer(
 
   private final class Outputs(id: FlareId, namespace: String, size: Int, attempt: Option[Int]):
     private given ExecutionContext = ExecutionContext.parasitic
+
+    /** Of workers of whom none has an output apart. */
+    def whole(known: Vector[WorkerResult]): Option[ByteString] =
+      val texts = known.map(result => begin(result.worker, Page(size, known))).collect:
+        case (_: Place.Worker, text) => text
+      Option.when(known.size == size && texts.size == size)(texts.foldLeft(ByteString.empty)(_ ++ _))
 
     /** The text at a place, and the place behind it. */
     def at(place: Place): Future[Option[(Place, ByteString)]] = place match

@@ -66,8 +66,8 @@ final class ActorFlareService(
     scheduler
       .ask[Awaited](Await(id, _))(using Timeout(patience), system.scheduler)
       .flatMap {
-        case Awaited.Ended(flare, result) =>
-          Future.successful((Some(FlareView(flare, result)), limit, false))
+        case Awaited.Ended(flare, results) =>
+          Future.successful((Some(FlareView(flare, results)), limit, false))
         case Awaited.NotActive => stored(id).map(found => (found.map(FlareView(_)), limit, false))
       }
       .recoverWith { case _: TimeoutException =>

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import scala.util.{Success, Try}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
-import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
+import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
 import burst.node.logs.LogIds.of
 import burst.protocol.*
@@ -165,8 +165,7 @@ private final class FlareActor(
   /** It is about to begin without having been stored. */
   private var isDeferred = false
 
-  /** Of one worker alone. */
-  private var result = Option.empty[WorkerResult]
+  private val told = ToldResults(request)
 
   /** That of the last attempt. */
   private var turn = Option.empty[Turn]
@@ -301,7 +300,7 @@ private final class FlareActor(
     case FlareEffect.StoreOutputs(pieces) => storing.outputs(pieces)
     case FlareEffect.StoreResults(results) =>
       storing.results(results)
-      result = results.lastOption.filter(isShown)
+      told.add(results)
       progressSoon()
     case FlareEffect.StoreLogs(texts) =>
       storing.logs(texts)
@@ -311,7 +310,7 @@ private final class FlareActor(
       progressSoon()
     case FlareEffect.ClearAttempt =>
       storing.clear()
-      result = None
+      told.clear()
     case FlareEffect.ReadInputs =>
       val attempt = life.flare.attempt
       environment.variables(request) match
@@ -342,12 +341,6 @@ private final class FlareActor(
       log.atWarn().of(id, request.origin).log(message.linesIterator.mkString(" "))
     case FlareEffect.Announce(flare) => announce(flare)
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
-
-  /** Whether who waits for it is told it with the end. */
-  private def isShown(result: WorkerResult): Boolean =
-    request.size == 1 && !request.activation.exists(_.burst) && !result.output.exists(
-      _.isInstanceOf[Output.OutOfLine]
-    )
 
   private def progressSoon(): Unit =
     if subscribers.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
@@ -448,6 +441,4 @@ private final class FlareActor(
     timers.cancel(WriteProgress)
     // Of one that another controller has, or that was never stored, nothing is known here.
     if !storing.isGivenUp then times.ended(flare)
-    // Of a flare that ended otherwise than its worker did the store knows what there is.
-    val told = result.filter(_.error.isEmpty == (flare.state == FlareState.Succeeded))
-    subscribers.announce(flare.copy(request = flare.request.withoutInputs), told)
+    subscribers.announce(flare.copy(request = flare.request.withoutInputs), told.of(flare))

@@ -52,8 +52,8 @@ final case class InvokerView(
     drained: Boolean = false
 )
 
-/** A flare as it is, and the result of its only worker where that is known without asking the store. */
-final case class FlareView(flare: Flare, result: Option[WorkerResult] = None)
+/** A flare as it is, and the results of all its workers where they are known without asking the store. */
+final case class FlareView(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
 
 /** What the HTTP side asks of the scheduler's side. The one seam between the two. */
 trait FlareService:

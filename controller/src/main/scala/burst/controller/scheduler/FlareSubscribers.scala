@@ -15,8 +15,8 @@ private[scheduler] final class FlareSubscribers:
   private var onceStored = Vector.empty[ActorRef[CancelOutcome]]
   private var announced = Option.empty[Flare]
 
-  /** That of the only worker, for who waits for it. */
-  private var result = Option.empty[WorkerResult]
+  /** Those that are told with it. */
+  private var results = Vector.empty[WorkerResult]
 
   /** Another controller has the flare: how it ends is not known here. */
   private var superseded = false
@@ -42,9 +42,9 @@ private[scheduler] final class FlareSubscribers:
     submitter.foreach(_ ! submitted)
     submitter = None
 
-  def announce(flare: Flare, worker: Option[WorkerResult] = None): Unit =
+  def announce(flare: Flare, told: Vector[WorkerResult] = Vector.empty): Unit =
     announced = Some(flare)
-    result = worker
+    results = told
     waiters.foreach(_ ! outcome)
     cancellers.foreach(
       _ ! (if flare.state == FlareState.Cancelled then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded)
@@ -53,4 +53,4 @@ private[scheduler] final class FlareSubscribers:
     cancellers = Vector.empty
 
   private def outcome: Awaited =
-    announced.filterNot(_ => superseded).fold(Awaited.NotActive)(Awaited.Ended(_, result))
+    announced.filterNot(_ => superseded).fold(Awaited.NotActive)(Awaited.Ended(_, results))

@@ -75,8 +75,8 @@ object GangScheduler:
     case NotStored(operation: String, cause: Throwable)
 
   enum Awaited:
-    /** With the result of the only worker of an invocation, where it is short. */
-    case Ended(flare: Flare, result: Option[WorkerResult] = None)
+    /** With the results of all its workers, where these are few and short. */
+    case Ended(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
 
     /** No such flare is going on; the store knows whether there ever was one. */
     case NotActive

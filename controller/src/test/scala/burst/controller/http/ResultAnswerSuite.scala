@@ -78,7 +78,7 @@ class ResultAnswerSuite extends munit.FunSuite:
     val alone = flare(1)
     def known(store: Store, result: WorkerResult): HttpEntity =
       val answer = ResultAnswer(store, store, Blocking(executionContext), Transfers(executionContext))
-      answer(StatusCodes.OK, alone, Some(result)).entity
+      answer(StatusCodes.OK, alone, Vector(result)).entity
     val store = Store()
     val streamed = await(body(store, alone).runFold(ByteString.empty)(_ ++ _))
     known(store, store.results(alone.id, 0, 1).head) match
@@ -92,6 +92,24 @@ class ResultAnswerSuite extends munit.FunSuite:
     known(Store(kept = Some(0), 10), WorkerResult(0, Some(Output.OutOfLine(10)), None)) match
       case HttpEntity.Chunked(_, _) => ()
       case other => fail(s"not streamed: $other")
+
+  test("results of several workers that are known are answered as they would be read"):
+    val three = flare(3)
+    def answer(store: Store, known: Vector[WorkerResult]): HttpEntity =
+      ResultAnswer(store, store, Blocking(executionContext), Transfers(executionContext))(
+        StatusCodes.OK,
+        three,
+        known
+      ).entity
+    val store = Store()
+    val streamed = await(body(store, three).runFold(ByteString.empty)(_ ++ _))
+    val all = store.results(three.id, 0, 3)
+    answer(store, all) match
+      case HttpEntity.Strict(_, text) => assertEquals(text.utf8String, streamed.utf8String)
+      case other => fail(s"not whole: $other")
+    assertEquals(store.read.get, 2)
+    Vector(all.take(2), all.updated(1, WorkerResult(1, Some(Output.OutOfLine(10)), None))).foreach: some =>
+      assert(!answer(store, some).isStrict)
 
   test("an output that is kept apart goes through whole, whatever its length"):
     Vector(1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes).foreach: length =>

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{ActivationFields, FlareRequest, FlareState, Submission, WorkerResult}
+import burst.controller.flare.{ActivationFields, FlareRequest, FlareState, Output, Submission}
 import burst.protocol.{PackEvent, WarmPack}
 import scala.concurrent.duration.DurationInt
 
@@ -35,25 +35,26 @@ class DeferredStoringSuite extends SchedulerFixture:
     end.receiveMessage() match
       case Awaited.Ended(ended, result) =>
         assertEquals(ended.state, FlareState.Succeeded)
-        assertEquals(result.flatMap(_.output), Some(Samples.output("0")))
+        assertEquals(result.map(_.output), Vector(Some(Samples.output("0"))))
       case other => fail(s"$other")
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Succeeded))
     assertEquals(world.store.writes.count(_.startsWith("insert")), 1)
     assertEquals(world.store.writes.count(_.startsWith("update")), 0)
     assertEquals(world.outputs(flare.id), Vector(0 -> Some("0")))
 
-  test("who waits for an only worker is told its result with the end, of a burst's packs none"):
-    def told(request: FlareRequest): Option[WorkerResult] =
+  test("who waits for a few workers is told their results with the end, of many and of a burst's packs none"):
+    def told(request: FlareRequest): Vector[Option[Output]] =
       val world = World()
-      val a = world.invoker("a", 2)
+      val a = world.invoker("a", 16)
       val end = world.await(world.submit(request).id)
       a.succeed(a.prepared())
       end.receiveMessage() match
-        case Awaited.Ended(_, result) => result
+        case Awaited.Ended(_, results) => results.map(_.output)
         case other => fail(s"$other")
-    assertEquals(told(Samples.request(1)).flatMap(_.output), Some(Samples.output("0")))
-    assertEquals(told(Samples.request(2)), None)
-    assertEquals(told(stored.copy(activation = Some(fields.copy(burst = true)))), None)
+    assertEquals(told(Samples.request(1)), Vector(Some(Samples.output("0"))))
+    assertEquals(told(Samples.request(3)), Vector.tabulate(3)(worker => Some(Samples.output(s"$worker"))))
+    assertEquals(told(Samples.request(9)), Vector.empty)
+    assertEquals(told(stored.copy(activation = Some(fields.copy(burst = true)))), Vector.empty)
 
   test("one that lasts is stored while it runs, and so is one that waits"):
     val world = World()

@@ -122,7 +122,8 @@ class FlareStoringSuite extends SchedulerFixture:
       end.receiveMessage(50.millis)
     }
     val stored = world.store.find(flare.id).get
-    assertEquals(announced, Awaited.Ended(stored.copy(request = stored.request.withoutInputs)))
+    val results = world.store.results(flare.id, 0, 2)
+    assertEquals(announced, Awaited.Ended(stored.copy(request = stored.request.withoutInputs), results))
     assertEquals(stored.state, FlareState.Succeeded)
     assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
 
