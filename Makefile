@@ -11,6 +11,7 @@ BACKEND     ?= direct
 FUZZ_TIME   ?= 600
 CLIENTS     ?= 200
 FLARES      ?= 10000
+WARM_UP     ?= 500
 INVOCATIONS ?= 10000
 HANDOVERS   ?= 200
 # The release before: a tag or a commit.
@@ -152,10 +153,10 @@ bench: build examples ## the measurements the README quotes, and by criterion wh
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
 
-load: build examples ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES
+load: build examples ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES, WARM_UP
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
-		--clients $(CLIENTS) --flares $(FLARES)
+		--clients $(CLIENTS) --flares $(FLARES) --warm-up $(WARM_UP)
 
 kills: build examples ## 10,000 invocations while packs, invokers and controllers are killed at random; INVOCATIONS, SEED
 	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \

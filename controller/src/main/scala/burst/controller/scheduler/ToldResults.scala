@@ -33,7 +33,8 @@ private object ToldResults:
   /** Workers of a flare whose results are held. */
   val Most = 8
 
-  private def length(result: WorkerResult): Long = result.output match
-    case None => 0
-    case Some(Output.Inline(text)) => text.length
-    case Some(_: Output.OutOfLine) => Long.MaxValue / (2 * Most)
+  private def length(result: WorkerResult): Long =
+    val output = result.output.fold[Long](0):
+      case Output.Inline(text) => text.length
+      case _: Output.OutOfLine => Int.MaxValue
+    output + result.error.fold(0)(_.message.length)

@@ -67,7 +67,8 @@ final class Database(
     Remembered(most, Option.when(oneWriter)(() => changes.get))
 
   /** Has those who write at the same time share a transaction, which `write` makes. */
-  def sharing[A, B](write: Vector[A] => Vector[Try[B]]): GroupCommit[A, B] = GroupCommit(write, oneWriter)
+  def sharing[A, B](weight: A => Long)(write: Vector[A] => Vector[Try[B]]): GroupCommit[A, B] =
+    GroupCommit(write, oneWriter, weight)
 
   metrics.watch(reader)
   metrics.watch(writer)

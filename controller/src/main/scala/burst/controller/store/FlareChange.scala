@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.BlobName
-import burst.controller.flare.{Flare, LogText, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, LogText, Output, PhaseMark, WorkerResult}
 import burst.protocol.FlareId
 
 /** What of a flare is stored at once: all of it or nothing. */
@@ -11,7 +11,16 @@ final case class FlareChange(
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[FlareChange.LogPiece] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty
-)
+):
+  def isEmpty: Boolean =
+    record == FlareChange.Record.Same && results.isEmpty && logs.isEmpty && phases.isEmpty
+
+  /** Its texts, in bytes, about. */
+  def weight: Long =
+    val outputs = results.iterator.flatMap(_.output).collect { case Output.Inline(text) => text.length }
+    outputs.sum + logs.iterator.flatMap(_.texts).map(_.cost).sum + phases.iterator.map(
+      _.name.length.toLong
+    ).sum
 
 object FlareChange:
   /** What becomes of the flare's record. */

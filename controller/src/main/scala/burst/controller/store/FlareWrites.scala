@@ -5,8 +5,8 @@ import burst.protocol.{FlareId, Inputs, PackageId}
 import scala.util.{Failure, Success, Try}
 import scalikejdbc.*
 
-/** Writes changes of several flares in one transaction, where each kind of row takes one statement for all of
-  * them. `writer` names this store in the flares it may write; `phaseLimit` is in marks of a flare.
+/** Writes changes of several flares in one transaction, where those of each kind of row go to the database
+  * together. `writer` names this store in the flares it may write; `phaseLimit` is in marks of a flare.
   */
 private[store] final class FlareWrites(
     database: Database,
@@ -22,9 +22,10 @@ private[store] final class FlareWrites(
   /** For each whether more of its log would be kept, or why it was refused. */
   def apply(changes: Vector[FlareChange]): Vector[Try[Boolean]] =
     database.write("storing a flare"):
+      val mayInsert = isPresent()
       val before = presents(changes)
       val all = changes.map(change => Addition(change, before.getOrElse(change.id, Present.Nothing)))
-      val left = insert(all) ++ updateRecords(all) ++ addToRecords(all)
+      val left = insert(all, mayInsert) ++ updateRecords(all) ++ addToRecords(all)
       val stored = all.filterNot(addition => left.contains(addition.id))
       forgetInputs(stored)
       ResultRows.insert(stored.map(_.results))
@@ -54,7 +55,9 @@ private[store] final class FlareWrites(
       val cut = log.after.truncated && !log.before.truncated
       Seq(log.cost, log.after.chunks - log.before.chunks, if cut then 1 else 0, phases.size)
 
-  /** What flares have of that which has a limit. Only this store changes it, while the flare is its. */
+  /** What flares have of that which has a limit. It is not locked: only this store changes it, one change of
+    * a flare after the other.
+    */
   private def presents(changes: Vector[FlareChange])(using DBSession): Map[FlareId, Present] =
     val limited = changes.collect:
       case change if !isNew(change) && (change.logs.nonEmpty || change.phases.nonEmpty) => change.id.value
@@ -66,26 +69,25 @@ private[store] final class FlareWrites(
         .iterable()
         .toMap
 
-  private def insert(all: Vector[Addition])(using DBSession): Left =
+  private def insert(all: Vector[Addition], mayInsert: Boolean)(using DBSession): Left =
     val own = all.collect { case addition @ Addition(Record.New(flare, begun)) => (addition, flare, begun) }
     if own.isEmpty then Map.empty
-    else if isSuperseded() then own.map((addition, _, _) => addition.id -> Some(Superseded())).toMap
+    else if !mayInsert then own.map((addition, _, _) => addition.id -> Some(Superseded())).toMap
     else
       val needed = own.collect { case (_, flare, false) if !flare.state.isFinal => packageOf(flare) }.toSet
       val gone = needed -- packages.hold(needed)
       val (without, present) = own.partition: (_, flare, begun) =>
         !begun && !flare.state.isFinal && gone.contains(packageOf(flare))
       val rows = present.map((addition, flare, _) => (flare, row(flare, addition)))
-      val (keyed, free) = rows.partition((flare, _) => flare.request.submission.isDefined)
+      val (single, free) =
+        if all.size == 1 then (rows, Vector.empty)
+        else rows.partition((flare, _) => flare.request.submission.isDefined)
       if free.nonEmpty then
         val _ = Insert.batch(free.map(_._2)*).apply()
       // In one order in all stores, as each waits for whoever else has its key.
-      val taken = keyed.sortBy((flare, _) => (flare.namespace, flare.request.submission.map(_.key))).flatMap:
-        (flare, row) =>
-          try
-            keys.taking(flare.namespace, flare.request.submission)(Insert.bind(row*).update())
-            None
-          catch case taken: AlreadySubmitted => Some(flare.id -> Some(taken))
+      val taken = single
+        .sortBy((flare, _) => (flare.namespace, flare.request.submission.map(_.key)))
+        .flatMap(insertSingle(_, _))
       val left =
         taken.toMap ++ without.map((addition, flare, _) => addition.id -> Some(PackageGone(packageOf(flare))))
       val waiting =
@@ -96,17 +98,26 @@ private[store] final class FlareWrites(
           .apply()
       left
 
+  /** Its key may be taken, also by itself: whose connection broke cannot know whether it arrived. */
+  private def insertSingle(flare: Flare, row: Seq[Any])(using
+      DBSession
+  ): Option[(FlareId, Option[StoreException])] =
+    try
+      keys.taking(flare.namespace, flare.request.submission)(InsertSingle.bind(row*).update())
+      None
+    catch case taken: AlreadySubmitted => Some(flare.id -> Option.unless(isOurs(flare.id))(taken))
+
   private def packageOf(flare: Flare): PackageId = flare.request.definition.packageId
 
-  /** Whether another store may insert, and this one not. Whoever takes over waits for this transaction, and
-    * finds what is in it.
+  /** Whether no other store has taken over. Whoever does waits for this transaction, and finds what is in it:
+    * it changes many rows, and of the two none may wait for the other's.
     */
-  private def isSuperseded()(using DBSession): Boolean =
+  private def isPresent()(using DBSession): Boolean =
     sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}"
       .map(_.stringOpt("writer"))
       .single()
       .flatten
-      .exists(_ != writer)
+      .forall(_ == writer)
 
   private def row(flare: Flare, addition: Addition): Seq[Any] =
     val (asked, progress, parts) =
@@ -140,9 +151,7 @@ private[store] final class FlareWrites(
     Seq(flare.id.value, text, kept, FlareColumns.environment(flare))
 
   private def updateRecords(all: Vector[Addition])(using DBSession): Left =
-    // In one order in all stores, so that none of two waits for the other.
-    val own =
-      all.collect { case addition @ Addition(Record.Next(flare)) => (addition, flare) }.sortBy(_._2.id.value)
+    val own = all.collect { case addition @ Addition(Record.Next(flare)) => (addition, flare) }
     if own.isEmpty then Map.empty
     else
       val rows = own.map: (addition, flare) =>
@@ -173,7 +182,8 @@ private[store] final class FlareWrites(
       .isDefined
 
   private def addToRecords(all: Vector[Addition])(using DBSession): Left =
-    val own = all.filter(addition => addition.change.record == Record.Same).sortBy(_.id.value)
+    val own = all.filter: addition =>
+      addition.change.record == Record.Same && !addition.change.isEmpty
     if own.isEmpty then Map.empty
     else
       val rows =
@@ -184,6 +194,9 @@ private[store] final class FlareWrites(
           val isTaken = addition.change.results.nonEmpty || isThere(addition.id)
           addition.id -> Option.when(isTaken)(FlareTaken(addition.id))
         .toMap
+
+  private def isOurs(id: FlareId)(using DBSession): Boolean =
+    sql"SELECT 1 FROM flare WHERE id = ${id.value} AND writer = $writer".map(_.int(1)).single().isDefined
 
   private def isThere(id: FlareId)(using DBSession): Boolean =
     sql"SELECT 1 FROM flare WHERE id = ${id.value}".map(_.int(1)).single().isDefined
@@ -224,13 +237,18 @@ private object FlareWrites:
   private val Counts =
     sqls"log_bytes = log_bytes + ?, log_chunks = log_chunks + ?, log_truncated = log_truncated + ?, phase_count = phase_count + ?"
 
-  val Insert: SQL[Nothing, NoExtractor] =
-    sql"""
+  private val Row =
+    sqls"""
     INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts, writer,
       is_group, begun, submission_key, submission_digest, stored_bytes, log_bytes, log_chunks, log_truncated,
       phase_count)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ${SubmissionKeys.Free}"""
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+  /** Of those without keys: one that is there already fails all. */
+  val Insert: SQL[Nothing, NoExtractor] = sql"$Row"
+
+  /** Does nothing where its id or its key is taken. */
+  val InsertSingle: SQL[Nothing, NoExtractor] = sql"$Row ON CONFLICT DO NOTHING"
 
   val UpdateRecord: SQL[Nothing, NoExtractor] = sql"""
     UPDATE flare SET state = ?, ended = ?, progress = ?, parts = ?, begun = ?,

@@ -4,9 +4,9 @@ import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.{Failure, Success, Try}
 
-/** Has those who write at the same time share a transaction: it is begun and committed once, and each
-  * statement is one for all of them. Whoever comes while nobody writes does so at once; who comes meanwhile
-  * is of the next transaction, on the same thread, and no other thread waits for it.
+/** Has those who write at the same time share a transaction: it is begun and committed once, and statements
+  * of one kind go to the database together. Whoever comes while nobody writes does so at once; who comes
+  * meanwhile is of the next transaction, on the same thread, and no other thread waits for it.
   *
   * What is to be done may be done twice: where it fails, nobody knows whose fault that was, and each is tried
   * by itself.
@@ -14,10 +14,17 @@ import scala.util.{Failure, Success, Try}
   * @param write
   *   a transaction on this thread, with an outcome for each
   * @param oneWriter
-  *   those who are tried by themselves go one after the other, as the database knows one writer; each has a
-  *   thread otherwise, since each may wait for the database as long as all have
+  *   those who are tried by themselves go one after the other, as the database knows one writer. Otherwise
+  *   each is given to the threads: a database that does not answer keeps each waiting
+  * @param weight
+  *   what one takes in memory, about; together those of a transaction have no more than `MostWeight`, unless
+  *   it is one alone
   */
-private[store] final class GroupCommit[A, B](write: Vector[A] => Vector[Try[B]], oneWriter: Boolean):
+private[store] final class GroupCommit[A, B](
+    write: Vector[A] => Vector[Try[B]],
+    oneWriter: Boolean,
+    weight: A => Long
+):
   import GroupCommit.*
 
   private val waiting = mutable.Queue.empty[Member]
@@ -48,13 +55,15 @@ private[store] final class GroupCommit[A, B](write: Vector[A] => Vector[Try[B]],
         throw fatal
 
   private def next(): Vector[Member] = synchronized:
-    val all = Vector.fill(waiting.size.min(Most))(waiting.dequeue())
+    val weights = waiting.iterator.map(member => weight(member.work)).scanLeft(0L)(_ + _).drop(1)
+    val fitting = weights.take(Most).takeWhile(_ <= MostWeight).size
+    val all = Vector.fill(fitting.max(1).min(waiting.size))(waiting.dequeue())
     busy = all.nonEmpty
     all
 
   private def commit(all: Vector[Member]): Unit =
     try
-      Try(write(all.map(_.work))) match
+      Try(write(all.map(_.work))).filter(_.size == all.size) match
         case Success(outcomes) =>
           all.zip(outcomes).foreach((member, outcome) => member.done.complete(outcome))
         case Failure(cause) if all.size == 1 => all.foreach(_.done.failure(cause))
@@ -90,4 +99,7 @@ private[store] final class GroupCommit[A, B](write: Vector[A] => Vector[Try[B]],
 
 private object GroupCommit:
   /** In a transaction: who comes first does not wait long for all others. */
-  private val Most = 256
+  val Most = 256
+
+  /** In bytes. */
+  val MostWeight: Long = 4L << 20

@@ -6,6 +6,7 @@ import burst.controller.flare.*
 import burst.protocol.{Failure, FlareId, Inputs, JsonText}
 import java.nio.file.NoSuchFileException
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Try
 import scalikejdbc.*
 
 /** Flares and what they leave, in any SQL database, but for what is too large for it: of that it knows the
@@ -28,11 +29,14 @@ final class JdbcFlareStore(
 
   private val writes = FlareWrites(database, packages, keys, logs, phaseLimit, writer)
 
-  private val shared = database.sharing(writes.apply)
+  private val shared = database.sharing[FlareChange, Boolean](_.weight)(write)
 
   def write(change: FlareChange)(threads: ExecutionContext): Future[Boolean] = shared(threads)(change)
 
-  def write(change: FlareChange): Boolean = writes(Vector(change)).forall(_.get)
+  def write(change: FlareChange): Boolean = write(Vector(change)).forall(_.get)
+
+  /** In one transaction, or none. */
+  private[store] def write(changes: Vector[FlareChange]): Vector[Try[Boolean]] = writes(changes)
 
   def find(id: FlareId): Option[Flare] =
     database.read("reading a flare"):
@@ -85,8 +89,7 @@ final class JdbcFlareStore(
     database.write("taking over unfinished flares"):
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
-      // In the order in which others change them, so that none of two waits for the other.
-      sql"SELECT id FROM flare WHERE state IN ($Live) ORDER BY id ${database.rowLock}".map(_.string(1)).list()
+      // Whoever writes flares waits for this transaction from here on, and this one has waited for them.
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
       sql"""SELECT id, state, created, ended, request, progress, parts, environment,
               COALESCE(kept, LENGTH(inputs)) AS input_length

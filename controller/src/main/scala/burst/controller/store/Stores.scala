@@ -304,7 +304,7 @@ final class AlreadySubmitted
   */
 final class FlareTaken(id: FlareId)
     extends StoreException(
-      "updating a flare",
+      "storing a flare",
       null,
       s"the flare ${id.value} has ended already or belongs to another controller now"
     )

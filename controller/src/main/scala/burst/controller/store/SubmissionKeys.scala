@@ -14,8 +14,9 @@ private[store] final class SubmissionKeys(keptFor: FiniteDuration):
       .map(row => Submitted(Stored.flareId(row.string("id")), row.string("submission_digest")))
       .single()
 
-  /** Inserts what has this key, in words that end with [[SubmissionKeys.Free]]: where others write at the
-    * same time, that waits for who else has it. Throws [[AlreadySubmitted]] where it is taken.
+  /** Inserts what has this key, by a statement that does nothing where it is taken ([[SubmissionKeys.Free]]):
+    * where others write at the same time, that waits for who else has it. Throws [[AlreadySubmitted]] where
+    * it is taken.
     */
   def taking(namespace: String, submission: Option[Submission])(insert: => Int)(using DBSession): Unit =
     val isStored = insert > 0 || submission.exists(own => forgetOld(namespace, own.key) && insert > 0)

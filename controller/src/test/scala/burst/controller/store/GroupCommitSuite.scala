@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{CountDownLatch, Executors, RejectedExecutionException, TimeUnit}
 import scala.collection.mutable
 import scala.concurrent.duration.DurationInt
@@ -28,10 +29,20 @@ class GroupCommitSuite extends munit.FunSuite:
 
     def transactions: Vector[Vector[String]] = synchronized(committed.toVector)
 
+  /** What became of those who come before the first is done. */
+  private def written(commit: GroupCommit[Int, Int], all: Int*): Vector[Try[Int]] =
+    val waiting = mutable.Queue.empty[Runnable]
+    val later = new ExecutionContext:
+      def execute(work: Runnable): Unit = waiting += work
+      def reportFailure(cause: Throwable): Unit = throw cause
+    val outcomes = all.toVector.map(commit(later)(_))
+    while waiting.nonEmpty do waiting.dequeue().run()
+    outcomes.map(_.value.getOrElse(fail("one was forgotten")))
+
   threads.test("those who come while somebody writes share the next transaction"): pool =>
     given ExecutionContext = pool
     val log = Log()
-    val commit = GroupCommit(log.write, oneWriter = true)
+    val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
     val first = commit(pool): () =>
       log.does("first")
@@ -46,7 +57,7 @@ class GroupCommitSuite extends munit.FunSuite:
 
   threads.test("one that fails takes nobody with it, and is told"): pool =>
     val log = Log()
-    val commit = GroupCommit(log.write, oneWriter = true)
+    val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
     val first = commit(pool): () =>
       began.countDown()
@@ -63,14 +74,20 @@ class GroupCommitSuite extends munit.FunSuite:
     Await.result(first, 10.seconds)
     assertEquals(log.transactions.flatten.toSet, Set("a", "c"))
 
-  threads.test("one that is refused is told, and the others' transaction stands"): pool =>
+  test("one that is refused is told, and the others' transaction stands"):
+    val transactions = AtomicInteger()
     val refusing = GroupCommit[Int, Int](
       all =>
-        all.map(number => if number < 0 then Failure(IllegalStateException("refused")) else Success(number)),
-      oneWriter = false
+        transactions.incrementAndGet()
+        all.map(number => if number < 0 then Failure(IllegalStateException("refused")) else Success(number))
+      ,
+      oneWriter = false,
+      _ => 1
     )
-    assertEquals(Await.result(refusing(pool)(1), 10.seconds), 1)
-    assertEquals(Try(Await.result(refusing(pool)(-1), 10.seconds)).failed.map(_.getMessage), Try("refused"))
+    val all = written(refusing, 1, -1, 2)
+    assertEquals(all.map(_.toOption), Vector(Some(1), None, Some(2)))
+    assertEquals(all(1).failed.map(_.getMessage), Try("refused"))
+    assertEquals(transactions.get, 1)
 
   threads.test("where several may write, those who are tried by themselves do not wait for each other"):
     pool =>
@@ -86,17 +103,35 @@ class GroupCommitSuite extends munit.FunSuite:
           alone.countDown()
           assert(alone.await(10, TimeUnit.SECONDS))
         all.map(_ => Success(true))
-      val commit = GroupCommit(write, oneWriter = false)
+      val commit = GroupCommit(write, oneWriter = false, _ => 1)
       val first = commit(pool)("first")
       assert(began.await(10, TimeUnit.SECONDS))
       val others = Vector("a", "b", "c").map(commit(pool)(_))
       goOn.countDown()
       assertEquals(Await.result(Future.sequence(first +: others), 10.seconds), Vector.fill(4)(true))
 
+  test("a transaction has so many, and so many bytes, or one alone; an outcome too few is nobody's success"):
+    val sizes = mutable.Buffer.empty[Int]
+    def commit(weight: Int => Long) = GroupCommit[Int, Int](
+      all =>
+        sizes += all.size
+        all.map(Success(_))
+      ,
+      oneWriter = true,
+      weight
+    )
+    written(commit(_ => 1), 1 to 600*)
+    assertEquals(sizes.toVector, Vector(GroupCommit.Most, GroupCommit.Most, 600 - 2 * GroupCommit.Most))
+    sizes.clear()
+    written(commit(_ * GroupCommit.MostWeight / 4), 1, 2, 1, 9, 1, 3)
+    assertEquals(sizes.toVector, Vector(3, 1, 2))
+    val forgetful = GroupCommit[Int, Int](_ => Vector.empty, oneWriter = true, _ => 1)
+    assert(written(forgetful, 1, 2).forall(_.isFailure))
+
   threads.test("all of many are done once, in transactions of their own or others'"): pool =>
     given ExecutionContext = pool
     val log = Log()
-    val commit = GroupCommit(log.write, oneWriter = true)
+    val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val all = (0 until 500).map(number => commit(pool)(() => log.does(number.toString)))
     Await.result(Future.sequence(all), 30.seconds)
     assertEquals(log.transactions.flatten.map(_.toInt).sorted, (0 until 500).toVector)
@@ -105,14 +140,14 @@ class GroupCommitSuite extends munit.FunSuite:
   test("threads that take nothing any more fail what they are given, and no other waits for it"):
     val closed = Executors.newSingleThreadExecutor()
     closed.shutdown()
-    val commit = GroupCommit(Log().write, oneWriter = true)
+    val commit = GroupCommit(Log().write, oneWriter = true, _ => 1)
     val refused = (1 to 2).map(_ => commit(ExecutionContext.fromExecutor(closed))(() => ()))
     refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 10.seconds)))
     assertEquals(commit.awaiting, 0)
 
   threads.test("where no thread can be started nothing is stored, and it is once one can"): pool =>
     val log = Log()
-    val commit = GroupCommit(log.write, oneWriter = true)
+    val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val exhausted = new ExecutionContext:
       def execute(work: Runnable): Unit = throw OutOfMemoryError("unable to create native thread")
       def reportFailure(cause: Throwable): Unit = ()

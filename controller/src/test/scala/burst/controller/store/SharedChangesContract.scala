@@ -5,7 +5,8 @@ import burst.controller.store.FlareChange.{LogPiece, Record}
 import burst.controller.store.Samples.*
 import burst.protocol.*
 import scala.collection.mutable
-import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.util.{Failure, Success, Try}
 
@@ -18,8 +19,14 @@ abstract class SharedChangesContract extends StorageFixtures:
   private def fresh(flare: Flare) = FlareChange(flare.id, Record.New(flare, begun = false))
   private def next(flare: Flare) = FlareChange(flare.id, Record.Next(flare))
 
-  /** They come before the first is done. */
+  /** In one transaction. */
   private def write(storage: Storage, changes: Vector[FlareChange]): Vector[Try[Boolean]] =
+    storage.flares match
+      case store: JdbcFlareStore => store.write(changes)
+      case other => fail(s"$other")
+
+  /** They come before the first is done. */
+  private def writeLater(storage: Storage, changes: Vector[FlareChange]): Vector[Try[Boolean]] =
     val waiting = mutable.Queue.empty[Runnable]
     val threads = new ExecutionContext:
       def execute(work: Runnable): Unit = waiting += work
@@ -86,19 +93,34 @@ abstract class SharedChangesContract extends StorageFixtures:
     assertEquals(s.flares.logExtent(forgotten), LogExtent(0, 0, truncated = false))
 
   storage.test("one that the database does not take is alone with that"): s =>
-    val present = flare()
-    s.flares.insert(present)
+    // Its result is of no flare.
+    val wrong = fresh(flare()).copy(id = FlareId.random(), results = output("1"))
     val others = Vector.fill(5)(flare())
-    val outcomes = write(s, fresh(present) +: others.map(fresh))
+    val outcomes = writeLater(s, wrong +: others.map(fresh))
     assertEquals(outcomes.map(_.isSuccess), false +: Vector.fill(5)(true))
     assert(outcomes.head.failed.toOption.exists(_.isInstanceOf[StoreException]), outcomes)
     others.foreach(f => assert(s.flares.find(f.id).isDefined))
+    intercept[StoreException](write(s, wrong +: Vector.fill(2)(fresh(flare()))))
+
+  storage.test("a new flare that had arrived, though nobody heard of it, is told as stored"): s =>
+    val now = System.currentTimeMillis() * 1000
+    val (plain, asked) = (flare(), flare(created = now))
+    val keyed = asked.copy(request = asked.request.copy(submission = Some(Submission("k", "d"))))
+    Vector(plain, keyed).foreach: f =>
+      val whole = fresh(f).copy(results = output("1"), logs = lines("said"))
+      assert(s.flares.write(whole))
+      assert(s.flares.write(whole))
+      assertEquals(s.flares.results(f.id, 0, 9), output("1"))
+      assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
+    val other = flare()
+    val taken = fresh(other.copy(request = other.request.copy(submission = Some(Submission("k", "d")))))
+    assertEquals(write(s, Vector(taken, fresh(keyed))).map(_.isSuccess), Vector(false, true))
 
   storage.test("what the database says of it tells nothing of what is stored"): s =>
-    val present = flare(inputs = Inputs.Shared(JsonText("\"confided\"")), name = "confided")
-    val twice = fresh(present).copy(results = output("\"confided\""), logs = lines("confided"))
-    s.flares.write(twice)
-    val told = intercept[StoreException](s.flares.write(twice))
+    val present = flare()
+    s.flares.insert(present)
+    val change = FlareChange(present.id, results = output("\"confided\""), logs = lines("confided"))
+    val told = intercept[StoreException](write(s, Vector(change, change)))
     val causes = Iterator.iterate(told: Throwable | Null)(_.nn.getCause).takeWhile(_ != null).toVector
     val next = causes.collect { case sql: java.sql.SQLException => sql.iterator.asScala }.flatten
     (causes ++ next).foreach(cause => assert(!cause.toString.contains("confided"), cause))
@@ -122,14 +144,20 @@ abstract class SharedChangesContract extends StorageFixtures:
       )))
     steps(together, changes => write(s, changes).foreach(_.get))
     steps(alone, _.foreach(s.flares.write(_)))
-    // The largest number of bytes at which the newest but one would go: what both have.
+    val filler = (namespace: String) =>
+      flare(namespace = namespace).copy(state = FlareState.Succeeded, ended = Some(5000))
+    Vector("one", "two").foreach(namespace => s.flares.insert(filler(namespace)))
+    // All that the namespace has.
     def bytes(namespace: String): Option[Int] =
-      val filler = flare(namespace = namespace).copy(state = FlareState.Succeeded, ended = Some(5000))
-      s.flares.insert(filler)
       (0 to 5000).find(bytes => s.flares.outdated(namespace, Keep(10, 0, bytes)).isEmpty)
-    val one = bytes("one")
-    assert(one.exists(_ > 0))
-    assertEquals(one, bytes("two"))
+    def record(f: Flare): Int =
+      FlareColumns.request(f).length + FlareColumns.progress(f).length + FlareColumns.parts(f).length
+    val results = Stored.RowBytes + "12345".length + Stored.RowBytes + "\"x\"".length
+    val logged = line("said").cost + line("more").cost
+    val expected = record(grown(together, FlareState.Succeeded)) + record(filler("one")) + results + logged +
+      Stored.RowBytes + "p".length
+    assertEquals(bytes("one"), Some(expected.toInt))
+    assertEquals(bytes("two"), bytes("one"))
 
   sharing.test("flares that are taken over are refused, and those that ended before are not"): (one, other) =>
     val all = Vector.fill(6)(flare())
@@ -144,3 +172,17 @@ abstract class SharedChangesContract extends StorageFixtures:
     assert(outcomes.take(3).forall(_.failed.toOption.exists(_.isInstanceOf[FlareTaken])), outcomes)
     assert(outcomes.last.failed.toOption.exists(_.isInstanceOf[Superseded]), outcomes)
     ended.foreach(f => assertEquals(other.flares.logTexts(f.id), Vector(line("late"))))
+
+  sharing.test("who writes and who takes over do not wait for each other"): (one, other) =>
+    val all = Vector.fill(40)(flare())
+    all.foreach(one.flares.insert(_))
+    (1 to 20).foreach: round =>
+      val (own, next) = if round % 2 == 1 then (one, other) else (other, one)
+      val changes = scala.util.Random(round).shuffle(all).zipWithIndex.map: (f, i) =>
+        if i % 2 == 0 then FlareChange(f.id, Record.Next(grown(f, FlareState.Running)))
+        else FlareChange(f.id, results = output(s"$i"))
+      val written = Future(write(own, changes))(using ExecutionContext.global)
+      assertEquals(next.flares.takeUnfinished().size, all.size)
+      val refused = Await.result(written, 1.minute).flatMap(_.failed.toOption)
+      assert(refused.forall(_.isInstanceOf[FlareTaken]), refused)
+      assert(refused.isEmpty || refused.size == all.size, "in the middle of it")

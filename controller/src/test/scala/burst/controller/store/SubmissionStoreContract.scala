@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.flare.{Flare, FlareState, Submission, Submitted}
+import burst.controller.flare.{Flare, FlareState, Submission, Submitted, WorkerResult}
 import burst.controller.store.Samples.*
 import burst.protocol.FlareId
 import io.circe.JsonObject
@@ -50,9 +50,10 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     Vector.fill(2)(flare()).foreach(s.flares.insert(_))
 
   storage.test("what is not stored leaves no key"): s =>
-    val present = flare()
-    s.flares.insert(present)
-    intercept[StoreException](s.flares.insert(keyed("k").copy(id = present.id)))
+    // With a result that is of no flare.
+    val lost = FlareChange(FlareId.random(), FlareChange.Record.New(keyed("k"), begun = false))
+    val results = Vector(WorkerResult(0, Some(short("1")), None))
+    intercept[StoreException](s.flares.write(lost.copy(results = results)))
     assertEquals(s.flares.submitted("guest", "k"), None)
     s.flares.insert(keyed("k"))
 
