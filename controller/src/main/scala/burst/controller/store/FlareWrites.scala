@@ -78,16 +78,16 @@ private[store] final class FlareWrites(
       val gone = needed -- packages.hold(needed)
       val (without, present) = own.partition: (_, flare, begun) =>
         !begun && !flare.state.isFinal && gone.contains(packageOf(flare))
-      val rows = present.map((addition, flare, _) => (flare, row(flare, addition)))
+      val rows = present.map((addition, flare, _) => NewRow(flare, addition))
       val (single, free) =
         if all.size == 1 then (rows, Vector.empty)
-        else rows.partition((flare, _) => flare.request.submission.isDefined)
+        else rows.partition(_.flare.request.submission.isDefined)
       if free.nonEmpty then
-        val _ = Insert.batch(free.map(_._2)*).apply()
+        val _ = Insert.batch(free.map(_.values)*).apply()
       // In one order in all stores, as each waits for whoever else has its key.
       val taken = single
-        .sortBy((flare, _) => (flare.namespace, flare.request.submission.map(_.key)))
-        .flatMap(insertSingle(_, _))
+        .sortBy(row => (row.flare.namespace, row.flare.request.submission.map(_.key)))
+        .flatMap(insertSingle)
       val left =
         taken.toMap ++ without.map((addition, flare, _) => addition.id -> Some(PackageGone(packageOf(flare))))
       val waiting =
@@ -98,14 +98,20 @@ private[store] final class FlareWrites(
           .apply()
       left
 
-  /** Its key may be taken, also by itself: whose connection broke cannot know whether it arrived. */
-  private def insertSingle(flare: Flare, row: Seq[Any])(using
-      DBSession
-  ): Option[(FlareId, Option[StoreException])] =
+  /** Its key may be taken, also by itself: whose connection broke cannot know whether it arrived. One that
+    * has more now than what arrived is not told as stored.
+    */
+  private def insertSingle(row: NewRow)(using DBSession): Option[(FlareId, Option[StoreException])] =
+    val flare = row.flare
     try
-      keys.taking(flare.namespace, flare.request.submission)(InsertSingle.bind(row*).update())
+      keys.taking(flare.namespace, flare.request.submission)(InsertSingle.bind(row.values*).update())
       None
-    catch case taken: AlreadySubmitted => Some(flare.id -> Option.unless(isOurs(flare.id))(taken))
+    catch
+      case taken: AlreadySubmitted =>
+        if !isOurs(flare.id) then Some(flare.id -> Some(taken))
+        else if hasArrived(row) then Some(flare.id -> None)
+        else
+          throw StoreException("storing a flare", taken, s"the flare ${flare.id.value} is stored otherwise")
 
   private def packageOf(flare: Flare): PackageId = flare.request.definition.packageId
 
@@ -119,13 +125,18 @@ private[store] final class FlareWrites(
       .flatten
       .forall(_ == writer)
 
-  private def row(flare: Flare, addition: Addition): Seq[Any] =
-    val (asked, progress, parts) =
-      (FlareColumns.request(flare), FlareColumns.progress(flare), FlareColumns.parts(flare))
-    // What the record itself takes is known with its end.
-    val record = if flare.state.isFinal then asked.length + progress.length + parts.length else 0
-    val request = flare.request
-    Seq[Any](
+  private final class NewRow(val flare: Flare, addition: Addition):
+    private val asked = FlareColumns.request(flare)
+    val progress: String = FlareColumns.progress(flare)
+    val parts: String = FlareColumns.parts(flare)
+
+    /** With the record itself, of which is known with its end what it takes. */
+    val bytes: Long =
+      addition.bytes + (if flare.state.isFinal then asked.length + progress.length + parts.length else 0)
+
+    private def request = flare.request
+
+    def values: Seq[Any] = Seq[Any](
       flare.id.value,
       flare.namespace,
       request.definition.name,
@@ -141,8 +152,18 @@ private[store] final class FlareWrites(
       FlareColumns.begun(flare),
       request.submission.map(_.key),
       request.submission.map(_.digest),
-      record + addition.bytes
+      bytes
     ) ++ addition.counts
+
+  /** Whatever came since has changed one of these. */
+  private def hasArrived(row: NewRow)(using DBSession): Boolean =
+    sql"""SELECT 1 FROM flare WHERE id = ${row.flare.id.value} AND state = ${FlareColumns.state(
+        row.flare.state
+      )}
+            AND progress = ${row.progress} AND parts = ${row.parts} AND stored_bytes = ${row.bytes}"""
+      .map(_.int(1))
+      .single()
+      .isDefined
 
   private def inputs(flare: Flare): Seq[Any] =
     val (text, kept) = flare.request.inputs match

@@ -39,6 +39,7 @@ private[store] object ResultRows:
                       output_kept = excluded.output_kept, error = excluded.error"""
         .batch(rows*)
         .apply()
+
   private final case class Row(
       worker: Int,
       output: Option[String],

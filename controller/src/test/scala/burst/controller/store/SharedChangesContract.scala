@@ -112,9 +112,18 @@ abstract class SharedChangesContract extends StorageFixtures:
       assert(s.flares.write(whole))
       assertEquals(s.flares.results(f.id, 0, 9), output("1"))
       assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
+      // What came since would be lost.
+      Vector(
+        whole.copy(logs = lines("said more")),
+        fresh(grown(f, FlareState.Running)),
+        whole.copy(results = Vector.empty)
+      )
+        .foreach(more => intercept[StoreException](s.flares.write(more)))
+      assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
     val other = flare()
     val taken = fresh(other.copy(request = other.request.copy(submission = Some(Submission("k", "d")))))
-    assertEquals(write(s, Vector(taken, fresh(keyed))).map(_.isSuccess), Vector(false, true))
+    val again = fresh(keyed).copy(results = output("1"), logs = lines("said"))
+    assertEquals(write(s, Vector(taken, again)).map(_.isSuccess), Vector(false, true))
 
   storage.test("what the database says of it tells nothing of what is stored"): s =>
     val present = flare()
