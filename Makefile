@@ -104,8 +104,9 @@ check: format ## what needs no server: lints and unit tests
 	$(LINTED) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
 	mvn -B -ntp -T2 test -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
+# They wait for what times out more than for a processor.
 test-rust: ## unit, conformance and documentation tests of the Rust half
-	$(LINTED) test --locked --no-fail-fast --workspace --exclude burst-tests
+	RUST_TEST_THREADS=4 $(LINTED) test --locked --no-fail-fast --workspace --exclude burst-tests
 
 test-jvm: ## tests of the JVM half
 	mvn -B -ntp -T2 --fail-at-end test
@@ -115,9 +116,11 @@ test-system: ## whole-system tests against dist/
 	$(LINTED) test --locked --workspace --lib
 	$(MAKE) --no-print-directory test-platform test-clusters
 
-# A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are.
+# A platform is a JVM; a cluster half a dozen, of which most wait: so many at a time, however many processors there are.
+test-platform: AT_ONCE := 2
+test-clusters: AT_ONCE := 3
 test-platform test-clusters: test-%:
-	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
+	$(LINTED) test --locked --workspace --test $* -- --test-threads=$(AT_ONCE)
 
 test-kubernetes: ALSO = hello burden collectives hostile
 test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that this brings up, as root: see deploy/k8s; ONLY=drain,kills KEEP=1

@@ -2,9 +2,13 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, Topology, testing};
+use burst_bcm::{
+    BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, Topology, testing,
+};
+use rustix::process::Signal;
 
 use crate::harness::promised;
 
@@ -82,9 +86,8 @@ impl Drop for Process {
     }
 }
 
-/// Kills a pack and checks that the workers of the others are told which one within a second,
-/// whether they wait for it or for one that is well.
-pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id: &str) {
+/// Pack 2 in its process and the others here, with all workers past a barrier.
+fn running(backend: &BackendConfig, flare_id: &str) -> (Process, Vec<Pack>) {
     let mut process = Process::start(backend, flare_id);
     process.said("joined");
     let packs: Vec<_> = (0..2)
@@ -103,25 +106,65 @@ pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id:
     process.said("running");
     // It is alive, so nobody is missed.
     std::thread::sleep(SILENCE);
-    let killed = std::sync::OnceLock::<Instant>::new();
+    (process, packs)
+}
+
+/// Checks that a worker is told that pack 2 was lost, and within which time.
+fn learns_of_its_loss(worker: &Communicator, limit: Duration, since: &OnceLock<Instant>) {
+    // Of the other one that is well.
+    let error = worker.recv::<u8>(1 - worker.worker_id()).unwrap_err();
+    let since = *since.wait();
+    let Error::Aborted(failure) = error else {
+        panic!("expected an abort, not {error}");
+    };
+    assert_eq!(
+        (failure.kind, failure.pack),
+        (FailureKind::PackLost, Some(2))
+    );
+    promised(limit, since);
+}
+
+/// Kills a pack and checks that the workers of the others are told which one within a second,
+/// whether they wait for it or for one that is well.
+pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id: &str) {
+    let (mut process, packs) = running(backend, flare_id);
+    let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
+    let killed = OnceLock::<Instant>::new();
     std::thread::scope(|scope| {
         for worker in &workers {
-            let killed = &killed;
-            scope.spawn(move || {
-                let error = worker.recv::<u8>(2 - worker.worker_id()).unwrap_err();
-                let killed = *killed.wait();
-                let Error::Aborted(failure) = error else {
-                    panic!("expected an abort, not {error}");
-                };
-                assert_eq!(
-                    (failure.kind, failure.pack),
-                    (FailureKind::PackLost, Some(2))
-                );
-                promised(Duration::from_secs(1), killed);
-            });
+            scope.spawn(|| learns_of_its_loss(worker, Duration::from_secs(1), &killed));
         }
         killed.set(Instant::now()).unwrap();
         process.child.kill().unwrap();
+    });
+}
+
+/// One that stands still for a while, as on a machine that is busy, is waited for; one that does
+/// for good is lost.
+pub fn a_pack_that_stands_still_is_waited_for(
+    backend: &BackendConfig,
+    flare_id: &str,
+    limit: Duration,
+) {
+    let (process, packs) = running(backend, flare_id);
+    let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
+    let id = i32::try_from(process.child.id()).unwrap();
+    let signal = |signal| {
+        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
+    };
+    signal(Signal::STOP);
+    std::thread::sleep(2 * SILENCE);
+    signal(Signal::CONT);
+    workers[0].send(7u8, 1).unwrap();
+    assert_eq!(workers[1].recv::<u8>(0), Ok(7));
+    std::thread::sleep(SILENCE);
+    let stopped = OnceLock::<Instant>::new();
+    std::thread::scope(|scope| {
+        for worker in &workers {
+            scope.spawn(|| learns_of_its_loss(worker, limit, &stopped));
+        }
+        stopped.set(Instant::now()).unwrap();
+        signal(Signal::STOP);
     });
 }
 

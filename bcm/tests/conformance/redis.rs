@@ -9,6 +9,7 @@ use burst_bcm::{
 use crate::harness::{eventually, pattern, promised, under_watchdog};
 use crate::process::{
     a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
+    a_pack_that_stands_still_is_waited_for,
 };
 use crate::proxy::Proxy;
 use crate::server_faults::{
@@ -178,6 +179,16 @@ on_both! {
         });
     }
 
+    fn a_slow_pack_is_not_taken_for_dead(kind) {
+        let server = Redis::start();
+        under_watchdog(move || {
+            let secret = "secret".into();
+            let own = admit(&Admission::new("f19", &secret), &config(kind, &server)).unwrap();
+            let limit = Duration::from_secs(7);
+            a_pack_that_stands_still_is_waited_for(&own.backend, "f19", limit);
+        });
+    }
+
     fn a_server_that_comes_back_without_its_memory_fails_the_flare(kind) {
         let mut server = Redis::start();
         under_watchdog(move || {
@@ -249,7 +260,8 @@ on_both! {
                 "GET burst:others:heartbeat:0", "BLPOP burst:others:pack:1 1", "DEL burst:others:heartbeat:0",
                 "XREAD STREAMS burst:others:lane:1:0 0", "GET burst:ownother", "KEYS *", "SCAN 0",
                 "RANDOMKEY", "FLUSHALL", "CONFIG GET *", "ACL LIST", "CLIENT LIST", "INFO",
-                "EVAL return 0", "PUBLISH a b", "SHUTDOWN", "RENAME burst:own:a burst:others:a",
+                "EVAL return 0", "PUBLISH a b", "PUBLISH burst:others:here:0 b", "PUBSUB CHANNELS",
+                "SUBSCRIBE burst:others:here:0", "PSUBSCRIBE *", "SHUTDOWN", "RENAME burst:own:a burst:others:a",
             ] {
                 let mut words = refused.split(' ');
                 let mut command = redis::cmd(words.next().unwrap());

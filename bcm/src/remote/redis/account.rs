@@ -1,7 +1,7 @@
 //! A user of the flare's own on the server, who can do nothing but what its packs do, to nothing
-//! but the flare's keys.
+//! but the flare's keys and channels.
 //!
-//! The flares of a group have one user, whose keys become those of the next flare. A connection
+//! The flares of a group have one user, whose keys and channels become those of the next flare. A connection
 //! stays logged in while its user changes.
 
 use super::keys;
@@ -12,9 +12,25 @@ use crate::remote::credentials::{self, Credentials};
 
 /// All that the backends say to the server. A connection begins in database 0 and stays there,
 /// unless the platform's address names another.
-const COMMANDS: [&str; 14] = [
-    "blpop", "decr", "del", "expire", "get", "incr", "ping", "rpush", "sadd", "scard", "set",
-    "xadd", "xdel", "xread",
+const COMMANDS: [&str; 18] = [
+    "blpop",
+    "decr",
+    "del",
+    "expire",
+    "get",
+    "hello",
+    "incr",
+    "ping",
+    "publish",
+    "rpush",
+    "sadd",
+    "scard",
+    "set",
+    "subscribe",
+    "unsubscribe",
+    "xadd",
+    "xdel",
+    "xread",
 ];
 
 /// The one an address names.
@@ -25,7 +41,8 @@ pub(super) fn of(server: &Server) -> Option<Credentials> {
     })
 }
 
-/// Makes the user, or finds it made; it reaches this flare's keys and no others any more.
+/// Makes the user, or finds it made; it reaches this flare's keys and channels and no others any
+/// more.
 pub(super) fn make(
     client: &mut Client,
     account: &Credentials,
@@ -37,6 +54,8 @@ pub(super) fn make(
         format!(">{}", account.password),
         "resetkeys".to_owned(),
         format!("~{}:*", keys::prefix(flare_id)),
+        "resetchannels".to_owned(),
+        format!("&{}:*", keys::prefix(flare_id)),
     ];
     rules.extend(COMMANDS.map(|command| format!("+{command}")));
     if database != 0 {

@@ -3,8 +3,11 @@
 //!
 //! Each pack counts up a key of its own, `burst:<flare>:heartbeat:<pack>`, from when it joins. From
 //! the flare's start, when all have, it looks at that of the next pack that has not said goodbye.
-//! One that stands still for [`STILL`] is lost. An orderly pack counts until it leaves `left` in
-//! its key: its goodbye may take longer than that to reach the others.
+//! A count that stands still says that the pack is gone, or waits for a processor: which of the two,
+//! its [connection](presence) tells. Gone for [`GONE`] looks is lost; so is one that has been
+//! connected, and stood still, for [`STILL`], as a machine that has vanished. An orderly pack
+//! counts until it leaves `left` in its key: its goodbye may take longer than that to reach the
+//! others. Looks are counted, and not time: who is late itself gives the other one more.
 //!
 //! A count that is not above what the server has confirmed before means that it has lost what came
 //! last, messages too. Where a pack goes on after its connections broke, it counts behind each
@@ -13,9 +16,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use super::keys;
+use super::presence;
 use super::resp::{Client, GoOn, Reply};
 use super::resp_error::RespError;
 use super::threads::{End, Line, Task, Threads};
@@ -26,11 +30,12 @@ use crate::remote::inbox::Inbox;
 
 /// Between two beats.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How long a heartbeat may stand still. A pack that waits for it knows within a second.
-const STILL: Duration = Duration::from_millis(650);
-/// A beat that comes later than this says that machine, server or network are busy; then the
-/// other pack may be as late, and gets its time anew.
-const LATE: Duration = Duration::from_millis(250);
+/// How often in a row a count is seen standing still, and nobody connected. A pack that waits for
+/// it knows within a second.
+const GONE: u32 = 6;
+/// How often in a row a count is seen standing still at all: for six seconds, as long as a server
+/// may say nothing.
+const STILL: u32 = 60;
 
 const LEFT: &[u8] = b"left";
 /// How many that have left are looked past in a beat.
@@ -98,21 +103,19 @@ impl Heartbeat {
         threads: &Threads,
     ) -> Result<Self, Error> {
         let started = Arc::new(AtomicBool::new(false));
-        let prefix = keys::prefix(&config.flare_id);
         let count = Arc::new(Count {
-            key: key(&prefix, config.pack),
+            key: key(&config.flare_id, config.pack),
             confirmed: AtomicI64::new(0),
             left: AtomicBool::new(false),
         });
         let mut beating = Beating {
-            prefix,
+            flare_id: config.flare_id.clone(),
             pack: config.pack,
             packs: config.topology.num_packs(),
             deadline: config.deadline,
             started: Arc::clone(&started),
             count: Arc::clone(&count),
             watched: None,
-            last: None,
         };
         writer.control(|client, go_on| beating.beat(client, go_on).map(|()| 0))?;
         threads.spawn(beating)?;
@@ -137,14 +140,13 @@ impl Heartbeat {
 /// Beats and watches.
 #[derive(Debug)]
 struct Beating {
-    prefix: String,
+    flare_id: String,
     pack: u32,
     packs: u32,
     deadline: Option<SystemTime>,
     started: Arc<AtomicBool>,
     count: Arc<Count>,
     watched: Option<Watched>,
-    last: Option<Instant>,
 }
 
 /// The pack that is looked at.
@@ -152,12 +154,15 @@ struct Beating {
 struct Watched {
     pack: u32,
     value: Vec<u8>,
-    since: Instant,
+    /// Looks in a row since then.
+    still: u32,
+    /// Looks in a row at which it was not connected either.
+    gone: u32,
 }
 
 /// The name of a pack's key.
-fn key(prefix: &str, pack: u32) -> String {
-    format!("{prefix}:heartbeat:{pack}")
+fn key(flare_id: &str, pack: u32) -> String {
+    format!("{}:heartbeat:{pack}", keys::prefix(flare_id))
 }
 
 impl Beating {
@@ -171,7 +176,7 @@ impl Beating {
 
     /// What a pack's key holds; nothing when it is not there.
     fn value(&self, pack: u32, client: &mut Client, go_on: GoOn<'_>) -> Result<Vec<u8>, RespError> {
-        let its = key(&self.prefix, pack);
+        let its = key(&self.flare_id, pack);
         client.command(&[&[b"GET"], &[its.as_bytes()]], go_on)?;
         match client.reply(go_on)? {
             Reply::Bulk(value) => Ok(value),
@@ -203,33 +208,49 @@ impl Beating {
         let Some((pack, value)) = found else {
             return Ok(None);
         };
-        let late = self.last.is_none_or(|last| last.elapsed() > LATE);
-        let same = |seen: &Watched| seen.pack == pack && seen.value == value && !late;
-        if let Some(seen) = self.watched.as_ref().filter(|seen| same(seen)) {
-            return Ok((seen.since.elapsed() > STILL).then_some(pack));
-        }
-        let since = Instant::now();
-        self.watched = Some(Watched { pack, value, since });
-        Ok(None)
+        let same = |seen: &Watched| seen.pack == pack && seen.value == value;
+        let Some(mut seen) = self.watched.take().filter(same) else {
+            let (still, gone) = (0, 0);
+            self.watched = Some(Watched {
+                pack,
+                value,
+                still,
+                gone,
+            });
+            return Ok(None);
+        };
+        let is_there = presence::ask(client, &presence::channel(&self.flare_id, pack), go_on)?;
+        seen.still += 1;
+        seen.gone = if is_there { 0 } else { seen.gone + 1 };
+        let lost = seen.gone >= GONE || seen.still >= STILL;
+        self.watched = Some(seen);
+        Ok(lost.then_some(pack))
     }
 }
 
 impl Task for Beating {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        if line.is_aborted() {
-            // A pack that failed and could not say so is missed.
-            line.pause(PERIOD, true);
-            return Ok(());
-        }
+        let is_aborted = line.is_aborted();
         {
             let (client, inbox, attention) = line.parts()?;
             let go_on: GoOn<'_> = &mut || attention.go_on();
+            let own = presence::channel(&self.flare_id, self.pack);
+            if is_aborted {
+                // A pack that failed and could not say so is missed.
+                if client.listens {
+                    presence::end(client, &own, go_on)?;
+                }
+                line.pause(PERIOD, true);
+                return Ok(());
+            }
+            if !client.listens {
+                presence::begin(client, &own, go_on)?;
+            }
             self.beat(client, go_on)?;
             let lost = match self.started.load(Ordering::Acquire) {
                 true => self.watch(client, inbox, go_on)?,
                 false => None,
             };
-            self.last = Some(Instant::now());
             if let Some(pack) = lost {
                 inbox.lost(pack, "it has given no sign of life through the server");
             }
@@ -249,10 +270,16 @@ impl Task for Beating {
         let go_on: GoOn<'_> = &mut || attention.go_on();
         let expiry = keys::expiry(self.deadline);
         let said = (self.count.leave(client, expiry, go_on)).and_then(|()| client.expect(2, go_on));
-        match said {
-            Ok(()) => self.count.left.store(true, Ordering::Release),
+        if said.is_ok() {
+            self.count.left.store(true, Ordering::Release);
+        }
+        let own = presence::channel(&self.flare_id, self.pack);
+        if said
+            .and_then(|()| presence::end(client, &own, go_on))
+            .is_err()
+        {
             // A reply may still come on it.
-            Err(_) => line.drop_connection(),
+            line.drop_connection();
         }
     }
 }

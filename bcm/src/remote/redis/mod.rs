@@ -10,12 +10,12 @@
 //! | connections, from one flare to the next | [`connections`] |
 //! | writing, and trying again | [`writer`] |
 //! | threads that read, and connect again | [`threads`] |
-//! | packs that die, servers that forget | [`heartbeat`] |
+//! | packs that die, servers that forget | [`heartbeat`], [`presence`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
 //! | letting a flare in, cleaning up behind it | [`admission`] |
 //! | the flare's own user | [`account`] |
 //!
-//! All commands name a single key and are among those DragonflyDB documents.
+//! All commands name a single key or channel and are among those DragonflyDB documents.
 //!
 //! **Broken connections.** What is written is written again after a new connection was made,
 //! since the inbox drops what comes twice. What is read from a stream is read again from where it
@@ -31,6 +31,7 @@ mod admission;
 mod connections;
 mod heartbeat;
 mod keys;
+mod presence;
 mod resp;
 mod resp_error;
 mod server;

@@ -1,4 +1,5 @@
-//! A connection to the server, speaking RESP2.
+//! A connection to the server, speaking RESP2, and of RESP3 what a connection needs that
+//! [listens](super::presence).
 //!
 //! Small on purpose, and its own because payloads are written from where they are and read to
 //! where they belong, and because every wait asks whether to go on; a general client copies both
@@ -15,6 +16,8 @@ const LONGEST_LINE: usize = 64 << 10;
 /// Most elements or bytes of a reply that is kept; payloads are not.
 const LARGEST_REPLY: usize = 16 << 20;
 const READ_AHEAD: usize = 16 << 10;
+/// How deep a reply may be nested: what a server says of its modules to `HELLO` is.
+const DEPTH: u32 = 5;
 
 /// Asked while waiting; an error ends the wait.
 pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
@@ -37,6 +40,8 @@ pub(super) struct Client {
     input: Box<[u8]>,
     start: usize,
     end: usize,
+    /// It speaks RESP3 and listens on a channel: of no use to who expects another.
+    pub(super) listens: bool,
 }
 
 impl Client {
@@ -47,6 +52,7 @@ impl Client {
             input: vec![0; READ_AHEAD].into(),
             start: 0,
             end: 0,
+            listens: false,
         }
     }
 
@@ -122,9 +128,18 @@ impl Client {
         Ok(())
     }
 
-    /// Reads a whole reply.
+    /// Reads a whole reply, past what others say on channels.
     pub(super) fn reply(&mut self, go_on: GoOn<'_>) -> Result<Reply, RespError> {
-        self.nested_reply(2, go_on)
+        loop {
+            let reply = self.nested_reply(DEPTH, go_on)?;
+            let kind = match &reply {
+                Reply::Array(parts) if self.listens => parts.first(),
+                _ => None,
+            };
+            if !matches!(kind, Some(Reply::Bulk(kind)) if kind == b"message") {
+                return Ok(reply);
+            }
+        }
     }
 
     fn nested_reply(&mut self, depth: u32, go_on: GoOn<'_>) -> Result<Reply, RespError> {
@@ -143,16 +158,21 @@ impl Client {
                     Reply::Bulk(bytes)
                 }
             },
-            b'*' => match length(&line)? {
+            b'_' => Reply::Nil,
+            b'*' | b'>' | b'~' | b'%' => match length(&line)? {
                 None => Reply::Nil,
                 Some(length) if length > LARGEST_REPLY || depth == 0 => {
                     return Err(RespError::Protocol);
                 }
-                Some(length) => Reply::Array(
-                    (0..length)
-                        .map(|_| self.nested_reply(depth - 1, go_on))
-                        .collect::<Result<_, _>>()?,
-                ),
+                Some(length) => {
+                    // A map is an array of keys and values.
+                    let length = if kind == b'%' { 2 * length } else { length };
+                    Reply::Array(
+                        (0..length)
+                            .map(|_| self.nested_reply(depth - 1, go_on))
+                            .collect::<Result<_, _>>()?,
+                    )
+                }
             },
             _ => return Err(RespError::Protocol),
         })
@@ -319,12 +339,27 @@ mod tests {
     }
 
     #[test]
+    fn who_listens_reads_replies_past_what_is_said() {
+        let (mut client, mut server) = client();
+        client.listens = true;
+        let message = ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n?\r\n";
+        let map = "%1\r\n$5\r\nproto\r\n:3\r\n";
+        let said = format!("{map}{message}_\r\n{message}{message}:1\r\n");
+        server.write_all(said.as_bytes()).unwrap();
+        let mut next = || client.reply(&mut || Ok(())).unwrap();
+        let proto = Reply::Bulk(b"proto".to_vec());
+        assert_eq!(next(), Reply::Array(vec![proto, Reply::Integer(3)]));
+        assert_eq!(next(), Reply::Nil);
+        assert_eq!(next(), Reply::Integer(1));
+    }
+
+    #[test]
     fn anything_else_is_an_error() {
         for wrong in [
             "hello\r\n",
             "$99999999999\r\n",
             ":x\r\n",
-            "*1\r\n*1\r\n*1\r\n*1\r\n",
+            "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n",
             "\r\n",
         ] {
             let (mut client, mut server) = client();

@@ -263,6 +263,7 @@ impl Line {
         // Nobody cuts it any more.
         *self.hook.lock() = None;
         if let Some(client) = self.client.take()
+            && !client.listens
             && !self.finish.is_now()
         {
             self.connections.reading.lock().push(client);
