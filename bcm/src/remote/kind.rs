@@ -10,7 +10,8 @@ use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 
-/// How a pack opens a backend.
+/// How a pack opens a backend. It stands beside the kind and not in it: who only lets flares in and
+/// cleans up behind them has no code that carries messages.
 pub(super) type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
 
 pub(super) const MIB: usize = 1 << 20;
@@ -21,7 +22,6 @@ pub(super) struct BackendKind {
     /// Among the faster ones of `benchmarks/results/chunk-size.csv`, and no larger than that: memory, and how long
     /// one worker's message holds up another's, go with it.
     pub(super) chunk_size: usize,
-    pub(super) open: Open,
     /// Gives a flare credentials of its own.
     pub(super) admit: fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>,
     /// Deletes what a flare left.
@@ -32,11 +32,10 @@ pub(super) struct BackendKind {
 
 impl BackendKind {
     /// With no server, no credentials and nothing kept; a kind that differs sets the field.
-    pub(super) const fn new(name: &'static str, open: Open) -> Self {
+    pub(super) const fn new(name: &'static str) -> Self {
         Self {
             name,
             chunk_size: MIB,
-            open,
             admit: |_, config| Ok(config.clone().into()),
             clean: |_, _| Ok(()),
             servers: |_| Ok(Vec::new()),

@@ -16,7 +16,7 @@ use crate::wire::Header;
 
 const NAME: &str = "memory";
 
-pub(super) const KIND: BackendKind = BackendKind::new(NAME, open);
+pub(super) const KIND: BackendKind = BackendKind::new(NAME);
 
 /// Inboxes by flare and pack.
 type Packs = HashMap<(String, u32), Weak<Inbox>>;
@@ -30,7 +30,7 @@ struct Memory {
     pack: u32,
 }
 
-fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let key = (config.flare_id.clone(), config.pack);
     PACKS.lock().insert(key, Arc::downgrade(&inbox));
     Ok(Arc::new(Memory {

@@ -6,7 +6,7 @@ use super::Backend;
 #[cfg(feature = "faults")]
 use super::faults;
 use super::inbox::Inbox;
-use super::kind::{BackendKind, MIB, ServerAddress};
+use super::kind::{BackendKind, MIB, Open, ServerAddress};
 use super::memory;
 use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
@@ -35,6 +35,11 @@ macro_rules! list {
         /// Between machines.
         const BACKENDS: &[&BackendKind] =
             &[$($(#[cfg(feature = $feature)])? &super::$($module)::+::KIND,)*];
+        /// How they are opened.
+        const OPEN: &[(&str, Open)] = &[
+            $($(#[cfg(feature = $feature)])?
+            (super::$($module)::+::KIND.name, super::$($module)::+::open),)*
+        ];
         /// Those a program may have been built without.
         const OPTIONAL: &[&str] = &[$($($feature,)?)*];
     };
@@ -45,7 +50,12 @@ each_backend!(list);
 const FOR_TESTS: &[&BackendKind] = &[
     &memory::KIND,
     #[cfg(feature = "faults")]
-    &BackendKind::new(faults::NAME, |config, inbox| {
+    &BackendKind::new(faults::NAME),
+];
+const OPEN_FOR_TESTS: &[(&str, Open)] = &[
+    (memory::KIND.name, memory::open),
+    #[cfg(feature = "faults")]
+    (faults::NAME, |config, inbox| {
         faults::open(config, inbox, open)
     }),
 ];
@@ -64,7 +74,12 @@ pub fn default_chunk_size(kind: &str) -> usize {
 
 /// Opens the backend a pack is configured with.
 pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
-    (find(&config.backend.kind)?.open)(config, inbox)
+    let kind = find(&config.backend.kind)?;
+    let mut all = OPEN.iter().chain(OPEN_FOR_TESTS);
+    match all.find(|(name, _)| *name == kind.name) {
+        Some((_, open)) => open(config, inbox),
+        None => Err(unknown(kind.name)),
+    }
 }
 
 /// The same backend with credentials of the flare's own: those of a user who reads and writes the
@@ -118,24 +133,22 @@ pub(crate) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error>
 
 fn find(name: &str) -> Result<&'static BackendKind, Error> {
     let mut kinds = BACKENDS.iter().chain(FOR_TESTS);
-    kinds
-        .find(|kind| kind.name == name)
-        .copied()
-        .ok_or_else(|| {
-            let backend = name.to_owned();
-            let reason = match OPTIONAL.contains(&name) {
-                true => InvalidConfiguration::BackendNotBuilt { backend },
-                false => InvalidConfiguration::NoSuchBackend {
-                    backend,
-                    known: BACKENDS
-                        .iter()
-                        .chain(FOR_TESTS)
-                        .map(|kind| kind.name)
-                        .collect(),
-                },
-            };
-            reason.into()
-        })
+    let found = kinds.find(|kind| kind.name == name);
+    found.copied().ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Error {
+    let backend = name.to_owned();
+    let reason = match OPTIONAL.contains(&name) {
+        true => InvalidConfiguration::BackendNotBuilt { backend },
+        false => InvalidConfiguration::NoSuchBackend {
+            backend,
+            known: (BACKENDS.iter().chain(FOR_TESTS))
+                .map(|kind| kind.name)
+                .collect(),
+        },
+    };
+    reason.into()
 }
 
 #[cfg(all(test, feature = "management", feature = "s3"))]

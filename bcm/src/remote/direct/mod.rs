@@ -59,7 +59,7 @@ use links::Links;
 
 const NAME: &str = "direct";
 
-pub(super) const KIND: BackendKind = BackendKind::new(NAME, open);
+pub(super) const KIND: BackendKind = BackendKind::new(NAME);
 
 /// One flare's use of the [`Links`].
 #[derive(Debug)]
@@ -70,7 +70,7 @@ struct Direct {
     ended: AtomicBool,
 }
 
-fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let links = Arc::new(Links::open(config, &inbox)?);
     Ok(Direct::new(links, inbox))
 }

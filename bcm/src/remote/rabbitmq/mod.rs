@@ -54,7 +54,7 @@ pub(super) const KIND: BackendKind = BackendKind {
     admit: admission::admit,
     clean: admission::clean,
     servers: admission::servers,
-    ..BackendKind::new(NAME, open)
+    ..BackendKind::new(NAME)
 };
 
 /// Largest message the server takes: newer ones refuse more than 16 MiB unless told otherwise.
@@ -108,7 +108,7 @@ enum Outgoing {
     Tell(oneshot::Sender<()>),
 }
 
-fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(&config.backend)?;
     let runtime = Arc::new(Runtime::start(NAME)?);
     let connection = || Arc::new(Connection::to(server.clone()));

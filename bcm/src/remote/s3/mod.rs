@@ -56,7 +56,7 @@ pub(super) const KIND: BackendKind = BackendKind {
     admit: signer::admit,
     clean,
     servers: store::servers,
-    ..BackendKind::new(NAME, open)
+    ..BackendKind::new(NAME)
 };
 
 /// Chunks up to this size lie in the batch.
@@ -100,7 +100,7 @@ struct S3 {
     runtime: Arc<Runtime>,
 }
 
-fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let store = Store::new(&config.backend)?;
     over(Arc::new(Runtime::start(NAME)?), store, config, inbox)
 }

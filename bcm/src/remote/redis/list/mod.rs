@@ -47,7 +47,7 @@ pub(in crate::remote) const KIND: BackendKind = BackendKind {
     admit: |flare, config| admission::admit(NAME, flare, config),
     clean: |flare_id, config| admission::clean(NAME, flare_id, config),
     servers: |config| server::addresses(NAME, config),
-    ..BackendKind::new(NAME, open)
+    ..BackendKind::new(NAME)
 };
 
 /// Threads that take messages: one waits for the server while the other reads.
@@ -63,7 +63,10 @@ struct RedisList {
     session: Session,
 }
 
-fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+pub(in crate::remote) fn open(
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(NAME, &config.backend)?;
     RedisList::over(Arc::new(Connections::open(server)?), config, inbox)
 }
