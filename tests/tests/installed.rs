@@ -1,9 +1,21 @@
-//! The distribution away from the checkout that it was built in.
+//! The distribution: away from the checkout that it was built in, and its size.
 
 use std::fs;
 use std::process::Command;
 
 use burst_tests::built;
+use object::{Object, ObjectSection};
+
+/// Every container and every image has it.
+const MOST_CODE: u64 = 6_000_000;
+
+#[test]
+fn the_runtime_has_no_more_code_than_it_needs() {
+    let bytes = fs::read(built::dist("bin/burst-runtime")).unwrap();
+    let runtime = object::File::parse(&*bytes).unwrap();
+    let code = runtime.section_by_name(".text").unwrap().size();
+    assert!(code <= MOST_CODE, "{code} bytes");
+}
 
 /// Its `burst new` makes a crate whose dependencies are all there, and read as cargo reads them.
 #[test]

@@ -1,11 +1,14 @@
 //! Flares at once on one server, each with another end: none ever sees another's messages, and
 //! nothing is left of any.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, Pack, cleanup, testing};
+use burst_bcm::{
+    Admission, Admitted, BackendConfig, Communicator, Error, Failure, FailureKind, Pack, admit,
+    cleanup, testing,
+};
 
-use crate::harness::{eventually, pattern, under_watchdog};
+use crate::harness::{WATCHDOG, eventually, pattern, under_watchdog};
 use burst_test_servers::Redis;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,10 +37,10 @@ fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send
             .map(|(number, end)| join(backend, number, end))
             .collect();
         std::thread::scope(|scope| {
-            for ((number, end), (flare_id, packs)) in (0..).zip(ENDS).zip(flares) {
+            for ((number, end), (flare_id, own, packs)) in (0..).zip(ENDS).zip(flares) {
                 scope.spawn(move || {
                     run(&packs, number, end);
-                    drop(packs);
+                    drop((packs, own));
                     cleanup(&flare_id, backend).unwrap();
                     eventually("something is left", || left(&flare_id).is_empty());
                 });
@@ -46,15 +49,23 @@ fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send
     });
 }
 
-fn join(backend: &BackendConfig, number: u32, end: End) -> (String, Vec<Pack>) {
+/// As a user of its own, where the backend has any.
+fn join(platform: &BackendConfig, number: u32, end: End) -> (String, Admitted, Vec<Pack>) {
     let flare_id = format!("ends-{}-{number}", std::process::id());
-    let packs = testing::packs(&[2, 1, 2], backend, |config| {
+    let secret = flare_id.as_str().into();
+    let flare = Admission {
+        packs: Some(3),
+        deadline: Some(SystemTime::now() + WATCHDOG),
+        ..Admission::new(&flare_id, &secret)
+    };
+    let own = admit(&flare, platform).unwrap();
+    let packs = testing::packs(&[2, 1, 2], &own.backend, |config| {
         config.flare_id.clone_from(&flare_id);
         if end == End::TimedOut {
             config.operation_timeout = Duration::from_secs(3);
         }
     });
-    (flare_id, packs.unwrap())
+    (flare_id, own, packs.unwrap())
 }
 
 fn run(packs: &[Pack], number: u32, end: End) {
@@ -125,12 +136,10 @@ fn on_redis_stream() {
 #[cfg(feature = "rabbitmq")]
 #[test]
 fn on_rabbitmq() {
-    let server = burst_test_servers::RabbitMq::shared();
-    let backend = BackendConfig::new("rabbitmq").with_uri(server.uri());
-    let backend = backend.with_shared_credentials();
-    all_at_once(backend, |flare_id| {
-        let mut all = server.ask(&["list_queues", "name"]);
-        all.extend(server.ask(&["list_exchanges", "name"]));
+    let server = burst_test_servers::RabbitMq::managed();
+    all_at_once(crate::rabbitmq_tenants::platform(server), |flare_id| {
+        let mut all = server.ask(&["list_users"]);
+        all.extend(server.ask(&["list_vhosts"]));
         all.retain(|line| line.contains(flare_id));
         all
     });

@@ -10,7 +10,7 @@ use burst_test_servers::backend;
 
 /// Longer than any test takes that does not hang, also on a machine that has much else to do: the tool of RabbitMQ
 /// alone, which some ask six times, may then need 20 s.
-const WATCHDOG: Duration = Duration::from_secs(600);
+pub const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// What such a machine may add to a promised time.
 const BUSY: Duration = Duration::from_secs(4);

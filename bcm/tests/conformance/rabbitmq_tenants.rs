@@ -15,7 +15,7 @@ use burst_test_servers::RabbitMq;
 use burst_test_servers::port;
 use burst_test_servers::rabbitmq::PASSWORD;
 
-fn platform(server: &RabbitMq) -> BackendConfig {
+pub fn platform(server: &RabbitMq) -> BackendConfig {
     BackendConfig::new("rabbitmq").with_uri(server.managed_uri())
 }
 

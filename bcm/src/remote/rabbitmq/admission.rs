@@ -6,11 +6,9 @@ use std::iter;
 use std::time::Duration;
 
 use super::NAME;
-use super::connection::Connection;
 #[cfg(feature = "management")]
 use super::management::{self, Management};
-use super::names::Names;
-use super::server::{self, Server};
+use super::server::Server;
 use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
 use crate::error::Error;
@@ -50,23 +48,23 @@ pub(super) fn admit(_: &Admission<'_>, _: &BackendConfig) -> Result<Admitted, Er
     Err(crate::invalid::InvalidConfiguration::OfBackend(reason).into())
 }
 
-/// Deletes a flare's user and virtual host with all that is there, or, where it had none, its
-/// queues and its exchange.
+/// Deletes a flare's user and virtual host with all that is there. Where it had none, the server
+/// deletes what its packs have not.
+#[cfg(feature = "management")]
 pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    let server = Server::new(config)?;
-    let runtime = Runtime::start(NAME)?;
-    #[cfg(feature = "management")]
-    if !config.shared_credentials {
-        let (management, flare_id) = (Management::of(&server, config)?, flare_id.to_owned());
-        return runtime.run_for(CLEANING, async move { management.remove(&flare_id).await });
+    if config.shared_credentials {
+        return Ok(());
     }
-    let names = Names::new(flare_id)?;
-    runtime.run_for(CLEANING, async move {
-        let connection = Connection::to(server);
-        let result = names.delete_all(&connection).await.map_err(server::failed);
-        connection.close().await;
-        result
-    })
+    let management = Management::of(&Server::new(config)?, config)?;
+    let flare_id = flare_id.to_owned();
+    let runtime = Runtime::start(NAME)?;
+    runtime.run_for(CLEANING, async move { management.remove(&flare_id).await })
+}
+
+/// The platform's own part.
+#[cfg(not(feature = "management"))]
+pub(super) fn clean(_: &str, _: &BackendConfig) -> Result<(), Error> {
+    Ok(())
 }
 
 /// Where packs reach the server, and whoever makes their users its management API.

@@ -4,20 +4,19 @@
 //! | --- | --- |
 //! | queue `burst:<flare>:pack:<p>` | frames for pack `p` |
 //! | queue `burst:<flare>:control:<p>` | control frames for pack `p`, which overtake the above |
-//! | exchange `burst:<flare>:cast` | nothing; hands each frame to the queues of all packs |
-//! | queue `burst:<flare>:register` | how many packs there are, for the clean-up |
+//! | key `burst:<flare>:cast` of the exchange `amq.direct` | nothing; leads to the queues of all packs |
 //!
 //! A one-to-one message is published once per chunk and confirmed by the server: four AMQP
 //! messages (publish, confirm, deliver, acknowledge) beside the frames of its content. A message
-//! for all other packs is published once per chunk to the fan-out exchange; the server delivers
-//! it to every queue, this pack's too. One for some of the packs only goes to each of them.
+//! for all other packs is published once per chunk with the key of all; the server delivers it to
+//! every queue, this pack's too. One for some of the packs only goes to each of them.
 //!
 //! Queues are durable, and a frame is acknowledged when the inbox has it: what was on its way in
 //! a connection that breaks comes again, and what comes twice is dropped. Frames are not written
-//! to disk, since a flare does not outlive a server's restart. Queues without a reader expire,
-//! with the last of them the exchange goes, and [`clean`] deletes what is left. A flare that was
-//! let in by [`admit`] has all this in a virtual host of its own. A pack whose
-//! queue has lost its reader, and has none again soon, is lost.
+//! to disk, since a flare does not outlive a server's restart. A pack deletes its queues when it
+//! leaves, and the server those that have had no reader for a minute, so that there is nothing to
+//! clean up. A flare that was let in by [`admit`] has them in a virtual host of its own, which
+//! [`clean`] deletes. A pack whose queue has lost its reader, and has none again soon, is lost.
 
 mod admission;
 mod connection;
@@ -148,7 +147,6 @@ fn over(
                 .declare(&link.channel, pack, expiry)
                 .await
                 .map_err(server::failed)?;
-            let count = publisher.register().await;
             for queue in [names.control(pack), names.pack(pack)] {
                 let consumer = consumer::consume(&shared, &queue)
                     .await
@@ -156,7 +154,7 @@ fn over(
                 tokio::spawn(consumer::run(Arc::clone(&shared), queue, consumer));
             }
             tokio::spawn(publisher::run_commands(publisher, outgoing));
-            count
+            Ok(())
         }
     };
     runtime.run_for(CONNECTING, opening)?;
@@ -229,9 +227,9 @@ impl Backend for RabbitMq {
                 .iter()
                 .try_for_each(|&pack| self.send(pack, frames, budget));
         }
-        let exchange = self.shared.names.cast();
+        let key = self.shared.names.cast();
         batches(frames).try_for_each(|batch| {
-            let message = |frame| Message::to_exchange(&exchange, frame);
+            let message = |frame| Message::to_all(&key, frame);
             let messages = batch.iter().map(message).collect();
             self.publish(Peer::AnyWorker, messages, budget)
         })

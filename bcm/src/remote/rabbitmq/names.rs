@@ -1,15 +1,11 @@
-//! What a flare has on the server: everything under its id, declared and deleted here.
+//! What a flare has on the server: queues under its id, declared and deleted here.
 
 use std::time::{Duration, SystemTime};
 
-use lapin::options::{
-    BasicGetOptions, ExchangeDeclareOptions, ExchangeDeleteOptions, QueueBindOptions,
-    QueueDeclareOptions, QueueDeleteOptions,
-};
+use lapin::Channel;
+use lapin::options::{QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
-use lapin::{Channel, ExchangeKind};
 
-use super::connection::Connection;
 use super::server::error;
 use crate::error::Error;
 
@@ -17,12 +13,12 @@ use crate::error::Error;
 const GRACE: Duration = Duration::from_secs(60);
 /// How long a message of a flare without a deadline may wait.
 const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
-/// How long the number of packs is kept. The same for all packs, which all declare that queue.
-const REGISTER: Duration = Duration::from_secs(24 * 3600);
+/// The exchange for frames for all: one that is in every virtual host, so that no flare leaves any.
+pub(super) const CAST: &str = "amq.direct";
 /// Longest id that leaves room for the rest of a name, of which AMQP takes 255 bytes.
 const LONGEST_ID: usize = 200;
 
-/// The names of a flare's queues and its exchange.
+/// The names of a flare's queues, and the key of frames for all.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     prefix: String,
@@ -60,14 +56,9 @@ impl Names {
         format!("{}:control:{pack}", self.prefix).into()
     }
 
-    /// The exchange for frames for all.
+    /// The key of frames for all.
     pub(super) fn cast(&self) -> ShortString {
         format!("{}:cast", self.prefix).into()
-    }
-
-    /// Holds the number of packs.
-    pub(super) fn register(&self) -> ShortString {
-        format!("{}:register", self.prefix).into()
     }
 
     /// Declares what a pack needs.
@@ -83,23 +74,9 @@ impl Names {
                 .queue_declare(queue, QueueDeclareOptions::durable(), arguments)
                 .await?;
         }
-        let mut register = arguments(&[("x-expires", REGISTER)]);
-        register.insert("x-max-length".into(), AMQPValue::LongInt(1));
+        let (options, none) = (QueueBindOptions::default(), FieldTable::default());
         channel
-            .queue_declare(self.register(), QueueDeclareOptions::durable(), register)
-            .await?;
-        let exchange = ExchangeDeclareOptions {
-            durable: true,
-            auto_delete: true,
-            ..ExchangeDeclareOptions::default()
-        };
-        let none = FieldTable::default();
-        channel
-            .exchange_declare(self.cast(), ExchangeKind::Fanout, exchange, none.clone())
-            .await?;
-        let options = QueueBindOptions::default();
-        channel
-            .queue_bind(self.pack(pack), self.cast(), "".into(), options, none)
+            .queue_bind(self.pack(pack), CAST.into(), self.cast(), options, none)
             .await
     }
 
@@ -110,44 +87,6 @@ impl Names {
                 .queue_delete(queue, QueueDeleteOptions::default())
                 .await;
         }
-    }
-
-    /// Deletes everything. What does not exist is deleted already.
-    pub(super) async fn delete_all(&self, connection: &Connection) -> lapin::Result<()> {
-        let packs = self.packs(connection).await?;
-        let link = connection.link().await?;
-        let channel = &link.channel;
-        for pack in 0..packs {
-            for queue in [self.pack(pack), self.control(pack)] {
-                channel
-                    .queue_delete(queue, QueueDeleteOptions::default())
-                    .await?;
-            }
-        }
-        let options = ExchangeDeleteOptions::default();
-        channel.exchange_delete(self.cast(), options).await?;
-        channel
-            .queue_delete(self.register(), QueueDeleteOptions::default())
-            .await?;
-        Ok(())
-    }
-
-    /// How many packs were registered.
-    async fn packs(&self, connection: &Connection) -> lapin::Result<u32> {
-        // A channel of its own: the server closes it when there is no such queue.
-        let link = connection.link().await?;
-        let channel = &link.channel;
-        let got = channel
-            .basic_get(self.register(), BasicGetOptions { no_ack: false })
-            .await;
-        let message = match got {
-            Ok(message) => message,
-            Err(reason) if reason.is_amqp_soft_error() => None,
-            Err(reason) => return Err(reason),
-        };
-        let number =
-            message.and_then(|message| <[u8; 4]>::try_from(message.delivery.data.as_slice()).ok());
-        Ok(number.map_or(0, u32::from_le_bytes))
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::connection::{CONNECTING, Link, broken};
 use super::server::{error, failed};
-use super::{AGAIN, Outgoing, RECOVERY, SILENCE, Shared};
+use super::{AGAIN, Outgoing, RECOVERY, SILENCE, Shared, names};
 use crate::error::Error;
 use crate::remote::Frame;
 
@@ -33,8 +33,8 @@ impl Message {
         Self::new("".into(), queue.clone(), frame)
     }
 
-    pub(super) fn to_exchange(exchange: &ShortString, frame: &Frame<'_>) -> Self {
-        Self::new(exchange.clone(), "".into(), frame)
+    pub(super) fn to_all(key: &ShortString, frame: &Frame<'_>) -> Self {
+        Self::new(names::CAST.into(), key.clone(), frame)
     }
 
     fn new(exchange: ShortString, key: ShortString, frame: &Frame<'_>) -> Self {
@@ -97,16 +97,6 @@ impl Publisher {
             }
             tokio::time::sleep(AGAIN).await;
         }
-    }
-
-    /// Publishes how many packs there are.
-    pub(super) async fn register(&self) -> Result<(), Error> {
-        let message = Message {
-            exchange: "".into(),
-            key: self.shared.names.register(),
-            bytes: self.shared.packs.to_le_bytes().to_vec(),
-        };
-        self.publish(&[message]).await
     }
 
     /// Publishes once, as long as there is a connection and the server reads it.
