@@ -179,6 +179,19 @@ on_both! {
         });
     }
 
+    fn a_killed_pack_is_missed_where_nobody_may_listen(kind) {
+        let server = Redis::start();
+        server.ask::<()>(&[
+            "ACL", "SETUSER", "deaf", "on", &format!(">{PASSWORD}"), "~*", "+@all", "-@pubsub",
+        ]);
+        let uri = server.uri().replace("redis://:", "redis://deaf:");
+        under_watchdog(move || {
+            let backend = config(kind, &server).with_uri(uri);
+            exchange(&packs(&backend, "f20", &[1, 1, 1]));
+            a_killed_pack_is_named_within_a_second(&backend, "f21");
+        });
+    }
+
     fn a_slow_pack_is_not_taken_for_dead(kind) {
         let server = Redis::start();
         under_watchdog(move || {
