@@ -82,7 +82,9 @@ pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
 
 /// Deletes everything a flare left on a backend. Called at the flare's end by a process outside
-/// the packs, however the flare ended; does nothing for backends that keep nothing.
+/// the packs, however the flare ended; does nothing for backends that keep nothing, and on RabbitMQ
+/// for a flare without a user of its own, whose queues the server deletes a minute after their
+/// packs are gone.
 ///
 /// # Errors
 /// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its

@@ -133,7 +133,7 @@ fn on_redis_stream() {
     on_redis("redis-stream");
 }
 
-#[cfg(feature = "rabbitmq")]
+#[cfg(feature = "management")]
 #[test]
 fn on_rabbitmq() {
     let server = burst_test_servers::RabbitMq::managed();

@@ -111,8 +111,8 @@ fn running(backend: &BackendConfig, flare_id: &str) -> (Process, Vec<Pack>) {
 
 /// Checks that a worker is told that pack 2 was lost, and within which time.
 fn learns_of_its_loss(worker: &Communicator, limit: Duration, since: &OnceLock<Instant>) {
-    // Of the other one that is well.
-    let error = worker.recv::<u8>(1 - worker.worker_id()).unwrap_err();
+    // One waits for it, the other for one that is well.
+    let error = worker.recv::<u8>(2 - worker.worker_id()).unwrap_err();
     let since = *since.wait();
     let Error::Aborted(failure) = error else {
         panic!("expected an abort, not {error}");

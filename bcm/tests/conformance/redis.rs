@@ -179,6 +179,23 @@ on_both! {
         });
     }
 
+    fn who_has_joined_listens_until_it_leaves(kind) {
+        let server = Redis::start();
+        under_watchdog(move || {
+            let listening = |pack| {
+                let channel = format!("burst:f24:here:{pack}");
+                let (_, count): (String, u32) = server.ask(&["PUBSUB", "NUMSUB", &channel]);
+                count
+            };
+            let joined = packs(&config(kind, &server), "f24", &[1, 1, 1]);
+            assert_eq!([0, 1, 2].map(listening), [1; 3]);
+            exchange(&joined);
+            let kept: Vec<_> = joined.iter().map(Pack::leave).collect();
+            assert_eq!([0, 1, 2].map(listening), [0; 3]);
+            drop(kept);
+        });
+    }
+
     fn a_killed_pack_is_missed_where_nobody_may_listen(kind) {
         let server = Redis::start();
         server.ask::<()>(&[
@@ -189,6 +206,15 @@ on_both! {
             let backend = config(kind, &server).with_uri(uri);
             exchange(&packs(&backend, "f20", &[1, 1, 1]));
             a_killed_pack_is_named_within_a_second(&backend, "f21");
+        });
+    }
+
+    fn a_killed_pack_is_missed_where_nobody_can_listen(kind) {
+        let server = Redis::with(&["--rename-command", "HELLO", "OTHER"]);
+        under_watchdog(move || {
+            let backend = config(kind, &server);
+            exchange(&packs(&backend, "f22", &[1, 1, 1]));
+            a_killed_pack_is_named_within_a_second(&backend, "f23");
         });
     }
 

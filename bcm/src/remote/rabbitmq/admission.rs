@@ -13,12 +13,14 @@ use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::remote::kind::ServerAddress;
+#[cfg(feature = "management")]
 use crate::remote::runtime::Runtime;
 
 /// How long letting a flare in may take.
 #[cfg(feature = "management")]
 const ADMITTING: Duration = Duration::from_secs(15);
-/// How long deleting all of a flare's queues may take.
+/// How long deleting a flare's user and virtual host may take.
+#[cfg(feature = "management")]
 const CLEANING: Duration = Duration::from_secs(30);
 
 /// The same server, as a user made for the flare, in a virtual host that is the flare's alone.

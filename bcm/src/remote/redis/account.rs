@@ -12,26 +12,12 @@ use crate::remote::credentials::{self, Credentials};
 
 /// All that the backends say to the server. A connection begins in database 0 and stays there,
 /// unless the platform's address names another.
-const COMMANDS: [&str; 18] = [
-    "blpop",
-    "decr",
-    "del",
-    "expire",
-    "get",
-    "hello",
-    "incr",
-    "ping",
-    "publish",
-    "rpush",
-    "sadd",
-    "scard",
-    "set",
-    "subscribe",
-    "unsubscribe",
-    "xadd",
-    "xdel",
-    "xread",
+const COMMANDS: [&str; 14] = [
+    "blpop", "decr", "del", "expire", "get", "incr", "ping", "rpush", "sadd", "scard", "set",
+    "xadd", "xdel", "xread",
 ];
+/// What [presence](super::presence) says.
+const OF_CHANNELS: [&str; 4] = ["hello", "publish", "subscribe", "unsubscribe"];
 
 /// The one an address names.
 pub(super) fn of(server: &Server) -> Option<Credentials> {
@@ -42,30 +28,50 @@ pub(super) fn of(server: &Server) -> Option<Credentials> {
 }
 
 /// Makes the user, or finds it made; it reaches this flare's keys and channels and no others any
-/// more.
+/// more. Where channels cannot be kept apart, as in Redis 6.0, it has none.
 pub(super) fn make(
     client: &mut Client,
     account: &Credentials,
     (flare_id, database): (&str, i64),
     go_on: GoOn<'_>,
 ) -> Result<(), RespError> {
+    let mut make = |rules: Vec<String>| {
+        let mut arguments: Vec<[&[u8]; 1]> =
+            vec![[b"ACL"], [b"SETUSER"], [account.user.as_bytes()]];
+        arguments.extend(rules.iter().map(|rule| [rule.as_bytes()]));
+        let arguments: Vec<&[&[u8]]> = arguments.iter().map(|argument| &argument[..]).collect();
+        client.command(&arguments, go_on)?;
+        client.expect(1, go_on)
+    };
+    let rules = rules(account, flare_id, database);
+    match make([&rules[..], &of_channels(flare_id)].concat()) {
+        Err(RespError::Refused(_)) => make(rules),
+        made => made,
+    }
+}
+
+fn rules(account: &Credentials, flare_id: &str, database: i64) -> Vec<String> {
     let mut rules = vec![
         "ON".to_owned(),
         format!(">{}", account.password),
         "resetkeys".to_owned(),
         format!("~{}:*", keys::prefix(flare_id)),
-        "resetchannels".to_owned(),
-        format!("&{}:*", keys::prefix(flare_id)),
     ];
     rules.extend(COMMANDS.map(|command| format!("+{command}")));
     if database != 0 {
         rules.push(format!("+select|{database}"));
     }
-    let mut arguments: Vec<[&[u8]; 1]> = vec![[b"ACL"], [b"SETUSER"], [account.user.as_bytes()]];
-    arguments.extend(rules.iter().map(|rule| [rule.as_bytes()]));
-    let arguments: Vec<&[&[u8]]> = arguments.iter().map(|argument| &argument[..]).collect();
-    client.command(&arguments, go_on)?;
-    client.expect(1, go_on)
+    rules
+}
+
+/// In this order: DragonflyDB cuts the user's connections when a reset is what it reads last.
+fn of_channels(flare_id: &str) -> Vec<String> {
+    let mut rules = vec![
+        "resetchannels".to_owned(),
+        format!("&{}:*", keys::prefix(flare_id)),
+    ];
+    rules.extend(OF_CHANNELS.map(|command| format!("+{command}")));
+    rules
 }
 
 /// Removes the users of a flare or a group, and those of flares that are over.

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use super::keys;
 use super::presence;
@@ -31,7 +31,8 @@ use crate::remote::inbox::Inbox;
 /// Between two beats.
 const PERIOD: Duration = Duration::from_millis(100);
 /// How often in a row a count is seen standing still, and nobody connected. A pack that waits for
-/// it knows within a second.
+/// it knows within a second. After the own connection broke it is [`STILL`], for as long: what cut
+/// it may have cut the other's, who may be slower.
 const GONE: u32 = 6;
 /// How often in a row a count is seen standing still at all: for six seconds, as long as a server
 /// may say nothing.
@@ -116,6 +117,7 @@ impl Heartbeat {
             started: Arc::clone(&started),
             count: Arc::clone(&count),
             watched: None,
+            unsettled: 0,
         };
         writer.control(|client, go_on| beating.beat(client, go_on).map(|()| 0))?;
         threads.spawn(beating)?;
@@ -147,6 +149,8 @@ struct Beating {
     started: Arc<AtomicBool>,
     count: Arc<Count>,
     watched: Option<Watched>,
+    /// Looks until what broke the last one is over.
+    unsettled: u32,
 }
 
 /// The pack that is looked at.
@@ -193,6 +197,7 @@ impl Beating {
         inbox: &Inbox,
         go_on: GoOn<'_>,
     ) -> Result<Option<u32>, RespError> {
+        self.unsettled = self.unsettled.saturating_sub(1);
         let candidates = (1..self.packs)
             .map(|distance| (self.pack + distance) % self.packs)
             .filter(|&pack| !inbox.has_left(pack));
@@ -222,29 +227,37 @@ impl Beating {
         let is_there = presence::ask(client, &presence::channel(&self.flare_id, pack), go_on)?;
         seen.still += 1;
         seen.gone = if is_there { 0 } else { seen.gone + 1 };
-        let lost = seen.gone >= GONE || seen.still >= STILL;
+        let gone = if self.unsettled > 0 { STILL } else { GONE };
+        let lost = seen.gone >= gone || seen.still >= STILL;
         self.watched = Some(seen);
         Ok(lost.then_some(pack))
     }
 }
 
 impl Task for Beating {
+    /// It listens before the pack has joined, and so before anybody looks.
+    fn prepare(&mut self, line: &mut Line) -> Result<(), RespError> {
+        if self.started.load(Ordering::Acquire) {
+            self.unsettled = STILL;
+            self.watched = None;
+        }
+        let (client, _, attention) = line.parts()?;
+        let own = presence::channel(&self.flare_id, self.pack);
+        presence::begin(client, &own, &mut || attention.go_on()).map(drop)
+    }
+
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
+        let begun = Instant::now();
         let is_aborted = line.is_aborted();
         {
             let (client, inbox, attention) = line.parts()?;
             let go_on: GoOn<'_> = &mut || attention.go_on();
-            let own = presence::channel(&self.flare_id, self.pack);
             if is_aborted {
                 // A pack that failed and could not say so is missed.
-                if client.listens {
-                    presence::end(client, &own, go_on)?;
-                }
+                let own = presence::channel(&self.flare_id, self.pack);
+                presence::end(client, &own, go_on)?;
                 line.pause(PERIOD, true);
                 return Ok(());
-            }
-            if !client.listens {
-                presence::begin(client, &own, go_on)?;
             }
             self.beat(client, go_on)?;
             let lost = match self.started.load(Ordering::Acquire) {
@@ -255,7 +268,8 @@ impl Task for Beating {
                 inbox.lost(pack, "it has given no sign of life through the server");
             }
         }
-        line.pause(PERIOD, true);
+        // However far the server is; who was late is not in a hurry.
+        line.pause(PERIOD.saturating_sub(begun.elapsed()).max(PERIOD / 2), true);
         Ok(())
     }
 

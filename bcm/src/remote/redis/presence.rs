@@ -17,22 +17,37 @@ pub(super) fn channel(flare_id: &str, pack: u32) -> String {
     format!("{}:here:{pack}", keys::prefix(flare_id))
 }
 
-/// Listens, where the server allows it.
-pub(super) fn begin(client: &mut Client, channel: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
+/// Listens, where the server allows it; says whether it does.
+pub(super) fn begin(
+    client: &mut Client,
+    channel: &str,
+    go_on: GoOn<'_>,
+) -> Result<bool, RespError> {
     client.command(&[&[b"HELLO"], &[b"3"]], go_on)?;
     if let Reply::Error(_) = client.reply(go_on)? {
-        return Ok(());
+        return Ok(false);
     }
     client.listens = true;
     client.command(&[&[b"SUBSCRIBE"], &[channel.as_bytes()]], go_on)?;
-    client.reply(go_on).map(drop)
+    if let Reply::Error(_) = client.reply(go_on)? {
+        speak_as_before(client, 0, go_on)?;
+    }
+    Ok(client.listens)
 }
 
 /// Makes it a connection like any other again.
 pub(super) fn end(client: &mut Client, channel: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
+    if !client.listens {
+        return Ok(());
+    }
     client.command(&[&[b"UNSUBSCRIBE"], &[channel.as_bytes()]], go_on)?;
+    speak_as_before(client, 1, go_on)
+}
+
+/// In RESP2, after so many other replies.
+fn speak_as_before(client: &mut Client, before: usize, go_on: GoOn<'_>) -> Result<(), RespError> {
     client.command(&[&[b"HELLO"], &[b"2"]], go_on)?;
-    client.expect(2, go_on)?;
+    client.expect(before + 1, go_on)?;
     client.listens = false;
     Ok(())
 }

@@ -24,6 +24,9 @@ use crate::wire::WireError;
 /// is well.
 const SILENCE: Duration = Duration::from_secs(6);
 
+/// How long a pack that closes waits for its heartbeat to say so.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 /// The threads of a pack in one flare.
 #[derive(Debug)]
 pub(super) struct Threads {
@@ -56,6 +59,8 @@ struct Finishing {
     now: bool,
     /// How many have.
     ended: usize,
+    /// One that goes on until the others are told has.
+    last_ended: bool,
 }
 
 impl Finish {
@@ -107,6 +112,11 @@ pub(super) trait Task: Send + 'static {
         false
     }
 
+    /// What is to be done on a new connection, or one of the last flare, before anything else.
+    fn prepare(&mut self, _line: &mut Line) -> Result<(), RespError> {
+        Ok(())
+    }
+
     /// What is left to do then, unless the flare has failed.
     fn finish(&mut self, _line: &mut Line) {}
 }
@@ -153,7 +163,8 @@ impl Threads {
     }
 
     /// Starts a thread, on a connection of the last flare or a new one.
-    pub(super) fn spawn(&self, task: impl Task) -> Result<(), Error> {
+    /// It is prepared when this returns.
+    pub(super) fn spawn(&self, mut task: impl Task) -> Result<(), Error> {
         let server = &self.connections.server;
         let mut line = Line {
             connections: Arc::clone(&self.connections),
@@ -164,11 +175,12 @@ impl Threads {
         };
         let kept = self.connections.reading.lock().pop();
         let was_kept = kept.is_some();
-        let connected = match kept {
-            Some(client) => line.take(client),
-            None => line.connect(),
-        };
-        connected.map_err(|reason| server.failed(reason))?;
+        let kept = kept.map(|client| line.take(client).and_then(|()| task.prepare(&mut line)));
+        if !matches!(kept, Some(Ok(()))) {
+            // One that was kept may have been closed since.
+            let connected = line.connect().and_then(|()| task.prepare(&mut line));
+            connected.map_err(|reason| server.failed(reason))?;
+        }
         let hook = Arc::clone(&line.hook);
         let thread = thread::Builder::new()
             .name(format!("bcm-{}", server.name()))
@@ -176,8 +188,9 @@ impl Threads {
                 if was_kept {
                     line.check();
                 }
+                let is_last = task.is_last();
                 line.run(task);
-                line.end();
+                line.end(is_last);
             })
             .map_err(|reason| {
                 let reason = format!("cannot start a thread: {reason}");
@@ -200,6 +213,11 @@ impl Threads {
 
     /// Ends the threads. Does nothing the second time.
     pub(super) fn close(&self) {
+        // Who is cut off before it has said that it leaves may be taken for dead.
+        self.finish.change(|state| state.told = true);
+        if !self.running.lock().is_empty() {
+            self.finish.wait(LAST_WORDS, |state| state.last_ended);
+        }
         self.finish.change(|state| state.now = true);
         let running = std::mem::take(&mut *self.running.lock());
         for Running { hook, .. } in &running {
@@ -234,7 +252,7 @@ impl Line {
         while !self.finish.is_due(task.is_last()) {
             let result = match self.client {
                 Some(_) => task.step(self),
-                None => self.connect().map_err(End::Server),
+                None => (self.connect().and_then(|()| task.prepare(self))).map_err(End::Server),
             };
             if result.is_err() && self.finish.is_due(task.is_last()) {
                 self.client = None;
@@ -259,7 +277,7 @@ impl Line {
     }
 
     /// Leaves the connection for the next flare, unless it is of no use.
-    fn end(mut self) {
+    fn end(mut self, is_last: bool) {
         // Nobody cuts it any more.
         *self.hook.lock() = None;
         if let Some(client) = self.client.take()
@@ -268,7 +286,10 @@ impl Line {
         {
             self.connections.reading.lock().push(client);
         }
-        self.finish.change(|state| state.ended += 1);
+        self.finish.change(|state| {
+            state.ended += 1;
+            state.last_ended |= is_last;
+        });
     }
 
     fn connect(&mut self) -> Result<(), RespError> {
