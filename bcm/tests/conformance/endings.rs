@@ -145,6 +145,20 @@ fn on_rabbitmq() {
     });
 }
 
+/// Nobody cleans up behind them: packs delete what is theirs, also of a flare that failed.
+#[cfg(feature = "rabbitmq")]
+#[test]
+fn on_rabbitmq_without_users() {
+    let server = burst_test_servers::RabbitMq::shared();
+    let backend = BackendConfig::new("rabbitmq").with_uri(server.uri());
+    all_at_once(backend.with_shared_credentials(), |flare_id| {
+        let mut all = server.ask(&["list_queues", "name"]);
+        all.extend(server.ask(&["list_exchanges", "name"]));
+        all.retain(|line| line.contains(flare_id));
+        all
+    });
+}
+
 #[cfg(feature = "s3")]
 #[test]
 fn on_s3() {

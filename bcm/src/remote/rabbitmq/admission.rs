@@ -2,8 +2,7 @@
 //! removes what it has left.
 
 #[cfg(feature = "management")]
-use std::iter;
-use std::time::Duration;
+use std::{iter, time::Duration};
 
 use super::NAME;
 #[cfg(feature = "management")]
