@@ -191,7 +191,8 @@ on_both! {
             assert_eq!([0, 1, 2].map(listening), [1; 3]);
             exchange(&joined);
             let kept: Vec<_> = joined.iter().map(Pack::leave).collect();
-            assert_eq!([0, 1, 2].map(listening), [0; 3]);
+            // On a busy machine a connection may be cut instead.
+            eventually("somebody listens still", || [0, 1, 2].map(listening) == [0; 3]);
             drop(kept);
         });
     }
