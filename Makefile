@@ -116,11 +116,9 @@ test-system: ## whole-system tests against dist/
 	$(LINTED) test --locked --workspace --lib
 	$(MAKE) --no-print-directory test-platform test-clusters
 
-# A platform is a JVM; a cluster half a dozen, of which most wait: so many at a time, however many processors there are.
-test-platform: AT_ONCE := 2
-test-clusters: AT_ONCE := 3
+# A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are.
 test-platform test-clusters: test-%:
-	$(LINTED) test --locked --workspace --test $* -- --test-threads=$(AT_ONCE)
+	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 
 test-kubernetes: ALSO = hello burden collectives hostile
 test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that this brings up, as root: see deploy/k8s; ONLY=drain,kills KEEP=1
