@@ -238,7 +238,7 @@ fn two_hundred_handovers() {
         .set("burst.store.retention.flares", "1000000")
         .set("burst.limits.flares-per-minute", "1000000")
         // One may follow the other, and the machine may be busy: it is not how fast they are that is tried here.
-        .set("burst.invokers.contact-timeout", format!("{CONTACT}s"));
+        .set("burst.invokers.contact-timeout", &format!("{CONTACT}s"));
     let mut cluster = Cluster::start(setup);
     // Invokers that have just come cannot say of what they do not have that they were never asked for it.
     let vouched = Instant::now() + Duration::from_secs(CONTACT / 2);
