@@ -106,8 +106,7 @@ impl Frame<'_> {
 ///   can tell.
 /// - No error and no `Debug` output shows a credential.
 /// - What it stores anywhere is under the flare's id, sealed ([`Frame::sealed`]) and removed by its kind's `clean`,
-///   or by the server soon after its pack is gone;
-///   where the server can, it also expires by itself.
+///   or by the server soon after its pack is gone; where the server can, it also expires by itself.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Where other packs reach this one, if they need to know.
     fn endpoint(&self) -> Option<String>;

@@ -149,7 +149,7 @@ struct Beating {
     started: Arc<AtomicBool>,
     count: Arc<Count>,
     watched: Option<Watched>,
-    /// Looks until what broke the last one is over.
+    /// Looks that are left of the time in which what broke the own connection may keep others away.
     unsettled: u32,
 }
 
@@ -243,7 +243,7 @@ impl Task for Beating {
         }
         let (client, _, attention) = line.parts()?;
         let own = presence::channel(&self.flare_id, self.pack);
-        presence::begin(client, &own, &mut || attention.go_on()).map(drop)
+        presence::begin(client, &own, &mut || attention.go_on())
     }
 
     fn step(&mut self, line: &mut Line) -> Result<(), End> {

@@ -17,22 +17,18 @@ pub(super) fn channel(flare_id: &str, pack: u32) -> String {
     format!("{}:here:{pack}", keys::prefix(flare_id))
 }
 
-/// Listens, where the server allows it; says whether it does.
-pub(super) fn begin(
-    client: &mut Client,
-    channel: &str,
-    go_on: GoOn<'_>,
-) -> Result<bool, RespError> {
+/// Listens, where the server allows it.
+pub(super) fn begin(client: &mut Client, channel: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
     client.command(&[&[b"HELLO"], &[b"3"]], go_on)?;
     if let Reply::Error(_) = client.reply(go_on)? {
-        return Ok(false);
+        return Ok(());
     }
     client.listens = true;
     client.command(&[&[b"SUBSCRIBE"], &[channel.as_bytes()]], go_on)?;
-    if let Reply::Error(_) = client.reply(go_on)? {
-        speak_as_before(client, 0, go_on)?;
+    match client.reply(go_on)? {
+        Reply::Error(_) => speak_as_before(client, 0, go_on),
+        _ => Ok(()),
     }
-    Ok(client.listens)
 }
 
 /// Makes it a connection like any other again.
