@@ -1,5 +1,6 @@
 //! What must be true of records, whatever broke.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -27,15 +28,21 @@ impl Ledger {
     /// Waits until all that was accepted has ended, and the list has each record once, as many as the platform counts.
     #[track_caller]
     pub fn read(api: &Api, sent: &Sent, runs: &Path) -> Self {
-        let mut open: BTreeSet<&str> = sent.accepted.iter().map(|it| it.id.as_str()).collect();
+        let open: BTreeSet<&str> = sent.accepted.iter().map(|it| it.id.as_str()).collect();
         assert_eq!(open.len(), sent.accepted.len(), "an id was given twice");
+        let open = RefCell::new(open);
         wait::until_told(
             LIMIT,
             || {
-                open.retain(|id| !ended(api, id));
-                (open.is_empty() && idle(api)).then_some(())
+                open.borrow_mut().retain(|id| !ended(api, id));
+                (open.borrow().is_empty() && going_on(api).is_empty()).then_some(())
             },
-            || "what was accepted has no record, or goes on".to_owned(),
+            || {
+                let (open, going_on) = (open.borrow(), going_on(api));
+                let ways = sent.accepted.iter();
+                let ways: Vec<_> = ways.filter(|it| open.contains(it.id.as_str())).collect();
+                format!("without a record: {ways:?}; going on: {going_on:#?}")
+            },
         );
         // Calls that got no answer may still come to an end.
         let (listed, counted) = wait::until_seen(
@@ -213,14 +220,13 @@ fn count(api: &Api) -> usize {
     counted["activations"].as_u64().unwrap() as usize
 }
 
-/// Whether no flare waits or runs.
+/// Flares that wait or run, one of each state.
 #[track_caller]
-fn idle(api: &Api) -> bool {
+fn going_on(api: &Api) -> Vec<Value> {
     let states = ["queued", "starting", "running"];
-    states.iter().all(|state| {
-        let listed: Vec<Value> = api
-            .get(&format!("flares?state={state}&limit=1"))
-            .expect(200);
-        listed.is_empty()
-    })
+    let listed = |state| -> Vec<Value> {
+        api.get(&format!("flares?state={state}&limit=1"))
+            .expect(200)
+    };
+    states.into_iter().flat_map(listed).collect()
 }

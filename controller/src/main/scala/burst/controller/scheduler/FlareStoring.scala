@@ -45,17 +45,18 @@ private[scheduler] final class FlareStoring(
   /** How it ended, while that was told but could not be stored: it is tried until it is. */
   private var unstored = Option.empty[Flare]
 
-  /** It runs, and is to be stored in a while, or with its end. */
-  private var hasBegun = false
+  /** Its submitter was told that it is accepted before it was stored: it is to have a record, come what may.
+    */
+  private var isPromised = false
 
-  /** It is stored in a while, whether it `begins` now or waits. */
+  /** It is stored in a while, or with its end, whether it `begins` now or waits. */
   def defer(flare: Flare, begins: Boolean): Unit =
-    hasBegun ||= begins
-    if hasBegun then writer.begins()
+    isPromised = true
+    if begins then writer.begins()
     writer.save(flare)
 
-  /** Nothing of it has been done or stored. */
-  private def isOpen: Boolean = !writer.isInserted && !hasBegun
+  /** Its submitter may still be told that there is none. */
+  private def isOpen: Boolean = !writer.isInserted && !isPromised
 
   /** The end that was told is not stored yet. */
   def isOwing: Boolean = unstored.nonEmpty

@@ -127,6 +127,46 @@ class DeferredStoringSuite extends SchedulerFixture:
     a.prepared()
     assertEquals(world.store.writes.length, before)
 
+  test("one that waits when the store fails has a record, too, and runs once that is well again"):
+    for beforeItsTurn <- Vector(true, false) do
+      val world = World()
+      val a = warm(world, 1)
+      val first = world.await(world.submit(call).id)
+      val waits = world.submit(call)
+      val end = world.await(waits.id)
+      world.store.fails = _ => true
+      // Its store fails while it waits, or when its turn comes, as the one before it could not be stored.
+      if beforeItsTurn then world.pass(100.millis)
+      a.succeed(a.prepared())
+      end.expectNoMessage(50.millis)
+      world.store.fails = _ => false
+      val probe = kit.createTestProbe[Unit]()
+      probe.awaitAssert:
+        world.pass(200.millis)
+        assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Starting))
+      a.succeed(a.prepared())
+      for one <- Vector(first, end) do assertEquals(world.ended(one).state, FlareState.Succeeded)
+
+  test("one that waits while the store fails for too long fails, and is stored so once it can be"):
+    val world = World()
+    val a = warm(world, 1)
+    world.submit(call)
+    a.prepared()
+    val waits = world.submit(call)
+    val end = world.await(waits.id)
+    world.store.fails = _ => true
+    val ended = kit.createTestProbe[Any]().awaitAssert:
+      world.pass(1.minute)
+      end.receiveMessage(50.millis)
+    ended match
+      case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
+      case other => fail(s"$other")
+    assertEquals(world.store.find(waits.id), None)
+    world.store.fails = _ => false
+    kit.createTestProbe[Unit]().awaitAssert:
+      world.pass(10.seconds)
+      assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Failed))
+
   test("one whose package goes while it waits ends, and is stored so"):
     val world = World()
     val a = warm(world, 1)
@@ -144,3 +184,4 @@ class DeferredStoringSuite extends SchedulerFixture:
     ended match
       case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
+    assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Failed))
