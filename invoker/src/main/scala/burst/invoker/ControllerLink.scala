@@ -52,6 +52,11 @@ object ControllerLink:
   /** After so many Hellos it is said that nobody answers. */
   private val HellosBeforeWarning = 10
 
+  /** When keeping packs began: here, by `System.nanoTime`, and by the clock of the scheduler that then
+    * welcomed this invoker, if it told.
+    */
+  private final case class Kept(at: Long, since: Option[Long])
+
   type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
   /** What the process of the invoker has to know. */
@@ -105,7 +110,7 @@ private final class ControllerLink(
   private var wanted = Vector.empty[WantedPacks]
 
   /** Since when all packs are there that any scheduler asked for. */
-  private var keptSince = Option.empty[Long]
+  private var kept = Option.empty[Kept]
 
   /** One session. `sent` has the beats not seen yet, with when they were sent, `contactAt` is when one was
     * that has been seen: what packs live by is no longer because there is a new session.
@@ -201,8 +206,8 @@ private final class ControllerLink(
     val held = journals.held
     val version = session.welcome.version.getOrElse(Protocol.Nodes.oldest)
     context.log.info(s"joined the scheduler of epoch $epoch by version $version, with ${held.length} packs")
-    session.put(Holds(held, isUnbroken(session)))
-    keptSince = keptSince.orElse(Some(System.nanoTime()))
+    session.put(Holds(held, isUnbroken(session), kept.flatMap(_.since)))
+    kept = kept.orElse(Some(Kept(System.nanoTime(), session.welcome.at)))
     journals.partial.foreach(endPartial(invoker, _))
     fetches.keys.foreach(session.put)
     events ! Event.Joined
@@ -212,7 +217,7 @@ private final class ControllerLink(
     * joined has long stored.
     */
   private def isUnbroken(session: Session): Boolean =
-    keptSince.exists(System.nanoTime() - _ > session.welcome.contact.toNanos / 2)
+    kept.exists(System.nanoTime() - _.at > session.welcome.contact.toNanos / 2)
 
   /** Too little of it is kept for another scheduler to go on with it. */
   private def endPartial(invoker: ActorRef[Invoker.Command], pack: HeldPack): Unit =
@@ -317,7 +322,7 @@ private final class ControllerLink(
     fetches = Map.empty
     want(invoker, Vector.empty)
     journals.clear()
-    keptSince = None
+    kept = None
     val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
     receive {

@@ -48,7 +48,9 @@ class ControllerLinkSuite extends munit.FunSuite:
     ): Welcome =
       val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
       commands ! ProducerController.Start(demand.ref)
-      val welcome = Welcome(epoch, Some(Protocol.Nodes.newest), hello.tries, contact, session.ref, commands)
+      val version = Some(Protocol.Nodes.newest)
+      val welcome =
+        Welcome(epoch, version, hello.tries, contact, session.ref, commands, at = Some(1000 + epoch))
       hello.from ! welcome
       welcome
 
@@ -241,7 +243,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       val delivery = reports.receiveMessage()
       delivery.confirmTo ! ConsumerController.Confirmed
       delivery.message
-    assertEquals(next(), Holds(Vector(held), unbroken = false))
+    assertEquals(next(), Holds(Vector(held), unbroken = false, since = Some(1001)))
     reports.expectNoMessage(50.millis)
     demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
     assertEquals(next(), report(PackEvent.WorkerStarted(0, 1)).copy(number = Some(1)))
@@ -264,7 +266,7 @@ class ControllerLinkSuite extends munit.FunSuite:
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
     val reports = fixture.reports(beat.collect { case beat: Beat => beat }.last)
-    assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = true))
+    assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = true, since = Some(1001)))
 
   test("when nothing is seen for a while another scheduler is looked for, and the packs go on"):
     val fixture = Fixture()

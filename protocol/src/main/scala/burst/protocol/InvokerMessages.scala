@@ -118,9 +118,11 @@ final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int) derives Cod
 
 /** The first message of a session: the packs that the invoker has kept from the one before, with another
   * scheduler. It tells nothing of them until it is asked to (`AdoptPack`). Where it is `unbroken` the invoker
-  * has them all that it was ever asked for and that are not over.
+  * has them all that it was ever asked for and that are not over; else those of flares that were placed since
+  * it was first welcomed, by the clock of who welcomed it (`Welcome.at`).
   */
-final case class Holds(packs: Vector[HeldPack], unbroken: Boolean) extends ToController
+final case class Holds(packs: Vector[HeldPack], unbroken: Boolean, since: Option[Long] = None)
+    extends ToController
 
 /** Asks for a package's bytes from there on. */
 final case class FetchPackage(packageId: PackageId, offset: Long) extends ToController

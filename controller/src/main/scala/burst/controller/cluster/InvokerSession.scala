@@ -1,5 +1,6 @@
 package burst.controller.cluster
 
+import burst.controller.scheduler.Clock
 import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
@@ -127,7 +128,8 @@ private final class InvokerSession(
       Behaviors.same
 
   private def welcome(): Unit =
-    hello.from ! Welcome(epoch, Some(version), hello.tries, settings.contact, context.self, commands)
+    val at = Some(Clock.ofMachine.now())
+    hello.from ! Welcome(epoch, Some(version), hello.tries, settings.contact, context.self, commands, at)
 
   private def heard(): Unit = timers.startSingleTimer(Silent, settings.silence)
 

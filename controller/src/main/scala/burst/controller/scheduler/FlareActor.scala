@@ -49,7 +49,8 @@ object FlareActor:
       ref: ActorRef[InvokerRequest],
       attempt: Int,
       packs: Set[Int],
-      unbroken: Boolean
+      unbroken: Boolean,
+      since: Option[Long]
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
   final case class Cancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
@@ -236,10 +237,10 @@ private final class FlareActor(
     case InputsGranted(attempt, permit) =>
       if isPlacing(attempt) then inputs.load(attempt, permit) else permit.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
-    case Held(invoker, ref, attempt, held, unbroken) =>
+    case Held(invoker, ref, attempt, held, unbroken, since) =>
       if attempt == life.flare.attempt then
         packs.reach(invoker, ref)
-        happen(FlareEvent.Held(invoker, held, unbroken, now()))
+        happen(FlareEvent.Held(invoker, held, unbroken, since, now()))
       else held.foreach(pack => ref ! InvokerRequest(PackStored(id, attempt, pack, 0, over = true), reports))
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))

@@ -48,9 +48,9 @@ enum FlareEvent:
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
 
   /** To a flare that another scheduler had: an invoker is there, and has these packs of it still; all that it
-    * was ever asked for where it is `unbroken`.
+    * was ever asked for where it is `unbroken`, or where the flare was placed `since`.
     */
-  case Held(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Long)
+  case Held(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, since: Option[Long], at: Long)
   case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
 
   /** Its group has ended. A flare whose packs were asked for hears of their end. */

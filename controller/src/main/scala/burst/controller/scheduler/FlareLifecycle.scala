@@ -95,7 +95,9 @@ final case class FlareLifecycle private (
     case FlareEvent.Reported(report, at) => onReport(report, at)
     case FlareEvent.InvokerLost(invoker, reason, at) =>
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
-    case FlareEvent.Held(invoker, packs, unbroken, at) => onHeld(invoker, packs, unbroken, at)
+    case FlareEvent.Held(invoker, packs, unbroken, since, at) =>
+      val isPlacedSince = since.exists(begin => flare.placed.exists(_ >= begin))
+      onHeld(invoker, packs, unbroken || isPlacedSince, at)
     case FlareEvent.Cancel(at, by) => onCancel(at, by)
     case FlareEvent.GroupEnded(at) =>
       if stage == Stage.Waiting || stage == Stage.Placing then stop(FlareEnding.groupEnded, at)

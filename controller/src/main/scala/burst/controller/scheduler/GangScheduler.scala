@@ -395,7 +395,8 @@ private final class GangScheduler(
     val onGroups = placed.flatMap(groups.current).filter(adopted.contains)
     (placed ++ onGroups ++ packs.keySet).foreach: flare =>
       val held = packs.getOrElse(flare, Vector.empty).toSet
-      flares.tell(flare, FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken))
+      val told = FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
+      flares.tell(flare, told)
     val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
     strange.foreach: pack =>
       // of a flare that is at another attempt all packs of this one have ended

@@ -27,6 +27,11 @@ abstract class AdoptionFixture extends SchedulerFixture:
     flares.foreach(store.insert(_))
     World(store, adoption = Some(Bound))
 
+  /** Of an invoker that has just come. */
+  protected def holdsSince(world: World, invoker: ScriptedInvoker, since: Long, packs: HeldPack*): Unit =
+    val holds = Holds(packs.toVector, unbroken = false, Some(since))
+    world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, holds)
+
   protected def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: HeldPack*): Unit =
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
 

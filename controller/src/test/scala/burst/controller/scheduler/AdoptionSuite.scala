@@ -132,6 +132,21 @@ class AdoptionSuite extends AdoptionFixture:
     assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
     val _ = end
 
+  test(
+    "an invoker that has just come says of flares placed since that they were never asked for, and of no others"
+  ):
+    for since <- Vector(900_000L, 900_001L) do
+      val flare = placed(FlareState.Starting, "a")
+      val world = successor(flare)
+      val end = world.await(flare.id)
+      val a = world.invoker("a", 2)
+      holdsSince(world, a, since)
+      if since == 900_000L then
+        a.stored()
+        assertEquals(a.prepared().assignment.attempt, 2)
+        assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
+      else assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.InvokerLost))
+
   test("what an invoker that was started again does not have any more is lost with it"):
     val flare = placed(FlareState.Running, "a", "b")
     val world = successor(flare)

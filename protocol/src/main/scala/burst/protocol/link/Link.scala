@@ -77,7 +77,8 @@ object Hello:
 sealed trait ToLink extends LinkMessage
 
 /** `contact` is how long the invoker may hear nothing before it must kill its packs, `version` what is spoken
-  * in this session; none by controllers that speak one only, which is the invoker's oldest.
+  * in this session; none by controllers that speak one only, which is the invoker's oldest. `at` is the time
+  * of day by which this scheduler places, in microseconds: what it places by this session it places later.
   */
 final case class Welcome(
     epoch: Long,
@@ -85,7 +86,8 @@ final case class Welcome(
     tries: Long,
     contact: FiniteDuration,
     session: ActorRef[ToSession],
-    toInvoker: ActorRef[ProducerController.Command[ToInvoker]]
+    toInvoker: ActorRef[ProducerController.Command[ToInvoker]],
+    at: Option[Long] = None
 ) extends ToLink
 
 /** `wanted` is what waits for room that the invoker's cluster does not have (`WantRoom`). */

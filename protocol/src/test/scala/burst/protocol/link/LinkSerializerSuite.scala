@@ -42,7 +42,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val anyone = system.deadLetters[Any]
     Vector(
       Hello(2, Some(3), status.id, 3, anyone, "9f86"),
-      Welcome(7, Some(2), 3, 10.seconds, anyone, anyone),
+      Welcome(7, Some(2), 3, 10.seconds, anyone, anyone, Some(12)),
       Seen(12),
       Seen(13, Some(Vector(WantedPacks(4, 256, 2)))),
       WantRoom(Vector(WantedPacks(4, 256, 2))),
@@ -78,7 +78,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       ),
       FlareCleaned(flare, Some(failure)),
       FetchPackage(packageId, 5),
-      Holds(Vector(HeldPack(flare, 2, 1)), unbroken = true)
+      Holds(Vector(HeldPack(flare, 2, 1)), unbroken = true, Some(12))
     )
 
   test("every message comes out as it went in"):
