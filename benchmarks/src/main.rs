@@ -82,54 +82,36 @@ enum Measurement {
     Sort,
 }
 
+impl Measurement {
+    fn run(self, options: &Options, report: &mut Report) {
+        let runs = options.runs;
+        match self {
+            Self::Warm => warm::measure(runs, report),
+            Self::Cold => cold::measure(runs, report),
+            Self::Prewarmed => prewarmed::measure(runs, report),
+            Self::Cancelling => cancelling::measure(runs, report),
+            Self::Failing => failing::measure(runs, report),
+            Self::Fairness => fairness::measure(runs, report),
+            Self::Large => large::measure(report),
+            Self::Invocations => invocations::measure(runs, report),
+            Self::Lists => lists::measure(runs, report),
+            Self::Neighbours => neighbours::measure(runs, report),
+            Self::Overload => overload::measure(report),
+            Self::Spread => spread::measure(runs.min(5), report),
+            Self::Crowd => crowd::measure(report),
+            Self::Turnover => turnover::measure(runs.min(5), report),
+            Self::Sort => sorting::measure(options.sort_bytes, 3, report),
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let options = Options::parse();
-    let wanted = |which| options.which.is_empty() || options.which.contains(&which);
     let mut report = Report::default();
-    if wanted(Measurement::Warm) {
-        warm::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Cold) {
-        cold::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Prewarmed) {
-        prewarmed::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Cancelling) {
-        cancelling::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Failing) {
-        failing::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Fairness) {
-        fairness::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Large) {
-        large::measure(&mut report);
-    }
-    if wanted(Measurement::Invocations) {
-        invocations::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Lists) {
-        lists::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Neighbours) {
-        neighbours::measure(options.runs, &mut report);
-    }
-    if wanted(Measurement::Overload) {
-        overload::measure(&mut report);
-    }
-    if wanted(Measurement::Spread) {
-        spread::measure(options.runs.min(5), &mut report);
-    }
-    if wanted(Measurement::Crowd) {
-        crowd::measure(&mut report);
-    }
-    if wanted(Measurement::Turnover) {
-        turnover::measure(options.runs.min(5), &mut report);
-    }
-    if wanted(Measurement::Sort) {
-        sorting::measure(options.sort_bytes, 3, &mut report);
+    for which in Measurement::value_variants() {
+        if options.which.is_empty() || options.which.contains(which) {
+            which.run(&options, &mut report);
+        }
     }
     println!("{report}");
     match report.write(&options.results.join("platform.csv")) {

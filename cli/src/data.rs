@@ -1,9 +1,8 @@
 //! The data directory of a process of the platform: made, and taken before anything is written to it.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::thread;
@@ -29,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Data {
     path: PathBuf,
     /// Stays open in the JVM: a process that closes the file loses the lock.
-    _lock: OwnedFd,
+    _lock: File,
 }
 
 impl Data {
@@ -71,11 +70,12 @@ pub fn unusable(data: &Path, cause: &io::Error) -> Error {
     ))
 }
 
-fn lock(data: &Path, wait: Duration) -> Result<OwnedFd, Error> {
+fn lock(data: &Path, wait: Duration) -> Result<File, Error> {
     let file = data.join("lock");
     let failed = |errno: Errno| Error::file("open", &file)(errno.into());
     // Not closed when this process becomes the JVM.
     let lock = open(&file, OFlags::CREATE | OFlags::RDWR, Mode::from(0o600)).map_err(failed)?;
+    let lock = File::from(lock);
     let asked = Instant::now();
     let mut waits = false;
     loop {
@@ -106,21 +106,15 @@ fn lock(data: &Path, wait: Duration) -> Result<OwnedFd, Error> {
     Ok(lock)
 }
 
-fn owner(lock: &OwnedFd) -> io::Result<String> {
+fn owner(lock: &File) -> io::Result<String> {
     let mut text = [0; 32];
-    let length = rustix::io::pread(lock, &mut text, 0)?;
+    let length = lock.read_at(&mut text, 0)?;
     Ok(String::from_utf8_lossy(&text[..length]).trim().to_owned())
 }
 
-/// The process keeps its number when it becomes the JVM.
-fn write_owner(lock: &OwnedFd) -> io::Result<()> {
-    rustix::fs::ftruncate(lock, 0)?;
-    // By this very descriptor: a process that closes another one of the file loses the lock.
-    let text = format!("{}\n", process::id());
-    let mut rest = text.as_bytes();
-    while !rest.is_empty() {
-        let written = rustix::io::write(lock, rest)?;
-        rest = &rest[written..];
-    }
-    Ok(())
+/// By this very descriptor: a process that closes another one of the file loses the lock. The process keeps its number
+/// when it becomes the JVM.
+fn write_owner(lock: &File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.write_all_at(format!("{}\n", process::id()).as_bytes(), 0)
 }

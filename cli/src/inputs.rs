@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -43,14 +44,14 @@ pub fn object(path: &Path) -> Result<Params, Error> {
     read(path, "a JSON object")
 }
 
-/// A text as JSON.
-pub fn string(text: &str) -> Result<Box<RawValue>, Error> {
-    serde_json::value::to_raw_value(text).map_err(|cause| Error::Usage(cause.to_string()))
+/// What serializes as JSON.
+pub fn json(value: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
+    serde_json::value::to_raw_value(value).map_err(|cause| Error::Usage(cause.to_string()))
 }
 
 /// What a word on the command line stands for: JSON if it is any, else a text.
 pub fn value(text: &str) -> Result<Box<RawValue>, Error> {
-    serde_json::from_str(text).or_else(|_: serde_json::Error| string(text))
+    serde_json::from_str(text).or_else(|_: serde_json::Error| json(text))
 }
 
 fn read<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, Error> {

@@ -7,12 +7,13 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use burst_client::{Answer, Body};
 use bytesize::ByteSize;
 use console::Style;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::args::Format;
 use crate::error::Error;
-use crate::table::Shown;
+use crate::table::{Shown, Table, Value as Cell};
 use crate::visible;
 
 const BUFFER: usize = 64 * 1024;
@@ -27,23 +28,19 @@ pub struct Printer {
 impl Printer {
     /// Holds standard output until it is dropped.
     pub fn new() -> Self {
-        let out = io::stdout().lock();
-        let terminal = out.is_terminal();
-        Self {
-            out: BufWriter::with_capacity(BUFFER, Box::new(out)),
-            terminal,
-            dim: Style::new().dim().for_stdout(),
-        }
+        Self::to(io::stdout().lock(), Style::new().dim().for_stdout())
     }
 
     /// The same for standard error: what is shown beside the output.
     pub fn beside() -> Self {
-        let out = io::stderr().lock();
-        let terminal = out.is_terminal();
+        Self::to(io::stderr().lock(), Style::new().dim().for_stderr())
+    }
+
+    fn to(out: impl Write + IsTerminal + 'static, dim: Style) -> Self {
         Self {
+            terminal: out.is_terminal(),
             out: BufWriter::with_capacity(BUFFER, Box::new(out)),
-            terminal,
-            dim: Style::new().dim().for_stderr(),
+            dim,
         }
     }
 
@@ -171,6 +168,31 @@ pub fn answer<T>(
         }
         Format::Table => shown(&people()?),
     }
+}
+
+/// Prints the answer as it came, or says to people what was done.
+pub fn done<T>(format: Format, answer: &Answer<T>, what: &str) -> Result<(), Error> {
+    self::answer(format, answer, || Ok(format!("ok: {what}").into()))
+}
+
+/// Prints a list as it came, or a row for each element; says how many people have seen.
+pub fn list<T: DeserializeOwned, const N: usize>(
+    format: Format,
+    answer: &Answer<Vec<T>>,
+    heads: [&str; N],
+    row: impl Fn(T) -> [Cell; N],
+) -> Result<Option<usize>, Error> {
+    let mut seen = None;
+    self::answer(format, answer, || {
+        let listed = answer.read()?;
+        seen = Some(listed.len());
+        let mut table = Table::new(heads);
+        for element in listed {
+            table.row(row(element));
+        }
+        Ok(table.shown())
+    })?;
+    Ok(seen)
 }
 
 /// A JSON object on one line.

@@ -37,23 +37,13 @@ impl Property {
     }
 
     /// The flag that sets it.
-    pub fn flag(self) -> &'static str {
-        match self {
-            Self::ApiHost => "--apihost",
-            Self::Auth => "--auth",
-            Self::AdminAuth => "--admin-auth",
-            Self::CaCert => "--cacert",
-        }
+    pub fn flag(self) -> String {
+        format!("--{}", self.key().to_lowercase().replace('_', "-"))
     }
 
     /// The environment variable that sets it.
-    pub fn variable(self) -> &'static str {
-        match self {
-            Self::ApiHost => "BURST_APIHOST",
-            Self::Auth => "BURST_AUTH",
-            Self::AdminAuth => "BURST_ADMIN_AUTH",
-            Self::CaCert => "BURST_CACERT",
-        }
+    pub fn variable(self) -> String {
+        format!("BURST_{}", self.key())
     }
 
     /// What the command line says about it: nothing, just the flag (an empty string), or a value.
@@ -90,13 +80,13 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
     if let Some(value) = property.given(args).filter(|value| !value.is_empty()) {
         return Ok(Some(Setting {
             value: value.into(),
-            source: property.flag().into(),
+            source: property.flag(),
         }));
     }
     let variable = property.variable();
-    match env::var(variable) {
+    match env::var(&variable) {
         Ok(value) if !value.is_empty() => {
-            let source = variable.into();
+            let source = variable;
             return Ok(Some(Setting { value, source }));
         }
         Err(VarError::NotUnicode(_)) => {

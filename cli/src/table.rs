@@ -137,15 +137,33 @@ pub fn state(name: &str) -> Value {
     Value(cell(name).fg(color))
 }
 
-/// A table of names and values; those without a value are left out.
-pub fn pairs<const N: usize>(pairs: [(&str, Option<Value>); N]) -> Shown {
-    let mut table = Table::bare();
-    for (name, value) in pairs {
-        if let Some(value) = value {
-            table.row([name.into(), value]);
+/// Names and values, a line for each.
+pub struct Facts(Table);
+
+impl Facts {
+    /// None yet.
+    pub fn new() -> Self {
+        Self(Table::bare())
+    }
+
+    /// With a value of this name.
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.row([name.into(), value.into()]);
+        self
+    }
+
+    /// The same, if there is one.
+    pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
+        match value {
+            Some(value) => self.with(name, value),
+            None => self,
         }
     }
-    table.shown()
+
+    /// Their text.
+    pub fn shown(self) -> Shown {
+        self.0.shown()
+    }
 }
 
 #[cfg(test)]
@@ -161,7 +179,9 @@ mod tests {
             two.shown().text(),
             "A      LONGER\nvalue  x\n-      \\u{1b}[2J"
         );
-        let facts = pairs([("name", Some("x".into())), ("none", None)]);
-        assert_eq!(facts.and("\n\x07").text(), "name  x\n\\u{7}");
+        let facts = Facts::new()
+            .with("name", "x")
+            .with_some("none", None::<u32>);
+        assert_eq!(facts.shown().and("\n\x07").text(), "name  x\n\\u{7}");
     }
 }

@@ -48,8 +48,7 @@ impl<T: DeserializeOwned> Answer<T> {
 /// give up the rest.
 pub struct Body<T> {
     response: Response,
-    host: String,
-    timeout: Duration,
+    place: Place,
     observer: Option<Arc<dyn Observer>>,
     says: PhantomData<fn() -> T>,
 }
@@ -63,8 +62,10 @@ impl<T> Body<T> {
     ) -> Self {
         Self {
             response,
-            host: host.into(),
-            timeout,
+            place: Place {
+                host: host.into(),
+                timeout,
+            },
             observer,
             says: PhantomData,
         }
@@ -78,7 +79,7 @@ impl<T> Body<T> {
             Err(cause) if cause.kind() == io::ErrorKind::InvalidData => {
                 return Err(Error::BadAnswer("it is not UTF-8".into()));
             }
-            Err(cause) => return Err(self.place().broken(&cause)),
+            Err(cause) => return Err(self.place.broken(&cause)),
         }
         self.observe(&text);
         let says = PhantomData;
@@ -88,7 +89,7 @@ impl<T> Body<T> {
     /// Reads the next bytes of it, as many as there are and fit; none are left when there are none.
     pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
         let read = self.response.read(piece);
-        read.map_err(|cause| self.place().broken(&cause))
+        read.map_err(|cause| self.place.broken(&cause))
     }
 
     /// Reads JSON as it comes, so that no more of it need be held than the reader keeps.
@@ -97,14 +98,13 @@ impl<T> Body<T> {
         reader: impl for<'de> DeserializeSeed<'de, Value = V>,
     ) -> Result<V, Error> {
         self.observe("");
-        let place = self.place();
         let mut json = Deserializer::from_reader(BufReader::with_capacity(PIECE, self.response));
         let read = reader.deserialize(&mut json).and_then(|value| {
             json.end()?;
             Ok(value)
         });
         read.map_err(|cause| match cause.classify() {
-            Category::Io => place.broken(&cause.into()),
+            Category::Io => self.place.broken(&cause.into()),
             _ => Error::BadAnswer(cause.to_string()),
         })
     }
@@ -112,13 +112,6 @@ impl<T> Body<T> {
     fn observe(&self, text: &str) {
         if let Some(observer) = &self.observer {
             observer.received(self.response.status(), self.response.headers(), text);
-        }
-    }
-
-    fn place(&self) -> Place {
-        Place {
-            host: self.host.clone(),
-            timeout: self.timeout,
         }
     }
 }
@@ -159,8 +152,8 @@ struct Place {
 
 impl Place {
     /// What it means that an answer stops in the middle.
-    fn broken(self, cause: &io::Error) -> Error {
-        let Self { host, timeout } = self;
+    fn broken(&self, cause: &io::Error) -> Error {
+        let (host, timeout) = (self.host.clone(), self.timeout);
         let inner = cause
             .get_ref()
             .and_then(|inner| inner.downcast_ref::<reqwest::Error>());

@@ -29,11 +29,7 @@ impl Client {
         name: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Answer<Accepted>, Error> {
-        self.answer(
-            Call::new(Method::POST, &definition(name))
-                .body(request)?
-                .once()?,
-        )
+        self.answer(start(&definition(name), request)?)
     }
 
     /// Starts a flare on the packs of the group of this id.
@@ -42,7 +38,7 @@ impl Client {
         id: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Answer<Accepted>, Error> {
-        self.answer(Call::new(Method::POST, &group(id)).body(request)?.once()?)
+        self.answer(start(&group(id), request)?)
     }
 
     /// Starts a flare of the definition of this name and waits for its end, for as long as the platform lets a request
@@ -52,11 +48,7 @@ impl Client {
         name: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Waited, Error> {
-        self.wait(
-            Call::new(Method::POST, &definition(name))
-                .body(request)?
-                .once()?,
-        )
+        self.wait(start(&definition(name), request)?)
     }
 
     /// The same on a group.
@@ -65,7 +57,7 @@ impl Client {
         id: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Waited, Error> {
-        self.wait(Call::new(Method::POST, &group(id)).body(request)?.once()?)
+        self.wait(start(&group(id), request)?)
     }
 
     fn wait(&self, call: Call<'_>) -> Result<Waited, Error> {
@@ -99,6 +91,10 @@ fn definition(name: &str) -> [&str; 6] {
 
 fn group(id: &str) -> [&str; 6] {
     ["api", "v1", "namespaces", NAMESPACE, "groups", id]
+}
+
+fn start<'a>(path: &'a [&'a str], request: &(impl Serialize + ?Sized)) -> Result<Call<'a>, Error> {
+    Call::new(Method::POST, path).body(request)?.once()
 }
 
 impl FlareState {

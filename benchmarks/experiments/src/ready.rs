@@ -41,34 +41,11 @@ pub fn measure(size: &Size, findings: &mut Findings) {
             let flare = bed.flare("gridsearch", workers, granularity, input.clone(), more);
             let timeline = bed.timeline(&flare);
             let setting = format!("g={granularity}");
-            findings.add(
-                "burst",
-                &setting,
-                "ready",
-                "s",
-                bed::entered(&timeline, "train"),
-            );
-            findings.add(
-                "burst",
-                &setting,
-                "all running",
-                "s",
-                bed::entered(&timeline, "load"),
-            );
-            findings.add(
-                "burst",
-                &setting,
-                "loading",
-                "s",
-                bed::extent(&timeline, "load"),
-            );
-            findings.add(
-                "burst",
-                &setting,
-                "parsing",
-                "s",
-                bed::extent(&timeline, "parse"),
-            );
+            let mut add = |figure, seconds| findings.add("burst", &setting, figure, "s", seconds);
+            add("ready", bed::entered(&timeline, "train"));
+            add("all running", bed::entered(&timeline, "load"));
+            add("loading", bed::extent(&timeline, "load"));
+            add("parsing", bed::extent(&timeline, "parse"));
             bed.settle();
         }
     }

@@ -4,7 +4,6 @@ use burst_client::{
     Answer, Client, CreateNamespaceQuery, CreatedNamespace, FlareState, Limits, ListAllFlaresQuery,
     ListAllGroupsQuery, ListNamespacesQuery, Namespace, NamespaceRequest, OwnLimits,
 };
-use serde::de::DeserializeOwned;
 
 use crate::args::admin::{
     AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, LimitArgs, NamespaceAction,
@@ -12,7 +11,7 @@ use crate::args::admin::{
 use crate::args::{GlobalArgs, PageArgs};
 use crate::connection;
 use crate::error::Error;
-use crate::table::{self, Shown, Table, Value};
+use crate::table::{self, Facts, Shown, Value};
 use crate::{ids, output, times};
 
 /// Does what the administrator asks.
@@ -31,21 +30,23 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
                 namespace: namespace.clone(),
                 state: state.as_deref().map(FlareState::from),
             })?;
-            any(&answer, "FLARE", args, |flare| Listed {
-                id: flare.flare_id,
-                namespace: flare.namespace,
-                name: flare.name,
-                state: flare.state.to_string(),
-                size: flare.size,
-                created: flare.created,
-            })
+            output::list(args.output, &answer, heads("FLARE"), |flare| {
+                let (id, state) = (&flare.flare_id, flare.state.as_str());
+                row(
+                    id,
+                    flare.namespace,
+                    flare.name,
+                    state,
+                    flare.size,
+                    flare.created,
+                )
+            })?;
+            Ok(())
         }
         AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
             let id = ids::any_flare(&client, id)?;
             let answer = client.end_any_flare(&id)?;
-            output::answer(args.output, &answer, || {
-                Ok(format!("ok: cancelling flare {id}").into())
-            })
+            output::done(args.output, &answer, &format!("cancelling flare {id}"))
         }
         AdminAction::Group(AnyGroupAction::List { namespace, page }) => {
             let answer = client.list_all_groups(&ListAllGroupsQuery {
@@ -53,21 +54,23 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
                 skip: page.skip,
                 namespace: namespace.clone(),
             })?;
-            any(&answer, "GROUP", args, |group| Listed {
-                id: group.group_id,
-                namespace: group.namespace,
-                name: group.name,
-                state: group.state.to_string(),
-                size: group.size,
-                created: group.created,
-            })
+            output::list(args.output, &answer, heads("GROUP"), |group| {
+                let (id, state) = (&group.group_id, group.state.as_str());
+                row(
+                    id,
+                    group.namespace,
+                    group.name,
+                    state,
+                    group.size,
+                    group.created,
+                )
+            })?;
+            Ok(())
         }
         AdminAction::Group(AnyGroupAction::Close { id }) => {
             let id = ids::any_group(&client, id)?;
             let answer = client.end_any_group(&id)?;
-            output::answer(args.output, &answer, || {
-                Ok(format!("ok: closing group {id}").into())
-            })
+            output::done(args.output, &answer, &format!("closing group {id}"))
         }
     }
 }
@@ -88,9 +91,7 @@ fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Re
         NamespaceAction::RenewKey { name } => created(&client.replace_namespace_key(name)?, args),
         NamespaceAction::Revoke { name } => {
             let answer = client.revoke_namespace(name)?;
-            output::answer(args.output, &answer, || {
-                Ok(format!("ok: revoked {name}").into())
-            })
+            output::done(args.output, &answer, &format!("revoked {name}"))
         }
     }
 }
@@ -112,7 +113,7 @@ fn known(found: Namespace) -> Shown {
 fn created(answer: &Answer<CreatedNamespace>, args: &GlobalArgs) -> Result<(), Error> {
     output::answer(args.output, answer, || {
         let created = answer.read()?;
-        let auth = Some(created.auth.into());
+        let auth = Some(created.auth);
         let shown = describe(created.name, auth, None, created.created, created.limits);
         Ok(shown.and("\nNobody can read these credentials again: keep them."))
     })
@@ -139,46 +140,31 @@ fn own_limits(wanted: &LimitArgs) -> OwnLimits {
 
 fn describe(
     name: String,
-    auth: Option<Value>,
+    auth: Option<String>,
     revoked: Option<u64>,
     created: u64,
     limits: Limits,
 ) -> Shown {
-    table::pairs([
-        ("namespace", Some(name.into())),
-        ("auth", auth),
-        ("revoked", revoked.map(|at| times::exact(at).into())),
-        ("created", Some(times::exact(created).into())),
-        ("burst size", Some(limits.burst_size.into())),
-        ("slots", Some(limits.concurrent_slots.into())),
-        (
-            "memory",
-            Some(format!("{} MiB per worker", limits.memory).into()),
-        ),
-        (
-            "package size",
-            Some(output::size(limits.package_size).into()),
-        ),
-        ("flares a minute", Some(limits.flares_per_minute.into())),
-        ("definitions", Some(limits.definitions.into())),
-        (
-            "definitions size",
-            Some(output::size(limits.definitions_size).into()),
-        ),
-        ("stored size", Some(output::size(limits.stored_size).into())),
-        (
-            "invocations a minute",
-            Some(limits.invocations_per_minute.into()),
-        ),
-        ("fires a minute", Some(limits.fires_per_minute.into())),
-        ("deploys a minute", Some(limits.deploys_per_minute.into())),
-        ("requests a minute", Some(limits.requests_per_minute.into())),
-        ("requests at once", Some(limits.concurrent_requests.into())),
-        (
-            "internet",
-            Some(if limits.egress { "yes" } else { "no" }.into()),
-        ),
-    ])
+    Facts::new()
+        .with("namespace", name)
+        .with_some("auth", auth)
+        .with_some("revoked", revoked.map(times::exact))
+        .with("created", times::exact(created))
+        .with("burst size", limits.burst_size)
+        .with("slots", limits.concurrent_slots)
+        .with("memory", format!("{} MiB per worker", limits.memory))
+        .with("package size", output::size(limits.package_size))
+        .with("flares a minute", limits.flares_per_minute)
+        .with("definitions", limits.definitions)
+        .with("definitions size", output::size(limits.definitions_size))
+        .with("stored size", output::size(limits.stored_size))
+        .with("invocations a minute", limits.invocations_per_minute)
+        .with("fires a minute", limits.fires_per_minute)
+        .with("deploys a minute", limits.deploys_per_minute)
+        .with("requests a minute", limits.requests_per_minute)
+        .with("requests at once", limits.concurrent_requests)
+        .with("internet", if limits.egress { "yes" } else { "no" })
+        .shown()
 }
 
 fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error> {
@@ -186,66 +172,54 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
         limit: page.limit,
         skip: page.skip,
     })?;
-    output::answer(args.output, &answer, || {
-        let heads = [
-            "NAMESPACE",
-            "STATE",
-            "SIZE",
-            "SLOTS",
-            "MEMORY",
-            "STORED",
-            "CREATED",
-        ];
-        let mut table = Table::new(heads);
-        for namespace in answer.read()? {
-            let state = match namespace.revoked {
-                Some(_) => "revoked",
-                None => "open",
-            };
-            let limits = namespace.limits;
-            table.row([
-                namespace.name.into(),
-                table::state(state),
-                limits.burst_size.into(),
-                limits.concurrent_slots.into(),
-                format!("{} MiB", limits.memory).into(),
-                output::size(limits.stored_size).into(),
-                times::minute(namespace.created).into(),
-            ]);
-        }
-        Ok(table.shown())
-    })
+    let heads = [
+        "NAMESPACE",
+        "STATE",
+        "SIZE",
+        "SLOTS",
+        "MEMORY",
+        "STORED",
+        "CREATED",
+    ];
+    output::list(args.output, &answer, heads, |namespace| {
+        let state = match namespace.revoked {
+            Some(_) => "revoked",
+            None => "open",
+        };
+        let limits = namespace.limits;
+        [
+            namespace.name.into(),
+            table::state(state),
+            limits.burst_size.into(),
+            limits.concurrent_slots.into(),
+            format!("{} MiB", limits.memory).into(),
+            output::size(limits.stored_size).into(),
+            times::minute(namespace.created).into(),
+        ]
+    })?;
+    Ok(())
 }
 
-/// A flare or a group in a list of those of all namespaces.
-struct Listed {
-    id: String,
+/// The heads of a list of all namespaces' flares or groups.
+fn heads(kind: &str) -> [&str; 6] {
+    [kind, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]
+}
+
+/// A flare or a group in it.
+fn row(
+    id: &str,
     namespace: String,
     name: String,
-    state: String,
+    state: &str,
     size: u32,
     created: u64,
-}
-
-/// Lists flares or groups of all namespaces.
-fn any<T: DeserializeOwned>(
-    answer: &Answer<Vec<T>>,
-    head: &str,
-    args: &GlobalArgs,
-    listed: impl Fn(T) -> Listed,
-) -> Result<(), Error> {
-    output::answer(args.output, answer, || {
-        let mut table = Table::new([head, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
-        for listed in answer.read()?.into_iter().map(listed) {
-            table.row([
-                ids::short(&listed.id).into(),
-                listed.namespace.into(),
-                listed.name.into(),
-                table::state(&listed.state),
-                listed.size.into(),
-                times::minute(listed.created).into(),
-            ]);
-        }
-        Ok(table.shown())
-    })
+) -> [Value; 6] {
+    [
+        ids::short(id).into(),
+        namespace.into(),
+        name.into(),
+        table::state(state),
+        size.into(),
+        times::minute(created).into(),
+    ]
 }

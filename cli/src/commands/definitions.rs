@@ -4,7 +4,7 @@ use burst_client::{Client, Definition, ListDefinitionsQuery, ListVersionsQuery, 
 
 use crate::args::{Format, GetArgs, HistoryArgs, PageArgs, RollbackArgs};
 use crate::error::Error;
-use crate::table::{self, Shown, Table, Value};
+use crate::table::{Facts, Shown};
 use crate::{ids, output, times};
 
 /// Lists the definitions of the caller's namespace.
@@ -13,25 +13,19 @@ pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Erro
         limit: page.limit,
         skip: page.skip,
     })?;
-    let mut some = None;
-    output::answer(format, &answer, || {
-        let definitions = answer.read()?;
-        some = Some(!definitions.is_empty());
-        let mut table = Table::new(["NAME", "VERSION", "KIND", "PACKAGE", "UPDATED"]);
-        for definition in definitions {
-            table.row([
-                definition.name.into(),
-                definition.version.into(),
-                definition.exec.kind.into(),
-                output::size(definition.exec.size).into(),
-                times::minute(definition.updated).into(),
-            ]);
-        }
-        Ok(table.shown())
+    let heads = ["NAME", "VERSION", "KIND", "PACKAGE", "UPDATED"];
+    let seen = output::list(format, &answer, heads, |definition| {
+        [
+            definition.name.into(),
+            definition.version.into(),
+            definition.exec.kind.into(),
+            output::size(definition.exec.size).into(),
+            times::minute(definition.updated).into(),
+        ]
     })?;
-    match some {
-        Some(true) => output::next("`burst flare NAME`"),
-        Some(false) => output::next("`burst new NAME` and `burst run DIR`"),
+    match seen {
+        Some(0) => output::next("`burst new NAME` and `burst run DIR`"),
+        Some(_) => output::next("`burst flare NAME`"),
         None => {}
     }
     Ok(())
@@ -56,21 +50,16 @@ pub fn history(client: &Client, args: &HistoryArgs, format: Format) -> Result<()
             skip: args.page.skip,
         },
     )?;
-    let mut some = 0;
-    output::answer(format, &answer, || {
-        let mut table = Table::new(["VERSION", "PACKAGE", "SIZE", "DEPLOYED"]);
-        for version in answer.read()? {
-            some += 1;
-            table.row([
-                version.version.into(),
-                ids::short(&version.exec.package).into(),
-                output::size(version.exec.size).into(),
-                times::minute(version.updated).into(),
-            ]);
-        }
-        Ok(table.shown())
+    let heads = ["VERSION", "PACKAGE", "SIZE", "DEPLOYED"];
+    let seen = output::list(format, &answer, heads, |version| {
+        [
+            version.version.into(),
+            ids::short(&version.exec.package).into(),
+            output::size(version.exec.size).into(),
+            times::minute(version.updated).into(),
+        ]
     })?;
-    if some > 1 {
+    if seen > Some(1) {
         output::next(&format!(
             "`burst flare {name} --version VERSION` or `burst rollback {name} --to VERSION`"
         ));
@@ -95,7 +84,7 @@ pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result
 /// Deletes a definition.
 pub fn delete(client: &Client, name: &str, format: Format) -> Result<(), Error> {
     let answer = client.delete_definition(name)?;
-    output::answer(format, &answer, || Ok(format!("ok: deleted {name}").into()))
+    output::done(format, &answer, &format!("deleted {name}"))
 }
 
 fn describe(definition: Definition) -> Shown {
@@ -110,47 +99,35 @@ fn describe(definition: Definition) -> Shown {
         updated,
         ..
     } = definition;
-    table::pairs([
-        ("name", Some(name.into())),
-        ("version", Some(version.into())),
-        ("kind", Some(exec.kind.into())),
-        ("package", Some(exec.package.into())),
-        ("package size", Some(output::size(exec.size).into())),
-        (
+    let granularity = config.granularity;
+    Facts::new()
+        .with("name", name)
+        .with("version", version)
+        .with("kind", exec.kind)
+        .with("package", exec.package)
+        .with("package size", output::size(exec.size))
+        .with_some(
             "granularity",
-            config
-                .granularity
-                .map(|workers| format!("{workers} workers per pack").into()),
-        ),
-        (
-            "packing",
-            config.packing.map(|packing| packing.as_str().into()),
-        ),
-        ("backend", config.backend.map(Value::from)),
-        (
+            granularity.map(|it| format!("{it} workers per pack")),
+        )
+        .with_some("packing", config.packing.as_ref().map(|it| it.as_str()))
+        .with_some("backend", config.backend)
+        .with_some(
             "chunk size",
-            config
-                .chunk_size
-                .map(|size| output::size(size.into()).into()),
-        ),
-        ("timeout", Some(times::setting(config.timeout).into())),
-        (
-            "memory",
-            Some(format!("{} MiB per worker", config.memory).into()),
-        ),
-        ("retries", Some(config.retries.into())),
-        (
+            config.chunk_size.map(|it| output::size(it.into())),
+        )
+        .with("timeout", times::setting(config.timeout))
+        .with("memory", format!("{} MiB per worker", config.memory))
+        .with("retries", config.retries)
+        .with_some(
             "parameters",
-            (!parameters.is_empty()).then(|| output::object(&parameters).into()),
-        ),
-        (
+            (!parameters.is_empty()).then(|| output::object(&parameters)),
+        )
+        .with_some(
             "environment",
-            (!environment.is_empty()).then(|| output::object(&environment).into()),
-        ),
-        (
-            "secrets",
-            (!secrets.is_empty()).then(|| secrets.join(", ").into()),
-        ),
-        ("updated", Some(times::exact(updated).into())),
-    ])
+            (!environment.is_empty()).then(|| output::object(&environment)),
+        )
+        .with_some("secrets", (!secrets.is_empty()).then(|| secrets.join(", ")))
+        .with("updated", times::exact(updated))
+        .shown()
 }

@@ -2,14 +2,14 @@
 
 use burst_client::{Accepted, Answer, Client, Error as ApiError};
 use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::args::{FlareArgs, GlobalArgs, InputArgs, Options};
 use crate::commands::logs::Log;
 use crate::commands::{result, status};
 use crate::error::Error;
 use crate::follow::{Kind, Watcher};
-use crate::inputs::{self, Params};
+use crate::inputs;
 use crate::interrupt::Interrupts;
 use crate::output::{self, Printer};
 use crate::progress::Progress;
@@ -22,7 +22,7 @@ pub struct Body<'a> {
     version: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u32>,
-    params: Inputs,
+    params: Box<RawValue>,
     #[serde(flatten)]
     options: &'a Options,
 }
@@ -33,14 +33,6 @@ impl<'a> Body<'a> {
         let version = Some(version);
         Self { version, ..self }
     }
-}
-
-/// What the workers get.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub enum Inputs {
-    Shared(Params),
-    Each(Vec<Box<RawValue>>),
 }
 
 /// Starts a flare, and waits for it if told to.
@@ -99,13 +91,11 @@ impl Start<'_> {
         body: &impl Serialize,
         global: &GlobalArgs,
     ) -> Result<(), Error> {
-        let body = to_raw_value(body).map_err(unsendable)?;
+        let body = inputs::json(body)?;
         if !self.blocking && !self.result {
             let answer = self.on.flare(client, &body)?;
             let id = answer.read()?.flare_id;
-            output::answer(global.output, &answer, || {
-                Ok(format!("ok: flare {id}").into())
-            })?;
+            output::done(global.output, &answer, &format!("flare {id}"))?;
             let id = ids::short(&id);
             output::next(&format!("`burst wait {id}` or `burst logs {id} --follow`"));
             return Ok(());
@@ -153,39 +143,28 @@ impl Start<'_> {
     }
 }
 
-/// What a body that is no JSON is.
-pub fn unsendable(cause: serde_json::Error) -> Error {
-    Error::Usage(cause.to_string())
-}
-
 /// What to ask for, and how many workers that is.
 pub fn body<'a>(
     version: Option<&'a str>,
     args: &InputArgs,
     options: &'a Options,
 ) -> Result<(Body<'a>, u64), Error> {
-    if let Some(path) = &args.params_file {
-        let inputs = inputs::each(path)?;
-        let size = inputs.len() as u64;
-        return Ok((
-            Body {
-                version,
-                size: None,
-                params: Inputs::Each(inputs),
-                options,
-            },
-            size,
-        ));
-    }
-    let size = args.size.unwrap_or(1);
-    let params = Inputs::Shared(inputs::params(&args.params)?);
-    Ok((
-        Body {
-            version,
-            size: Some(size),
-            params,
-            options,
-        },
-        size.into(),
-    ))
+    let (size, params, workers) = match &args.params_file {
+        Some(path) => {
+            let inputs = inputs::each(path)?;
+            (None, inputs::json(&inputs)?, inputs.len() as u64)
+        }
+        None => {
+            let size = args.size.unwrap_or(1);
+            let params = inputs::params(&args.params)?;
+            (Some(size), inputs::json(&params)?, size.into())
+        }
+    };
+    let body = Body {
+        version,
+        size,
+        params,
+        options,
+    };
+    Ok((body, workers))
 }

@@ -5,8 +5,7 @@ use burst_client::{Client, FlareState, ListFlaresQuery};
 use crate::args::{FlaresArgs, Format, IdArgs};
 use crate::commands::result;
 use crate::error::Error;
-use crate::table::{self, Table};
-use crate::{ids, output, times};
+use crate::{ids, output, table, times};
 
 /// Lists flares, newest first.
 pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Error> {
@@ -16,31 +15,24 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
         name: args.name.clone(),
         state: args.state.as_deref().map(FlareState::from),
     })?;
-    let mut some = None;
-    output::answer(format, &answer, || {
-        let flares = answer.read()?;
-        some = Some(!flares.is_empty());
-        let heads = [
-            "FLARE", "NAME", "VERSION", "STATE", "SIZE", "CREATED", "DURATION",
-        ];
-        let mut table = Table::new(heads);
-        for flare in flares {
-            let lasted = flare.ended.map(|end| times::duration(flare.created, end));
-            table.row([
-                ids::short(&flare.flare_id).into(),
-                flare.name.into(),
-                flare.version.into(),
-                table::state(flare.state.as_str()),
-                flare.size.into(),
-                times::minute(flare.created).into(),
-                lasted.into(),
-            ]);
-        }
-        Ok(table.shown())
+    let heads = [
+        "FLARE", "NAME", "VERSION", "STATE", "SIZE", "CREATED", "DURATION",
+    ];
+    let seen = output::list(format, &answer, heads, |flare| {
+        let lasted = flare.ended.map(|end| times::duration(flare.created, end));
+        [
+            ids::short(&flare.flare_id).into(),
+            flare.name.into(),
+            flare.version.into(),
+            table::state(flare.state.as_str()),
+            flare.size.into(),
+            times::minute(flare.created).into(),
+            lasted.into(),
+        ]
     })?;
-    match some {
-        Some(true) => output::next("`burst status FLARE` or `burst logs FLARE`"),
-        Some(false) => output::next("`burst flare NAME`, with a name of `burst list`"),
+    match seen {
+        Some(0) => output::next("`burst flare NAME`, with a name of `burst list`"),
+        Some(_) => output::next("`burst status FLARE` or `burst logs FLARE`"),
         None => {}
     }
     Ok(())
@@ -55,9 +47,7 @@ pub fn result(client: &Client, id: &IdArgs) -> Result<(), Error> {
 pub fn cancel(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
     let id = ids::flare(client, id)?;
     let answer = client.cancel_flare(&id)?;
-    output::answer(format, &answer, || {
-        Ok(format!("ok: cancelling flare {id}").into())
-    })?;
+    output::done(format, &answer, &format!("cancelling flare {id}"))?;
     output::next(&format!("`burst status {}`", ids::short(&id)));
     Ok(())
 }

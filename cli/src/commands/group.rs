@@ -1,16 +1,15 @@
 //! `burst group`: packs that outlive the flares that run on them.
 
-use burst_client::{Answer, Client, Group, GroupState, ListGroupsQuery};
+use burst_client::{Answer, Client, Group, GroupFlareRequest, GroupState, ListGroupsQuery};
 use serde::Serialize;
-use serde_json::value::to_raw_value;
 
 use crate::args::group::{GroupAction, GroupFlareArgs, GroupsArgs, OpenArgs};
 use crate::args::{Format, GlobalArgs, Options};
-use crate::commands::flare::{self, Inputs, On, unsendable};
+use crate::commands::flare::{self, On};
 use crate::error::{Error, FlareEnd};
 use crate::follow::{Kind, Watcher};
 use crate::interrupt::Interrupts;
-use crate::table::{self, Shown, Table};
+use crate::table::{self, Facts, Shown};
 use crate::{failure, ids, inputs, output, times};
 
 /// Does what the command line says.
@@ -42,16 +41,15 @@ struct OpenBody<'a> {
 }
 
 fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
-    let body = to_raw_value(&OpenBody {
+    let body = inputs::json(&OpenBody {
         definition: &args.name,
         version: args.version.as_deref(),
         size: args.size,
         idle_timeout: args.idle_timeout,
         options: &args.options,
-    })
-    .map_err(unsendable)?;
+    })?;
     let printed = |answer: &Answer<_>, id: &str| {
-        output::answer(format, answer, || Ok(format!("ok: group {id}").into()))?;
+        output::done(format, answer, &format!("group {id}"))?;
         let id = ids::short(id);
         output::next(&format!(
             "`burst group flare {id} --result` and, at the end, `burst group close {id}`"
@@ -90,17 +88,10 @@ fn ended(group: &Group) -> Error {
     }
 }
 
-#[derive(Serialize)]
-struct FlareBody {
-    params: Inputs,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<u64>,
-}
-
 fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Result<(), Error> {
     let params = match &args.params_file {
-        Some(path) => Inputs::Each(inputs::each(path)?),
-        None => Inputs::Shared(inputs::params(&args.params)?),
+        Some(path) => inputs::json(&inputs::each(path)?)?,
+        None => inputs::json(&inputs::params(&args.params)?)?,
     };
     let id = ids::group(client, &args.id)?;
     let group = client.get_group(&id)?.read()?;
@@ -112,16 +103,17 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
         result: args.result,
         logs: false,
     };
-    let timeout = args.timeout;
-    start.run(client, &FlareBody { params, timeout }, global)
+    let body = GroupFlareRequest {
+        params: Some(params),
+        timeout: args.timeout,
+    };
+    start.run(client, &body, global)
 }
 
 fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     let id = ids::group(client, id)?;
     let answer = client.close_group(&id)?;
-    output::answer(format, &answer, || {
-        Ok(format!("ok: closing group {id}").into())
-    })
+    output::done(format, &answer, &format!("closing group {id}"))
 }
 
 fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error> {
@@ -130,20 +122,18 @@ fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error>
         skip: args.page.skip,
         name: args.name.clone(),
     })?;
-    output::answer(format, &answer, || {
-        let mut table = Table::new(["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"]);
-        for group in answer.read()? {
-            table.row([
-                ids::short(&group.group_id).into(),
-                group.name.into(),
-                group.version.into(),
-                table::state(group.state.as_str()),
-                group.size.into(),
-                times::minute(group.created).into(),
-            ]);
-        }
-        Ok(table.shown())
-    })
+    let heads = ["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"];
+    output::list(format, &answer, heads, |group| {
+        [
+            ids::short(&group.group_id).into(),
+            group.name.into(),
+            group.version.into(),
+            table::state(group.state.as_str()),
+            group.size.into(),
+            times::minute(group.created).into(),
+        ]
+    })?;
+    Ok(())
 }
 
 fn describe(group: &Group) -> Shown {
@@ -153,28 +143,16 @@ fn describe(group: &Group) -> Shown {
         format!("{} on {invoker} ({start})", pack.pack)
     });
     let packs: Vec<String> = packs.collect();
-    table::pairs([
-        ("group", Some(group.group_id.as_str().into())),
-        (
-            "definition",
-            Some(format!("{} {}", group.name, group.version).into()),
-        ),
-        ("state", Some(table::state(group.state.as_str()))),
-        ("workers", Some(group.size.into())),
-        (
-            "idle time-out",
-            Some(times::setting(group.idle_timeout).into()),
-        ),
-        ("created", Some(times::exact(group.created).into())),
-        ("opened", group.opened.map(|at| times::exact(at).into())),
-        ("closed", group.closed.map(|at| times::exact(at).into())),
-        (
-            "packs",
-            (!packs.is_empty()).then(|| packs.join(", ").into()),
-        ),
-        (
-            "error",
-            group.error.as_ref().map(|it| failure::describe(it).into()),
-        ),
-    ])
+    Facts::new()
+        .with("group", group.group_id.as_str())
+        .with("definition", format!("{} {}", group.name, group.version))
+        .with("state", table::state(group.state.as_str()))
+        .with("workers", group.size)
+        .with("idle time-out", times::setting(group.idle_timeout))
+        .with("created", times::exact(group.created))
+        .with_some("opened", group.opened.map(times::exact))
+        .with_some("closed", group.closed.map(times::exact))
+        .with_some("packs", (!packs.is_empty()).then(|| packs.join(", ")))
+        .with_some("error", group.error.as_ref().map(failure::describe))
+        .shown()
 }

@@ -49,9 +49,7 @@ pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(&args.process, "-invoker")?;
     become_java(&INVOKER, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
-        if let Some(id) = &args.id {
-            settings.set(&["burst", "invoker", "id"], id.as_str())?;
-        }
+        settings.set_if(&["burst", "invoker", "id"], args.id.as_deref())?;
         settings.machine(&args.machine)?;
         settings.cluster(args.node.as_ref(), &args.cluster)?;
         Ok(settings)
@@ -163,6 +161,11 @@ impl Settings {
         put(&mut self.0, path, value.into())
     }
 
+    /// The same, unless nothing was said of it.
+    fn set_if(&mut self, path: &[&str], value: Option<impl Into<Value>>) -> Result<(), Error> {
+        value.map_or(Ok(()), |value| self.set(path, value))
+    }
+
     fn standalone(&mut self, args: &StandaloneArgs) -> Result<(), Error> {
         self.api(&args.api)?;
         if args.tls {
@@ -173,29 +176,17 @@ impl Settings {
     }
 
     fn api(&mut self, args: &ApiArgs) -> Result<(), Error> {
-        if let Some(host) = &args.host {
-            self.set(&["burst", "http", "host"], host.as_str())?;
-        }
-        match args.port {
-            Some(port) => self.set(&["burst", "http", "port"], port),
-            None => Ok(()),
-        }
+        self.set_if(&["burst", "http", "host"], args.host.as_deref())?;
+        self.set_if(&["burst", "http", "port"], args.port)
     }
 
     fn machine(&mut self, args: &MachineArgs) -> Result<(), Error> {
-        if let Some(driver) = args.driver {
-            self.set(&["burst", "invoker", "driver"], driver.name())?;
-        }
-        if let Some(slots) = args.slots {
-            self.set(&["burst", "invoker", "slots"], slots)?;
-        }
-        if let Some(limit) = args.memory_limit {
-            self.set(&["burst", "invoker", "memory-limit"], limit)?;
-        }
-        if let Some(time) = args.idle_timeout {
-            let time = format!("{time}ms");
-            self.set(&["burst", "invoker", "idle-timeout"], time)?;
-        }
+        let driver = args.driver.map(Driver::name);
+        let idle_timeout = args.idle_timeout.map(|time| format!("{time}ms"));
+        self.set_if(&["burst", "invoker", "driver"], driver)?;
+        self.set_if(&["burst", "invoker", "slots"], args.slots)?;
+        self.set_if(&["burst", "invoker", "memory-limit"], args.memory_limit)?;
+        self.set_if(&["burst", "invoker", "idle-timeout"], idle_timeout)?;
         let sees_all_or_nothing = matches!(args.driver, Some(Driver::Process | Driver::Kubernetes));
         if sees_all_or_nothing && !args.mount.is_empty() {
             let message = "--mount needs --driver auto, sandbox or docker";
@@ -228,10 +219,10 @@ impl Settings {
         for (name, uri) in &args.backend {
             self.set(&["burst", "backends", name], uri.as_str())?;
         }
-        match &args.default_backend {
-            Some(name) => self.set(&["burst", "default-backend"], name.as_str()),
-            None => Ok(()),
-        }
+        self.set_if(
+            &["burst", "default-backend"],
+            args.default_backend.as_deref(),
+        )
     }
 
     fn cluster(&mut self, node: Option<&(String, u16)>, args: &ClusterArgs) -> Result<(), Error> {

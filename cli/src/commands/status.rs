@@ -3,13 +3,13 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-use burst_client::{Answer, Client, Flare, FlareState, WaitsFor};
+use burst_client::{Answer, Client, Flare, FlareState, Queue, WaitsFor};
 use console::Term;
 
 use crate::args::{Format, GlobalArgs, IdArgs, StatusArgs};
 use crate::error::Error;
 use crate::progress::Progress;
-use crate::table::{self, Shown, Table, Value};
+use crate::table::{self, Facts, Shown, Table};
 use crate::{failure, follow, ids, output, times};
 
 /// Longest time between two looks at a flare that is watched, or waited for.
@@ -104,49 +104,39 @@ fn next(flare: &Flare) {
 
 /// A flare and its workers for people.
 fn describe(flare: &Flare) -> Shown {
-    let facts = table::pairs([
-        ("flare", Some(flare.flare_id.as_str().into())),
-        (
-            "definition",
-            Some(format!("{} {}", flare.name, flare.version).into()),
-        ),
-        ("state", Some(table::state(flare.state.as_str()))),
-        (
-            "queue",
-            flare.queue.as_ref().map(|queue| {
-                let start = match (queue.start, &queue.waits_for) {
-                    (Some(at), _) => format!("expected to start at {}", times::exact(at)),
-                    (None, Some(WaitsFor::Turn)) => {
-                        "starts when it is its turn on the group".into()
-                    }
-                    (None, Some(WaitsFor::Slots)) => {
-                        "starts when groups end or busy invokers are idle again: nobody knows when"
-                            .into()
-                    }
-                    (None, _) => "starts when enough invokers are up".into(),
-                };
-                let why = queue.reason.as_deref();
-                let why = why.map_or_else(String::new, |why| format!(": {why}"));
-                format!("position {}, {start}{why}", queue.position).into()
-            }),
-        ),
-        ("attempt", (flare.attempt > 1).then(|| flare.attempt.into())),
-        ("workers", Some(flare.size.into())),
-        ("granularity", flare.granularity.map(Value::from)),
-        ("packing", Some(flare.packing.as_str().into())),
-        ("backend", Some(flare.backend.as_str().into())),
-        ("created", Some(times::exact(flare.created).into())),
-        ("started", flare.started.map(|at| after(flare, at).into())),
-        ("ended", flare.ended.map(|at| after(flare, at).into())),
-        (
-            "error",
-            flare.error.as_ref().map(|it| failure::describe(it).into()),
-        ),
-    ]);
+    let facts = Facts::new()
+        .with("flare", flare.flare_id.as_str())
+        .with("definition", format!("{} {}", flare.name, flare.version))
+        .with("state", table::state(flare.state.as_str()))
+        .with_some("queue", flare.queue.as_ref().map(queue))
+        .with_some("attempt", (flare.attempt > 1).then_some(flare.attempt))
+        .with("workers", flare.size)
+        .with_some("granularity", flare.granularity)
+        .with("packing", flare.packing.as_str())
+        .with("backend", flare.backend.as_str())
+        .with("created", times::exact(flare.created))
+        .with_some("started", flare.started.map(|at| after(flare, at)))
+        .with_some("ended", flare.ended.map(|at| after(flare, at)))
+        .with_some("error", flare.error.as_ref().map(failure::describe))
+        .shown();
     if flare.workers.is_empty() {
         return facts;
     }
     facts.above(workers(flare))
+}
+
+fn queue(queue: &Queue) -> String {
+    let start = match (queue.start, &queue.waits_for) {
+        (Some(at), _) => format!("expected to start at {}", times::exact(at)),
+        (None, Some(WaitsFor::Turn)) => "starts when it is its turn on the group".into(),
+        (None, Some(WaitsFor::Slots)) => {
+            "starts when groups end or busy invokers are idle again: nobody knows when".into()
+        }
+        (None, _) => "starts when enough invokers are up".into(),
+    };
+    let why = queue.reason.as_deref();
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    format!("position {}, {start}{why}", queue.position)
 }
 
 fn after(flare: &Flare, at: u64) -> String {

@@ -73,7 +73,7 @@ pub fn prepare(
 }
 
 fn pack(path: &Path, kind: String) -> Result<Package, Error> {
-    let bytes = zipped(path)?;
+    let bytes = zip(path)?;
     let size = bytes.len() as u64;
     let code = STANDARD.encode(bytes);
     Ok(package(path, kind, code, None, size))
@@ -90,10 +90,6 @@ fn package(path: &Path, kind: String, code: String, main: Option<String>, size: 
 
 /// The zip of an executable, or a zip with one as it is.
 pub fn zip(path: &Path) -> Result<Vec<u8>, Error> {
-    zipped(path)
-}
-
-fn zipped(path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = read_some(path)?;
     let name = path.display().to_string();
     if bytes.starts_with(archive::MAGIC) {

@@ -1,13 +1,13 @@
 //! `action`.
 
 use burst_client::reqwest::Method;
-use serde::{Deserialize, Serialize};
+use burst_client::{ActionRequest, KeyValue, LimitsRequest};
 
-use super::exec::{self, Exec};
-use super::fields::{self, Field};
+use super::entity::{self, Entity};
+use super::exec::{self, Made};
 use super::name::Name;
 use super::session::{ACTIONS, Session, read};
-use super::{invoke, lists, save, show};
+use super::{fields, invoke, lists, save, show};
 use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
 use crate::output;
@@ -29,59 +29,15 @@ pub fn run(verb: &ActionVerb, session: &Session) -> Result<(), Error> {
     }
 }
 
-#[derive(Serialize)]
-struct Body {
-    namespace: String,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    exec: Option<Exec>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<Vec<Field>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<Vec<Field>>,
-    #[serde(rename = "delAnnotations", skip_serializing_if = "Vec::is_empty")]
-    removed_annotations: Vec<String>,
-    #[serde(skip_serializing_if = "Limits::is_empty")]
-    limits: Limits,
-}
-
-#[derive(Serialize)]
-struct Limits {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timeout: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    memory: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    logs: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    concurrency: Option<u32>,
-}
-
-impl Limits {
-    fn is_empty(&self) -> bool {
-        let all = [self.timeout, self.memory, self.logs, self.concurrency];
-        all.iter().all(Option::is_none)
-    }
-}
-
-/// What of an action is needed to change or copy it.
-#[derive(Deserialize)]
-struct Existing {
-    #[serde(default)]
-    annotations: Vec<Field>,
-    #[serde(default)]
-    parameters: Vec<Field>,
-    exec: Option<Exec>,
-}
-
 fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Error> {
     let name = Name::parse(&args.name, &session.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
     let what = format!("{verb} action '{}'", args.name);
-    let copied = copied(session, args, &what)?;
-    let exec = match &copied {
-        Some(original) => original.exec.clone(),
-        None => exec::of(args, &session.namespace)?,
+    let (exec, copied_parameters, mut annotations) = match copied(session, args, &what)? {
+        Some((Made { exec }, original)) => {
+            (Some(exec), Some(original.parameters), original.annotations)
+        }
+        None => (exec::of(args, &session.namespace)?, None, Vec::new()),
     };
     if exec.is_none() && !overwrite {
         return Err(Error::Usage(
@@ -89,14 +45,11 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
                 .into(),
         ));
     }
-    let before = if overwrite {
-        existing(session, &name, &what)?
+    let before: Option<Entity> = if overwrite {
+        let ask = session.entity(Method::GET, ACTIONS, &name);
+        ask.query("code", false).find(&what)?
     } else {
         None
-    };
-    let (copied_parameters, mut annotations) = match copied {
-        Some(original) => (Some(original.parameters), original.annotations),
-        None => (None, Vec::new()),
     };
     let given = fields::annotations(&args.annotations)?.unwrap_or_default();
     let old = before.as_ref().map_or(&[][..], |it| &it.annotations[..]);
@@ -105,38 +58,42 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
         annotations.retain(|other| other.key != field.key);
         annotations.push(field);
     }
-    let body = Body {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
+    let given = [args.timeout, args.memory, args.logsize, args.concurrency];
+    let limits = LimitsRequest {
+        timeout: args.timeout.map(u64::from),
+        memory: args.memory,
+        logs: args.logsize,
+        concurrency: args.concurrency,
+    };
+    let request = ActionRequest {
         exec,
         parameters: parameters(args)?.or(copied_parameters),
         annotations: Some(annotations).filter(|fields| !fields.is_empty()),
-        removed_annotations: args.del_annotation.clone(),
-        limits: Limits {
-            timeout: args.timeout,
-            memory: args.memory,
-            logs: args.logsize,
-            concurrency: args.concurrency,
-        },
+        del_annotations: Some(args.del_annotation.clone()).filter(|names| !names.is_empty()),
+        limits: given.iter().any(Option::is_some).then_some(limits),
+        ..ActionRequest::default()
     };
-    let ask = session.entity(Method::PUT, ACTIONS, &name);
-    ask.query("overwrite", overwrite).body(&body)?.send(&what)?;
+    entity::put(session, ACTIONS, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d action {}", name.path()))
 }
 
 /// Parameters of both kinds, unless nothing is said of either.
-fn parameters(args: &ActionArgs) -> Result<Option<Vec<Field>>, Error> {
+fn parameters(args: &ActionArgs) -> Result<Option<Vec<KeyValue>>, Error> {
     let params = fields::parameters(&args.params)?;
     if args.env.is_empty() && args.env_file.is_none() {
         return Ok(params);
     }
     let variables = fields::object(args.env_file.as_deref(), &args.env)?;
     let mut all = params.unwrap_or_default();
-    all.extend(fields::list(variables, true));
+    all.extend(fields::list(variables, Some(true)));
     Ok(Some(all))
 }
 
-fn copied(session: &Session, args: &ActionArgs, what: &str) -> Result<Option<Existing>, Error> {
+fn copied(
+    session: &Session,
+    args: &ActionArgs,
+    what: &str,
+) -> Result<Option<(Made, Entity)>, Error> {
     if !args.copy {
         return Ok(None);
     }
@@ -145,24 +102,12 @@ fn copied(session: &Session, args: &ActionArgs, what: &str) -> Result<Option<Exi
     };
     let original = Name::parse(original, &session.namespace)?;
     let ask = session.entity(Method::GET, ACTIONS, &original);
-    ask.query("code", true).read(what).map(Some)
-}
-
-/// The action as it is, if there is one.
-fn existing(session: &Session, name: &Name, what: &str) -> Result<Option<Existing>, Error> {
-    let ask = session.entity(Method::GET, ACTIONS, name);
-    let reply = ask.query("code", false).reply(what)?;
-    if reply.is_success() {
-        return read(&reply.text, what).map(Some);
-    }
-    if reply.status == 404 {
-        return Ok(None);
-    }
-    Err(super::session::unable(what)(reply.refusal()))
+    let text = ask.query("code", true).send(what)?;
+    Ok(Some((read(&text, what)?, read(&text, what)?)))
 }
 
 /// The annotations that `--web` and `--web-secure` stand for.
-fn web(args: &ActionArgs, old: &[Field]) -> Result<Vec<Field>, Error> {
+fn web(args: &ActionArgs, old: &[KeyValue]) -> Result<Vec<KeyValue>, Error> {
     let mut found = Vec::new();
     if let Some(web) = args.web {
         for (key, value) in [
@@ -212,8 +157,8 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
         return output::line(&url(session, &read(&text, &what)?));
     }
     if args.summary {
-        let existing: Existing = read(&text, &what)?;
-        return show::summary("action", &name.qualified(), &existing.annotations);
+        let action: Entity = read(&text, &what)?;
+        return show::summary("action", &name.qualified(), &action.annotations);
     }
     show::entity(
         &format!("action {}", name.path()),
@@ -222,26 +167,16 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
     )
 }
 
-/// An action's place, as far as its addresses need it.
-#[derive(Deserialize)]
-struct Place {
-    /// With its package.
-    namespace: String,
-    name: String,
-    #[serde(default)]
-    annotations: Vec<Field>,
-}
-
-fn url(session: &Session, place: &Place) -> String {
-    let Place {
+fn url(session: &Session, action: &Entity) -> String {
+    let Entity {
         namespace, name, ..
-    } = place;
+    } = action;
     let api = format!("{}/api/v1", session.host());
     let (namespace, package) = match namespace.split_once('/') {
         Some((namespace, package)) => (namespace, Some(package)),
         None => (namespace.as_str(), None),
     };
-    if fields::is_true(&place.annotations, "web-export") {
+    if fields::is_true(&action.annotations, "web-export") {
         let package = package.unwrap_or("default");
         return format!("{api}/web/{namespace}/{package}/{name}");
     }

@@ -1,11 +1,11 @@
 //! `activation`.
 
+use burst_client::{ActivationLogs, KeyValue};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::fields::{self, Field};
+use super::invoke::Response;
 use super::session::{Session, read};
-use super::{poll, show};
+use super::{fields, poll, show};
 use crate::args::wsk::activation::{
     ActivationArgs, ActivationGetArgs, ActivationLogsArgs, ActivationVerb, ActivationsArgs,
 };
@@ -23,13 +23,7 @@ pub fn run(verb: &ActivationVerb, session: &Session) -> Result<(), Error> {
             let id = id(session, args)?;
             let what = format!("get result for activation '{id}'");
             let ask = one(session, &id).below("result");
-            let outcome: Outcome = ask.read(&what)?;
-            show::json(
-                outcome
-                    .result
-                    .as_ref()
-                    .map_or("null", |result| result.get()),
-            )
+            show::json(ask.read::<Response>(&what)?.json())
         }
         ActivationVerb::Poll(args) => poll::run(session, args),
     }
@@ -50,13 +44,7 @@ struct Summary {
     #[serde(rename = "statusCode", default)]
     status: u8,
     #[serde(default)]
-    annotations: Vec<Field>,
-}
-
-#[derive(Deserialize)]
-struct Outcome {
-    #[serde(default)]
-    result: Option<Box<RawValue>>,
+    annotations: Vec<KeyValue>,
 }
 
 /// A whole activation.
@@ -69,13 +57,6 @@ struct Record {
     end: u64,
     #[serde(default)]
     logs: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    status: String,
-    #[serde(default)]
-    result: Option<Box<RawValue>>,
 }
 
 fn one<'a>(session: &'a Session, id: &str) -> super::session::Ask<'a> {
@@ -193,20 +174,14 @@ fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
         record.response.status,
         times::second(record.end.saturating_mul(1000))
     ))?;
-    let result = record.response.result;
-    show::json(result.as_ref().map_or("null", |result| result.get()))?;
+    show::json(record.response.json())?;
     print_lines(&record.logs, true)
-}
-
-#[derive(Deserialize)]
-struct Logs {
-    logs: Vec<String>,
 }
 
 fn logs(session: &Session, args: &ActivationLogsArgs) -> Result<(), Error> {
     let id = id(session, &args.activation)?;
     let what = format!("get logs for activation '{id}'");
-    let logs: Logs = one(session, &id).below("logs").read(&what)?;
+    let logs: ActivationLogs = one(session, &id).below("logs").read(&what)?;
     print_lines(&logs.logs, args.strip)
 }
 

@@ -7,10 +7,10 @@ use burst_client::reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::fields::{self, Field};
+use super::entity::Entity;
 use super::name::{Name, OWN};
 use super::session::{ACTIONS, Ask, Session};
-use super::show;
+use super::{fields, show};
 use crate::args::wsk::api::{
     ApiCreateArgs, ApiGetArgs, ApiListArgs, ApiPathArgs, ApiVerb, ResponseType,
 };
@@ -78,14 +78,6 @@ struct Listed {
     value: Api,
 }
 
-/// What of an action says whether HTTP reaches it.
-#[derive(Deserialize)]
-struct Target {
-    namespace: String,
-    #[serde(default)]
-    annotations: Vec<Field>,
-}
-
 fn create(session: &Session, args: &ApiCreateArgs) -> Result<(), Error> {
     let what = "create API";
     let (document, said) = match &args.config_file {
@@ -151,7 +143,7 @@ fn of_action(
     let verb = lower(verb)?;
     let name = Name::parse(action_name, &session.namespace)?;
     let ask = session.entity(Method::GET, ACTIONS, &name);
-    let target: Target = ask.query("code", false).read(what)?;
+    let target: Entity = ask.query("code", false).read(what)?;
     if !fields::is_true(&target.annotations, "web-export") {
         return Err(Error::Usage(format!(
             "action {} is no web action: `action update {} --web true` makes it one",

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use burst_client::ActionExec;
+use serde::Deserialize;
 
 use super::name::Name;
 use crate::args::wsk::action::ActionArgs;
@@ -12,30 +13,15 @@ use crate::package::{self, source};
 /// Runs executables that speak the action loop.
 const LOOP_IMAGE: &str = "openwhisk/dockerskeleton";
 
-/// What runs.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Exec {
-    /// Its kind.
-    pub kind: String,
-    /// Text, or bytes in base64.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// Which of both.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub binary: Option<bool>,
-    /// The function that is called.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub main: Option<String>,
-    /// What it runs in.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// The actions of a sequence.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub components: Option<Vec<String>>,
+/// What of an action tells what it is made of.
+#[derive(Deserialize)]
+pub struct Made {
+    /// What runs.
+    pub exec: ActionExec,
 }
 
 /// What the command line says that an action is made of; nothing if it says nothing.
-pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<Exec>, Error> {
+pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<ActionExec>, Error> {
     if args.sequence {
         return sequence(args, namespace).map(Some);
     }
@@ -45,7 +31,7 @@ pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<Exec>, Error> {
     };
     let Some(artifact) = &args.artifact else {
         return match image {
-            Some(image) if args.docker.is_some() => Ok(Some(Exec {
+            Some(image) if args.docker.is_some() => Ok(Some(ActionExec {
                 main: args.main.clone(),
                 image: Some(image),
                 ..exec("blackbox")
@@ -70,7 +56,7 @@ pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<Exec>, Error> {
         bytes
     };
     let (code, binary) = source::encoded(bytes);
-    Ok(Some(Exec {
+    Ok(Some(ActionExec {
         code: Some(code),
         binary: Some(binary),
         main: args.main.clone(),
@@ -79,8 +65,8 @@ pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<Exec>, Error> {
     }))
 }
 
-fn exec(kind: &str) -> Exec {
-    Exec {
+fn exec(kind: &str) -> ActionExec {
+    ActionExec {
         kind: kind.into(),
         code: None,
         binary: None,
@@ -90,7 +76,7 @@ fn exec(kind: &str) -> Exec {
     }
 }
 
-fn sequence(args: &ActionArgs, namespace: &str) -> Result<Exec, Error> {
+fn sequence(args: &ActionArgs, namespace: &str) -> Result<ActionExec, Error> {
     let Some(list) = &args.artifact else {
         return Err(Error::Usage(
             "--sequence needs actions, with commas between them".into(),
@@ -98,7 +84,7 @@ fn sequence(args: &ActionArgs, namespace: &str) -> Result<Exec, Error> {
     };
     let names = list.split(',').map(str::trim);
     let names = names.map(|name| Ok(Name::parse(name, namespace)?.qualified()));
-    Ok(Exec {
+    Ok(ActionExec {
         components: Some(names.collect::<Result<_, Error>>()?),
         ..exec("sequence")
     })

@@ -1,10 +1,10 @@
 //! Feeds: actions that fire a trigger, called when the trigger comes, changes and goes.
 
-use burst_client::Error as ApiError;
+use burst_client::{Error as ApiError, KeyValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::fields::{self, Field};
+use super::fields;
 use super::invoke::{self, Outcome, Record};
 use super::name::Name;
 use super::session::{Session, read, unable};
@@ -39,7 +39,7 @@ impl Event {
 }
 
 /// Which feed a trigger has, if any.
-pub fn of(annotations: &[Field]) -> Option<String> {
+pub fn of(annotations: &[KeyValue]) -> Option<String> {
     fields::text(annotations, ANNOTATION).filter(|feed| !feed.is_empty())
 }
 
@@ -63,7 +63,7 @@ pub fn tell(
         ("triggerName", &trigger.qualified()),
         ("authKey", session.auth()),
     ] {
-        body.insert(key.into(), inputs::string(value)?);
+        body.insert(key.into(), inputs::json(value)?);
     }
     let query = [("blocking", true), ("result", false)];
     match invoke::call(session, &name, &query, &body, &what)? {

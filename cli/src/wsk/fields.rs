@@ -2,24 +2,13 @@
 
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use burst_client::KeyValue;
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::args::wsk::pairs::{AnnotationPairs, ParamPairs};
 use crate::error::Error;
 use crate::inputs::{self, Params};
-
-/// A parameter or an annotation.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Field {
-    /// What it is called.
-    pub key: String,
-    /// Any JSON, as it was written.
-    pub value: Box<RawValue>,
-    /// Whether it is for the program's start.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub init: bool,
-}
 
 /// Parameters as an object, for a call.
 pub fn params(pairs: &ParamPairs) -> Result<Params, Error> {
@@ -38,48 +27,46 @@ pub fn object(file: Option<&Path>, words: &[String]) -> Result<Params, Error> {
     Ok(found)
 }
 
-/// The same as an array.
-pub fn list(params: Params, init: bool) -> Vec<Field> {
-    let field = |(key, value)| Field { key, value, init };
+/// The same as an array; `init` of what is for the program's start.
+pub fn list(params: Params, init: Option<bool>) -> Vec<KeyValue> {
+    let field = |(key, value)| KeyValue { key, value, init };
     params.into_iter().map(field).collect()
 }
 
 /// Parameters, unless nothing is said of them.
-pub fn parameters(pairs: &ParamPairs) -> Result<Option<Vec<Field>>, Error> {
-    let some = Some(list(params(pairs)?, false));
+pub fn parameters(pairs: &ParamPairs) -> Result<Option<Vec<KeyValue>>, Error> {
+    let some = Some(list(params(pairs)?, None));
     Ok(some.filter(|_| pairs.param_file.is_some() || !pairs.param.is_empty()))
 }
 
 /// Annotations, unless nothing is said of them.
-pub fn annotations(pairs: &AnnotationPairs) -> Result<Option<Vec<Field>>, Error> {
+pub fn annotations(pairs: &AnnotationPairs) -> Result<Option<Vec<KeyValue>>, Error> {
     let found = object(pairs.annotation_file.as_deref(), &pairs.annotation)?;
     let given = pairs.annotation_file.is_some() || !pairs.annotation.is_empty();
-    Ok(Some(list(found, false)).filter(|_| given))
+    Ok(Some(list(found, None)).filter(|_| given))
 }
 
 /// An annotation of this value.
-pub fn field(key: &str, value: &impl Serialize) -> Result<Field, Error> {
-    let value = serde_json::value::to_raw_value(value);
-    Ok(Field {
-        key: key.into(),
-        value: value.map_err(|cause| Error::Usage(cause.to_string()))?,
-        init: false,
-    })
+pub fn field(key: &str, value: &impl Serialize) -> Result<KeyValue, Error> {
+    let value = inputs::json(value)?;
+    let key = key.into();
+    let init = None;
+    Ok(KeyValue { key, value, init })
 }
 
 /// The value of a key, as JSON.
-pub fn find<'a>(fields: &'a [Field], key: &str) -> Option<&'a RawValue> {
+pub fn find<'a>(fields: &'a [KeyValue], key: &str) -> Option<&'a RawValue> {
     let found = fields.iter().find(|field| field.key == key);
     found.map(|field| &*field.value)
 }
 
 /// The value of a key that has a text.
-pub fn text(fields: &[Field], key: &str) -> Option<String> {
+pub fn text(fields: &[KeyValue], key: &str) -> Option<String> {
     find(fields, key).and_then(|value| serde_json::from_str(value.get()).ok())
 }
 
 /// Whether a key has a value that counts as true.
-pub fn is_true(fields: &[Field], key: &str) -> bool {
+pub fn is_true(fields: &[KeyValue], key: &str) -> bool {
     find(fields, key).is_some_and(|value| value.get() == "true")
 }
 
@@ -94,7 +81,7 @@ mod tests {
         let file = dir.path().join("file.json");
         std::fs::write(&file, r#"{"a":1,"b":{"c":12345678901234567890123}}"#).unwrap();
         let words = ["a", "[1, 2]", "k=v", "Ada"].map(String::from);
-        let fields = list(object(Some(&file), &words).unwrap(), false);
+        let fields = list(object(Some(&file), &words).unwrap(), None);
         assert_eq!(
             serde_json::to_string(&fields).unwrap(),
             r#"[{"key":"a","value":[1, 2]},{"key":"b","value":{"c":12345678901234567890123}},{"key":"k=v","value":"Ada"}]"#

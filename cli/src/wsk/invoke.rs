@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use burst_client::Reply;
 use burst_client::reqwest::Method;
+use burst_client::{AcceptedActivation, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -27,9 +27,19 @@ pub struct Record {
 /// How an activation ended.
 #[derive(Deserialize)]
 pub struct Response {
+    /// In a word or two.
+    #[serde(default)]
+    pub status: String,
     /// What it came to, an object as a rule.
     #[serde(default)]
     pub result: Option<Box<RawValue>>,
+}
+
+impl Response {
+    /// The result as it is shown.
+    pub fn json(&self) -> &str {
+        self.result.as_ref().map_or("null", |result| result.get())
+    }
 }
 
 /// What a call came to.
@@ -40,12 +50,6 @@ pub enum Outcome {
     Failed(Reply),
     /// It goes on, or was not to be waited for.
     Accepted(String),
-}
-
-#[derive(Deserialize)]
-struct Accepted {
-    #[serde(rename = "activationId")]
-    id: String,
 }
 
 /// Calls an action.
@@ -62,7 +66,9 @@ pub fn call(
     }
     let reply = ask.body(body)?.submit(what)?;
     match reply.status {
-        202 => Ok(Outcome::Accepted(read::<Accepted>(&reply.text, what)?.id)),
+        202 => Ok(Outcome::Accepted(
+            read::<AcceptedActivation>(&reply.text, what)?.activation_id,
+        )),
         200..=299 => Ok(Outcome::Succeeded(reply.text)),
         500 | 502 if !is_refusal(&reply.text) => Ok(Outcome::Failed(reply)),
         _ => Err(unable(what)(reply.refusal())),

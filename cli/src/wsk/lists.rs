@@ -1,31 +1,15 @@
 //! Lists of entities, and their lines.
 
 use burst_client::reqwest::Method;
-use serde::Deserialize;
 
-use super::fields::{self, Field};
-use super::name;
+use super::entity::Entity;
 use super::session::Session;
+use super::{fields, name};
 use crate::args::wsk::EntitiesArgs;
 use crate::error::Error;
 use crate::output;
 
-/// What all entities have in a list.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Listed {
-    /// Its namespace, of an action with its package.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Whether others may use it.
-    #[serde(default)]
-    pub publish: bool,
-    /// What is said of it.
-    #[serde(default)]
-    pub annotations: Vec<Field>,
-}
-
-impl Listed {
+impl Entity {
     fn qualified(&self) -> String {
         format!("/{}/{}", self.namespace, self.name)
     }
@@ -45,7 +29,7 @@ impl Listed {
 }
 
 /// Asks for a page of a collection.
-pub fn ask(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<Vec<Listed>, Error> {
+pub fn ask(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<Vec<Entity>, Error> {
     let (namespace, package) = name::within(args.within.as_deref(), &session.namespace)?;
     let mut ask = session.collection(Method::GET, &namespace, collection);
     match package {
@@ -58,15 +42,15 @@ pub fn ask(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<V
         None => {}
     }
     let listed = ask.query("limit", args.limit).query("skip", args.skip);
-    let mut listed: Vec<Listed> = listed.read(&format!("list {collection}"))?;
+    let mut listed: Vec<Entity> = listed.read(&format!("list {collection}"))?;
     if args.name_sort {
-        listed.sort_by_key(Listed::qualified);
+        listed.sort_by_key(Entity::qualified);
     }
     Ok(listed)
 }
 
 /// Prints a collection below its head.
-pub fn print(collection: &str, listed: &[Listed]) -> Result<(), Error> {
+pub fn print(collection: &str, listed: &[Entity]) -> Result<(), Error> {
     let lines = listed.iter().map(|entity| entity.line(collection));
     let lines: Vec<String> = std::iter::once(collection.to_owned())
         .chain(lines)

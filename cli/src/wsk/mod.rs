@@ -3,6 +3,7 @@
 mod action;
 mod activation;
 mod api;
+mod entity;
 mod error;
 mod exec;
 mod feed;

@@ -1,16 +1,16 @@
 //! `package`.
 
 use burst_client::reqwest::Method;
-use serde::{Deserialize, Serialize};
+use burst_client::{KeyValue, PackageMember, PackageName, PackageRequest};
+use serde::Deserialize;
 
-use super::fields::{self, Field};
 use super::name::{self, Name};
 use super::session::{Session, read};
-use super::{lists, show};
+use super::{entity, fields, lists, show};
 use crate::args::wsk::package::{BindArgs, PackageArgs, PackageDeleteArgs, PackageVerb};
 use crate::args::wsk::{EntityGetArgs, package::RefreshArgs};
 use crate::error::Error;
-use crate::output;
+use crate::{inputs, output};
 
 const COLLECTION: &str = "packages";
 
@@ -27,60 +27,35 @@ pub fn run(verb: &PackageVerb, session: &Session) -> Result<(), Error> {
     }
 }
 
-#[derive(Serialize)]
-struct Body {
-    namespace: String,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    publish: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    binding: Option<Binding>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<Vec<Field>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<Vec<Field>>,
-}
-
-#[derive(Serialize)]
-struct Binding {
-    namespace: String,
-    name: String,
-}
-
 fn put(session: &Session, args: &PackageArgs, overwrite: bool) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
-    let body = Body {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
+    let request = PackageRequest {
         publish: args.shared.shared,
-        binding: None,
         parameters: fields::parameters(&args.params)?,
         annotations: fields::annotations(&args.annotations)?,
+        ..PackageRequest::default()
     };
-    let ask = session.entity(Method::PUT, COLLECTION, &name);
-    let ask = ask.query("overwrite", overwrite).body(&body)?;
-    ask.send(&format!("{verb} package '{}'", args.name))?;
+    let what = format!("{verb} package '{}'", args.name);
+    entity::put(session, COLLECTION, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d package {}", name.name))
 }
 
 fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
     let package = Name::parse_plain(&args.package, &session.namespace)?;
     let name = Name::parse_plain(&args.name, &session.namespace)?;
-    let body = Body {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
-        publish: None,
-        binding: Some(Binding {
-            namespace: package.namespace,
-            name: package.name,
-        }),
+    let package = PackageName {
+        namespace: package.namespace,
+        name: package.name,
+    };
+    let request = PackageRequest {
+        binding: Some(inputs::json(&package)?),
         parameters: fields::parameters(&args.params)?,
         annotations: fields::annotations(&args.annotations)?,
+        ..PackageRequest::default()
     };
-    let ask = session.entity(Method::PUT, COLLECTION, &name);
-    let ask = ask.query("overwrite", false).body(&body)?;
-    ask.send(&format!("create binding '{}'", args.name))?;
+    let what = format!("create binding '{}'", args.name);
+    entity::put(session, COLLECTION, &name, false, request, &what)?;
     show::ok(&format!("created binding {}", name.name))
 }
 
@@ -88,18 +63,11 @@ fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
 #[derive(Deserialize)]
 struct Content {
     #[serde(default)]
-    annotations: Vec<Field>,
+    annotations: Vec<KeyValue>,
     #[serde(default)]
-    actions: Vec<Inside>,
+    actions: Vec<PackageMember>,
     #[serde(default)]
-    feeds: Vec<Inside>,
-}
-
-#[derive(Deserialize)]
-struct Inside {
-    name: String,
-    #[serde(default)]
-    annotations: Vec<Field>,
+    feeds: Vec<PackageMember>,
 }
 
 fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {

@@ -1,17 +1,16 @@
 //! `rule`.
 
 use burst_client::reqwest::Method;
-use serde::{Deserialize, Serialize};
+use burst_client::{RuleRequest, RuleStatus, RuleStatusRequest};
 
-use super::fields::{self, Field};
-use super::lists::{self, Listed};
+use super::entity::{self, Entity};
 use super::name::Name;
 use super::session::{Session, read};
-use super::show;
+use super::{fields, lists, show};
 use crate::args::wsk::rule::{RuleArgs, RuleDeleteArgs, RuleVerb};
 use crate::args::wsk::{EntitiesArgs, EntityArgs, EntityGetArgs};
 use crate::error::Error;
-use crate::output;
+use crate::{inputs, output};
 
 /// The collection's name on the wire.
 pub const COLLECTION: &str = "rules";
@@ -21,8 +20,8 @@ pub fn run(verb: &RuleVerb, session: &Session) -> Result<(), Error> {
     match verb {
         RuleVerb::Create(args) => put(session, args, false),
         RuleVerb::Update(args) => put(session, args, true),
-        RuleVerb::Enable(args) => turn(session, args, "active", "enable"),
-        RuleVerb::Disable(args) => turn(session, args, "inactive", "disable"),
+        RuleVerb::Enable(args) => turn(session, args, RuleStatus::Active, "enable"),
+        RuleVerb::Disable(args) => turn(session, args, RuleStatus::Inactive, "disable"),
         RuleVerb::Status(args) => {
             let name = Name::parse_plain(&args.name, &session.namespace)?;
             let status = status(session, &name)?;
@@ -34,66 +33,39 @@ pub fn run(verb: &RuleVerb, session: &Session) -> Result<(), Error> {
     }
 }
 
-#[derive(Serialize)]
-struct Body {
-    namespace: String,
-    name: String,
-    trigger: String,
-    action: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<Vec<Field>>,
-}
-
 fn put(session: &Session, args: &RuleArgs, overwrite: bool) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
-    let body = Body {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
-        trigger: Name::parse_plain(&args.trigger, &session.namespace)?.qualified(),
-        action: Name::parse(&args.action, &session.namespace)?.qualified(),
+    let full = |name: Name| inputs::json(&name.qualified()).map(Some);
+    let request = RuleRequest {
+        trigger: full(Name::parse_plain(&args.trigger, &session.namespace)?)?,
+        action: full(Name::parse(&args.action, &session.namespace)?)?,
         annotations: fields::annotations(&args.annotations)?,
+        ..RuleRequest::default()
     };
-    let ask = session.entity(Method::PUT, COLLECTION, &name);
-    let ask = ask.query("overwrite", overwrite).body(&body)?;
-    ask.send(&format!("{verb} rule '{}'", args.name))?;
+    let what = format!("{verb} rule '{}'", args.name);
+    entity::put(session, COLLECTION, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d rule {}", name.name))
 }
 
-#[derive(Serialize)]
-struct Turned {
-    status: &'static str,
-}
-
-fn set(session: &Session, name: &Name, status: &'static str, what: &str) -> Result<(), Error> {
+fn set(session: &Session, name: &Name, status: RuleStatus, what: &str) -> Result<(), Error> {
     let ask = session.entity(Method::POST, COLLECTION, name);
-    ask.body(&Turned { status })?.send(what).map(drop)
+    ask.body(&RuleStatusRequest { status })?
+        .send(what)
+        .map(drop)
 }
 
-fn turn(
-    session: &Session,
-    args: &EntityArgs,
-    status: &'static str,
-    verb: &str,
-) -> Result<(), Error> {
+fn turn(session: &Session, args: &EntityArgs, status: RuleStatus, verb: &str) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("{verb} rule '{}'", args.name);
     set(session, &name, status, &what)?;
     show::ok(&format!("{verb}d rule {}", name.name))
 }
 
-#[derive(Deserialize)]
-struct Existing {
-    #[serde(default)]
-    status: String,
-    #[serde(default)]
-    annotations: Vec<Field>,
-}
-
 fn status(session: &Session, name: &Name) -> Result<String, Error> {
     let what = format!("get status of rule '{}'", name.name);
     let ask = session.entity(Method::GET, COLLECTION, name);
-    Ok(ask.read::<Existing>(&what)?.status)
+    Ok(ask.read::<Entity>(&what)?.status)
 }
 
 fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
@@ -101,7 +73,7 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let what = format!("get rule '{}'", args.name);
     let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
     if args.summary {
-        let existing: Existing = read(&text, &what)?;
+        let existing: Entity = read(&text, &what)?;
         return show::summary("rule", &name.qualified(), &existing.annotations);
     }
     show::entity(&format!("rule {}", name.name), &text, args.field.as_deref())
@@ -111,7 +83,7 @@ fn delete(session: &Session, args: &RuleDeleteArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("delete rule '{}'", args.name);
     if args.disable {
-        set(session, &name, "inactive", &what)?;
+        set(session, &name, RuleStatus::Inactive, &what)?;
     }
     session
         .entity(Method::DELETE, COLLECTION, &name)
@@ -123,7 +95,7 @@ fn delete(session: &Session, args: &RuleDeleteArgs) -> Result<(), Error> {
 pub fn print(session: &Session, args: &EntitiesArgs) -> Result<(), Error> {
     let mut lines = vec![COLLECTION.to_owned()];
     for rule in lists::ask(session, COLLECTION, args)? {
-        let Listed {
+        let Entity {
             namespace, name, ..
         } = rule;
         let whole = Name {

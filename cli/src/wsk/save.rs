@@ -6,22 +6,14 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::Deserialize;
 
-use super::exec::Exec;
+use super::exec::Made;
 use super::name::Name;
 use super::show;
 use crate::error::Error;
 
-/// An action with its code.
-#[derive(Deserialize)]
-pub struct Saved {
-    exec: Exec,
-}
-
 /// Writes the code to this file, or to one of the action's name; none that is there is replaced.
-pub fn run(action: &Saved, name: &Name, file: Option<&Path>) -> Result<(), Error> {
-    let exec = &action.exec;
+pub fn run(Made { exec }: &Made, name: &Name, file: Option<&Path>) -> Result<(), Error> {
     let Some(code) = exec.code.as_ref().filter(|code| !code.is_empty()) else {
         let name = name.path();
         return Err(Error::Usage(match exec.kind.as_str() {

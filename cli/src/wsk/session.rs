@@ -156,6 +156,16 @@ impl Ask<'_> {
     pub fn read<T: DeserializeOwned>(self, what: &str) -> Result<T, Error> {
         read(&self.send(what)?, what)
     }
+
+    /// The same, unless there is none.
+    pub fn find<T: DeserializeOwned>(self, what: &str) -> Result<Option<T>, Error> {
+        let reply = self.reply(what)?;
+        match reply.status {
+            404 => Ok(None),
+            _ if reply.is_success() => read(&reply.text, what).map(Some),
+            _ => Err(unable(what)(reply.refusal())),
+        }
+    }
 }
 
 /// Reads an answer.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use burst_client::KeyValue;
 use serde_json::value::RawValue;
 
-use super::fields::{self, Field};
+use super::fields;
 use super::session::read;
 use crate::error::Error;
 use crate::output::{self, Printer};
@@ -50,7 +51,7 @@ pub fn entity(what: &str, text: &str, field: Option<&str>) -> Result<(), Error> 
 }
 
 /// A name with what annotations say of it and of its parameters.
-pub fn summary(kind: &str, name: &str, annotations: &[Field]) -> Result<(), Error> {
+pub fn summary(kind: &str, name: &str, annotations: &[KeyValue]) -> Result<(), Error> {
     let about = fields::text(annotations, "description");
     let about = about.unwrap_or_else(|| "Returns a result based on its parameters".into());
     let mut text = format!("{kind} {name}: {about}\n");

@@ -1,14 +1,14 @@
 //! `trigger`.
 
 use burst_client::reqwest::Method;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use burst_client::{AcceptedActivation, TriggerRequest};
 
+use super::entity::{self, Entity};
 use super::feed::{self, Event};
-use super::fields::{self, Field};
+use super::invoke::Record;
 use super::name::Name;
 use super::session::{Session, read};
-use super::{lists, show};
+use super::{fields, lists, show};
 use crate::args::wsk::trigger::{FireArgs, TriggerArgs, TriggerVerb};
 use crate::args::wsk::{EntityArgs, EntityGetArgs};
 use crate::error::Error;
@@ -27,23 +27,6 @@ pub fn run(verb: &TriggerVerb, session: &Session) -> Result<(), Error> {
         TriggerVerb::List(args) => lists::run(session, COLLECTION, args),
         TriggerVerb::Delete(args) => delete(session, args),
     }
-}
-
-#[derive(Serialize)]
-struct Body {
-    namespace: String,
-    name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    parameters: Option<Vec<Field>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    annotations: Option<Vec<Field>>,
-}
-
-/// What of a trigger is needed to find its feed.
-#[derive(Deserialize)]
-struct Existing {
-    #[serde(default)]
-    annotations: Vec<Field>,
 }
 
 /// Parameters of a trigger and of its feed, as the flags tell them apart.
@@ -83,14 +66,12 @@ fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
         annotations.retain(|other| other.key != feed::ANNOTATION);
         annotations.push(fields::field(feed::ANNOTATION, feed)?);
     }
-    let body = Body {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
-        parameters: Some(fields::list(trigger, false)).filter(|list| !list.is_empty()),
+    let request = TriggerRequest {
+        parameters: Some(fields::list(trigger, None)).filter(|list| !list.is_empty()),
         annotations: Some(annotations).filter(|list| !list.is_empty()),
+        ..TriggerRequest::default()
     };
-    let ask = session.entity(Method::PUT, COLLECTION, &name);
-    ask.query("overwrite", false).body(&body)?.send(&what)?;
+    entity::put(session, COLLECTION, &name, false, request, &what)?;
     if let Some(feed_name) = &feed_name {
         let told = feed::tell(session, feed_name, Event::Create, &name, &feed);
         // A trigger that nothing will ever fire is not left behind.
@@ -115,14 +96,8 @@ fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
             "a trigger keeps its feed: delete the trigger and create it with another one".into(),
         ));
     }
-    let reply = session
-        .entity(Method::GET, COLLECTION, &name)
-        .reply(&what)?;
-    let existing: Option<Existing> = match reply.status {
-        404 => None,
-        _ if reply.is_success() => Some(read(&reply.text, &what)?),
-        _ => return Err(super::session::unable(&what)(reply.refusal())),
-    };
+    let ask = session.entity(Method::GET, COLLECTION, &name);
+    let existing: Option<Entity> = ask.find(&what)?;
     let feed_name = existing.as_ref().and_then(|it| feed::of(&it.annotations));
     let Parameters { trigger, feed } = parameters(args, feed_name.is_some())?;
     let given = fields::annotations(&args.annotations)?;
@@ -134,24 +109,16 @@ fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
         given.extend(feed);
         given
     });
-    let body = Body {
-        namespace: name.namespace.clone(),
-        name: name.name.clone(),
-        parameters: Some(fields::list(trigger, false)).filter(|list| !list.is_empty()),
+    let request = TriggerRequest {
+        parameters: Some(fields::list(trigger, None)).filter(|list| !list.is_empty()),
         annotations,
+        ..TriggerRequest::default()
     };
-    let ask = session.entity(Method::PUT, COLLECTION, &name);
-    ask.query("overwrite", true).body(&body)?.send(&what)?;
+    entity::put(session, COLLECTION, &name, true, request, &what)?;
     if let Some(feed_name) = &feed_name {
         feed::tell(session, feed_name, Event::Update, &name, &feed)?;
     }
     show::ok(&format!("updated trigger {}", name.name))
-}
-
-#[derive(Deserialize)]
-struct Fired {
-    #[serde(rename = "activationId")]
-    id: String,
 }
 
 fn fire(session: &Session, args: &FireArgs) -> Result<(), Error> {
@@ -173,30 +140,19 @@ fn fire(session: &Session, args: &FireArgs) -> Result<(), Error> {
             name.qualified()
         ));
     }
-    let fired: Fired = read(&text, &what)?;
+    let fired: AcceptedActivation = read(&text, &what)?;
     show::ok(&format!(
         "triggered {} with id {}",
         name.qualified(),
-        fired.id
+        fired.activation_id
     ))
-}
-
-/// What an activation of a feed has in it.
-#[derive(Deserialize)]
-struct Told {
-    response: Response,
-}
-
-#[derive(Deserialize)]
-struct Response {
-    result: Box<RawValue>,
 }
 
 fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("get trigger '{}'", args.name);
     let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
-    let existing: Existing = read(&text, &what)?;
+    let existing: Entity = read(&text, &what)?;
     if args.summary {
         return show::summary("trigger", &name.qualified(), &existing.annotations);
     }
@@ -205,7 +161,7 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
             let told = feed::tell(session, &feed, Event::Read, &name, &Params::new())?;
             show::ok(&format!("got trigger {}", name.name))?;
             show::json(&text)?;
-            show::json(read::<Told>(&told, &what)?.response.result.get())
+            show::json(read::<Record>(&told, &what)?.response.json())
         }
         _ => show::entity(
             &format!("trigger {}", name.name),
@@ -218,7 +174,7 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
 fn delete(session: &Session, args: &EntityArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("delete trigger '{}'", args.name);
-    let existing: Existing = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
+    let existing: Entity = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
     if let Some(feed) = feed::of(&existing.annotations) {
         feed::tell(session, &feed, Event::Delete, &name, &Params::new())?;
     }

@@ -1,18 +1,15 @@
 //! The API's description, and what Rust calls what is in it.
 
-use std::fmt::Write;
+use std::fs;
 
 use yaml_serde::Value;
-
-const TEXT: &str = include_str!("../../../protocol/src/main/resources/openapi.yaml");
-/// Longest line of documentation.
-const WIDTH: usize = 110;
 
 pub struct Document(Value);
 
 impl Document {
-    pub fn read() -> Self {
-        Self(yaml_serde::from_str(TEXT).unwrap())
+    pub fn read(path: &str) -> Self {
+        let text = fs::read_to_string(path).unwrap_or_else(|cause| panic!("{path}: {cause}"));
+        Self(yaml_serde::from_str(&text).unwrap_or_else(|cause| panic!("{path}: {cause}")))
     }
 
     pub fn paths(&self) -> impl Iterator<Item = (&str, &Value)> {
@@ -31,8 +28,8 @@ impl Document {
         }
     }
 
-    /// The Rust type of values of this schema, and whether they may be null.
-    pub fn rust(&self, schema: &Value) -> (String, bool) {
+    /// The Rust type of values of this schema, which `of` has, and whether they may be null.
+    pub fn rust(&self, of: &str, schema: &Value) -> (String, bool) {
         let resolved = self.resolved(schema);
         let nullable = resolved["nullable"] == true;
         if let Some(place) = schema["$ref"].as_str() {
@@ -43,40 +40,40 @@ impl Document {
             }
         }
         let rust = match (resolved["type"].as_str(), resolved["format"].as_str()) {
-            (Some("string"), _) if resolved.get("enum").is_some() => self.named(resolved),
+            (Some("string"), _) if resolved.get("enum").is_some() => self.named(of, resolved),
             (Some("string"), _) => "String".into(),
             (Some("boolean"), _) => "bool".into(),
             (Some("integer"), None) => "u32".into(),
             (Some("integer"), Some("int64")) => "u64".into(),
             (Some("number"), None) => "f64".into(),
-            (Some("array"), _) => format!("Vec<{}>", self.rust(&resolved["items"]).0),
+            (Some("array"), _) => format!("Vec<{}>", self.rust(of, &resolved["items"]).0),
             (Some("object"), _) if resolved.get("properties").is_none() => {
                 "BTreeMap<String, Box<RawValue>>".into()
             }
             // Which of several it is, is known by what was asked for.
             (None, _) if resolved.get("description").is_some() => "Box<RawValue>".into(),
-            _ => panic!("give it a name below components/schemas: {resolved:?}"),
+            _ => unnamed(of),
         };
         (rust, nullable)
     }
 
     /// The schema that has the same names.
-    fn named(&self, schema: &Value) -> String {
+    fn named(&self, of: &str, schema: &Value) -> String {
         let found = self
             .schemas()
             .find(|(_, other)| other.get("enum").is_some() && names(other) == names(schema));
-        let (name, _) =
-            found.unwrap_or_else(|| panic!("give it a name below components/schemas: {schema:?}"));
-        name.into()
+        found.map_or_else(|| unnamed(of), |(name, _)| name.into())
     }
+}
+
+fn unnamed(of: &str) -> ! {
+    panic!("give what {of} has a name below components/schemas")
 }
 
 /// The fields of an object, in the order in which they are written.
 pub fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
-    let fields = value.as_mapping().expect("an object");
-    fields
-        .iter()
-        .map(|(name, value)| (name.as_str().unwrap_or_default(), value))
+    let fields = value.as_mapping().into_iter().flatten();
+    fields.map(|(name, value)| (name.as_str().unwrap_or_default(), value))
 }
 
 /// The names that a schema allows.
@@ -85,24 +82,9 @@ pub fn names(schema: &Value) -> Vec<&str> {
     values.iter().filter_map(Value::as_str).collect()
 }
 
-/// A description as documentation.
+/// Text as documentation.
 pub fn documentation(text: &str) -> String {
-    let mut lines = String::new();
-    for paragraph in text.trim().split("\n\n") {
-        if !lines.is_empty() {
-            lines.push_str("///\n");
-        }
-        let mut line = String::from("///");
-        for word in paragraph.split_whitespace() {
-            if line.len() + word.len() > WIDTH {
-                writeln!(lines, "{line}").unwrap();
-                line = "///".into();
-            }
-            write!(line, " {word}").unwrap();
-        }
-        writeln!(lines, "{line}").unwrap();
-    }
-    lines
+    format!("#[doc = {:?}]\n", text.trim())
 }
 
 /// What a schema or a property is said to be; it must be said.

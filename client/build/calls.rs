@@ -19,20 +19,6 @@ const BY_HAND: [&str; 6] = [
 /// The header by which a call may be repeated.
 const KEY: &str = "Idempotency-Key";
 
-const HEAD: &str = "\
-//! The API's operations.
-
-use reqwest::Method;
-use serde::Serialize;
-use serde_json::value::RawValue;
-
-use crate::answer::{Answer, Body};
-use crate::call::{Call, NAMESPACE};
-use crate::client::Client;
-use crate::error::Error;
-use crate::model::*;
-";
-
 pub fn generate(document: &Document) -> String {
     let mut queries = String::new();
     let mut methods = String::new();
@@ -56,7 +42,7 @@ pub fn generate(document: &Document) -> String {
             call.method(&mut methods);
         }
     }
-    format!("{HEAD}{queries}\nimpl Client {{\n{methods}}}\n")
+    format!("{queries}\nimpl Client {{\n{methods}}}\n")
 }
 
 struct Operation<'a> {
@@ -92,14 +78,15 @@ impl Operation<'_> {
         let (name, method) = (self.query_type(), snake(self.id));
         write!(
             to,
-            "\n/// What [`Client::{method}`] may be asked for.\n\
+            "\n#[doc = \"What [`Client::{method}`] may be asked for.\"]\n\
              #[derive(Debug, Clone, Default)]\npub struct {name} {{\n"
         )
         .unwrap();
         for parameter in parameters {
             let field = parameter["name"].as_str().unwrap();
-            let about = described(&format!("{}.{field}", self.id), parameter);
-            let (rust, _) = self.document.rust(&parameter["schema"]);
+            let of = format!("{}.{field}", self.id);
+            let about = described(&of, parameter);
+            let (rust, _) = self.document.rust(&of, &parameter["schema"]);
             writeln!(to, "{about}pub {}: Option<{rust}>,", snake(field)).unwrap();
         }
         to.push_str("}\n");
@@ -108,11 +95,11 @@ impl Operation<'_> {
     fn method(&self, to: &mut String) {
         let Self { id, verb, path, .. } = self;
         let verb = verb.to_uppercase();
-        let about = documentation(self.value["summary"].as_str().expect(id));
-        let more = match self.value["description"].as_str() {
-            Some(text) => format!("///\n{}", documentation(text)),
-            None => String::new(),
+        let Some(summary) = self.value["summary"].as_str() else {
+            panic!("{id} has no summary");
         };
+        let mut about = vec![summary.to_owned()];
+        about.extend(self.value["description"].as_str().map(str::to_owned));
         let mut arguments = String::from("&self");
         for parameter in self.parameters("path") {
             let name = parameter["name"].as_str().unwrap();
@@ -133,19 +120,19 @@ impl Operation<'_> {
         if headers.iter().any(|header| header["name"] == KEY) {
             call.push_str(".once()?");
         }
-        let mut request = String::new();
         if let Some(body) = self.value.get("requestBody") {
             arguments.push_str(", request: &(impl Serialize + ?Sized)");
             call.push_str(".body(request)?");
             let schema = &body["content"]["application/json"]["schema"];
-            let (rust, _) = self.document.rust(schema);
-            request = format!("///\n/// `request` is a [`{rust}`], or serializes as one.\n");
+            let (rust, _) = self.document.rust(id, schema);
+            about.push(format!("`request` is a [`{rust}`], or serializes as one."));
         }
         let (answer, how) = self.answer();
+        about.push(format!("`{verb} {path}`"));
         write!(
             to,
-            "{about}{more}{request}///\n/// `{verb} {path}`\n\
-             pub fn {}({arguments}) -> Result<{answer}, Error> {{\nself.{how}({call})\n}}\n\n",
+            "{}pub fn {}({arguments}) -> Result<{answer}, Error> {{\nself.{how}({call})\n}}\n\n",
+            documentation(&about.join("\n\n")),
             snake(id)
         )
         .unwrap();
@@ -165,15 +152,18 @@ impl Operation<'_> {
     fn answer(&self) -> (String, &'static str) {
         let mut good =
             entries(&self.value["responses"]).filter(|(status, _)| status.starts_with('2'));
-        let (_, response) = good.next().expect(self.id);
-        assert!(good.next().is_none(), "{} has several answers", self.id);
+        let (Some((_, response)), None) = (good.next(), good.next()) else {
+            panic!("{} does not have one successful answer", self.id);
+        };
         let content = &self.document.resolved(response)["content"];
-        let (kind, body) = entries(content).next().expect(self.id);
+        let Some((kind, body)) = entries(content).next() else {
+            panic!("{} has an answer without a body", self.id);
+        };
         let schema = &body["schema"];
         if kind != "application/json" {
             return ("String".into(), "text");
         }
-        let (rust, _) = self.document.rust(schema);
+        let (rust, _) = self.document.rust(self.id, schema);
         match self.document.resolved(schema).get("x-streamed") {
             Some(_) => (format!("Body<{rust}>"), "open"),
             None => (format!("Answer<{rust}>"), "answer"),

@@ -6,27 +6,8 @@ use yaml_serde::Value;
 
 use crate::document::{Document, described, entries, names, pascal, snake};
 
-const HEAD: &str = "\
-//! What the API's requests and answers say.
-//!
-//! Times are microseconds since the epoch, time-outs milliseconds, memory MiB per worker, other sizes bytes.
-
-use std::collections::BTreeMap;
-
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
-
-use crate::streamed::Streamed;
-use crate::vocabulary::vocabulary;
-
-/// A value that is there, if only `null`.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
-    Box::deserialize(from).map(Some)
-}
-";
-
 pub fn generate(document: &Document) -> String {
-    let mut source = String::from(HEAD);
+    let mut source = String::new();
     for (name, schema) in document.schemas() {
         if schema.get("properties").is_some() {
             structure(document, name, schema, &mut source);
@@ -38,17 +19,12 @@ pub fn generate(document: &Document) -> String {
 }
 
 fn vocabulary(name: &str, schema: &Value, to: &mut String) {
-    // Within a macro rustfmt leaves lines as they are.
-    let about = described(name, schema).replace("///", "    ///");
+    let about = described(name, schema);
     let variants: String = names(schema)
         .iter()
-        .map(|name| format!("        {} = \"{name}\",\n", pascal(name)))
+        .map(|name| format!("{} = \"{name}\",\n", pascal(name)))
         .collect();
-    write!(
-        to,
-        "\nvocabulary! {{\n{about}    {name} {{\n{variants}    }}\n}}\n"
-    )
-    .unwrap();
+    write!(to, "\nvocabulary! {{\n{about}{name} {{\n{variants}}}\n}}\n").unwrap();
 }
 
 fn structure(document: &Document, name: &str, schema: &Value, to: &mut String) {
@@ -65,8 +41,9 @@ fn structure(document: &Document, name: &str, schema: &Value, to: &mut String) {
     )
     .unwrap();
     for (field, property) in entries(&schema["properties"]) {
-        let about = described(&format!("{name}.{field}"), document.resolved(property));
-        let (mut rust, nullable) = document.rust(property);
+        let of = format!("{name}.{field}");
+        let about = described(&of, document.resolved(property));
+        let (mut rust, nullable) = document.rust(&of, property);
         let is_required = required.contains(&field);
         let mut attributes = String::new();
         if !is_required {
@@ -85,7 +62,7 @@ fn structure(document: &Document, name: &str, schema: &Value, to: &mut String) {
     }
     to.push_str("}\n");
     if let Some(array) = schema["x-streamed"].as_str() {
-        let (element, _) = document.rust(&schema["properties"][array]["items"]);
+        let (element, _) = document.rust(name, &schema["properties"][array]["items"]);
         write!(
             to,
             "\nimpl Streamed for {name} {{\ntype Element = {element};\n\
