@@ -1,16 +1,13 @@
 package burst.protocol
 
+import burst.protocol.KebabCase.given
 import io.circe.Codec
-import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
+import io.circe.derivation.ConfiguredEnumCodec
 
 /** What went wrong, at the coarseness a user or a policy acts upon. On the wire in kebab-case. */
-enum FailureKind:
+enum FailureKind derives ConfiguredEnumCodec:
   case Error, Panic, Abort, Exit, Signal, OutOfMemory, Timeout, Cancelled, PeerFailed, PackLost, InvokerLost,
     StartFailed, Backend, InvalidInput, ControllerRestarted, Internal
-
-object FailureKind:
-  given Configuration = Configuration.default.withKebabCaseConstructorNames
-  given ConfiguredEnumCodec[FailureKind] = ConfiguredEnumCodec.derived
 
 /** A failure as data: who, during which operation, and why. The same shape travels from a worker's thread to
   * the user's terminal (docs/architecture.md, section 6).

@@ -1,6 +1,7 @@
 package burst.protocol
 
 import burst.protocol.Base64Bytes.given
+import burst.protocol.KebabCase.given
 import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import org.apache.pekko.util.ByteString
@@ -73,12 +74,8 @@ sealed trait ToController
 sealed trait InvokerReport extends ToController
 
 /** How a pack came up: a fresh container, or one that ran the same definition before. */
-enum PackStart:
+enum PackStart derives ConfiguredEnumCodec:
   case Cold, Prewarmed, Warm
-
-object PackStart:
-  given Configuration = Configuration.default.withKebabCaseConstructorNames
-  given ConfiguredEnumCodec[PackStart] = ConfiguredEnumCodec.derived
 
 /** What an invoker reports of one pack. `start` is set on the report that carries `Ready`; `slots`, when some
   * of its workers have ended and what they used is free, is how many the pack still needs. An invocation's

@@ -1,14 +1,11 @@
 package burst.protocol
 
+import burst.protocol.KebabCase.given
 import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 
-enum LogStream:
+enum LogStream derives ConfiguredEnumCodec:
   case Stdout, Stderr
-
-object LogStream:
-  given Configuration = Configuration.default.withKebabCaseConstructorNames
-  given ConfiguredEnumCodec[LogStream] = ConfiguredEnumCodec.derived
 
 /** What a pack has sent to the others of its flare, as its program counts it. */
 final case class Traffic(messages: Long, bytes: Long) derives Codec.AsObject

@@ -28,8 +28,14 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
         (discipline.name, size, Statistics.median(micros), micros.max)
     results.table(
       "placement",
-      Seq("policy", "workers", "median µs", "worst µs", "median ns per worker"),
-      rows.map((policy, size, median, worst) => Seq(policy, size, median, worst, median * 1000 / size))
+      rows.map: (policy, size, median, worst) =>
+        Seq(
+          "policy" -> policy,
+          "workers" -> size,
+          "median µs" -> median,
+          "worst µs" -> worst,
+          "median ns per worker" -> median * 1000 / size
+        )
     )
     results.plot(
       "placement",
@@ -62,19 +68,6 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
     def seconds(outcomes: Vector[Outcome])(time: Outcome => Long) = outcomes.map(time(_) / 1e6)
     results.table(
       "policies",
-      Seq(
-        "policy",
-        "queueing p50 s",
-        "queueing p99 s",
-        "queueing p99 s of the large (over 4,800)",
-        "placed to running p50 s",
-        "placed to running p99 s",
-        "packs per flare",
-        "peers in the same pack %",
-        "slots used %",
-        "slots free on machines in use %",
-        "slowest round ms"
-      ),
       played.map { (discipline, run) =>
         val waits = seconds(run.outcomes)(o => o.placed - o.arrived)
         val large = seconds(run.outcomes.filter(_.size > 4800))(o => o.placed - o.arrived)
@@ -84,17 +77,17 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
           1 - o.remotePairs / (o.size.toDouble * (o.size - 1) / 2)
         }
         Seq(
-          discipline.name,
-          Statistics.median(waits),
-          Statistics.quantile(waits, 0.99),
-          Statistics.quantile(large, 0.99),
-          Statistics.median(starts),
-          Statistics.quantile(starts, 0.99),
-          run.outcomes.map(_.packs.toDouble).sum / run.outcomes.length,
-          100 * local.sum / local.length,
-          100 * run.usage.used,
-          100 * run.usage.broken,
-          run.slowestRound / 1000.0
+          "policy" -> discipline.name,
+          "queueing p50 s" -> Statistics.median(waits),
+          "queueing p99 s" -> Statistics.quantile(waits, 0.99),
+          "queueing p99 s of the large (over 4,800)" -> Statistics.quantile(large, 0.99),
+          "placed to running p50 s" -> Statistics.median(starts),
+          "placed to running p99 s" -> Statistics.quantile(starts, 0.99),
+          "packs per flare" -> run.outcomes.map(_.packs.toDouble).sum / run.outcomes.length,
+          "peers in the same pack %" -> 100 * local.sum / local.length,
+          "slots used %" -> 100 * run.usage.used,
+          "slots free on machines in use %" -> 100 * run.usage.broken,
+          "slowest round ms" -> run.slowestRound / 1000.0
         )
       }
     )
@@ -130,27 +123,17 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
       val alone = ready.head._2
       results.table(
         s"startup-n$size",
-        Seq(
-          "g",
-          "first s",
-          "median s",
-          "all s",
-          "range s",
-          "deviation s",
-          "all: times faster than g=1",
-          "range: times narrower"
-        ),
         ready.map { (g, times) =>
           val range = times.max - times.min
           Seq(
-            g,
-            times.min,
-            Statistics.median(times),
-            times.max,
-            range,
-            Statistics.medianDeviation(times),
-            alone.max / times.max,
-            (alone.max - alone.min) / range
+            "g" -> g,
+            "first s" -> times.min,
+            "median s" -> Statistics.median(times),
+            "all s" -> times.max,
+            "range s" -> range,
+            "deviation s" -> Statistics.medianDeviation(times),
+            "all: times faster than g=1" -> alone.max / times.max,
+            "range: times narrower" -> (alone.max - alone.min) / range
           )
         }
       )

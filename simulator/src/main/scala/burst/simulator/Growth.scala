@@ -5,7 +5,7 @@ import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.{AdmissionControl, Refusal}
 import burst.controller.store.{FlareChange, Storage}
 import burst.protocol.FlareId
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
 
@@ -14,6 +14,8 @@ import scala.concurrent.duration.DurationInt
   * the queue are raised for it. Run it on a quiet machine: `load` says how quiet it was.
   */
 final class Growth(results: Results, mostInvokers: Int, mostQueued: Int):
+  import Growth.Row
+
   private val machines = Vector(10, 100, 1000).filter(_ <= mostInvokers)
   private val queues = Vector(1000, 10_000, 100_000).filter(_ <= mostQueued)
 
@@ -21,22 +23,20 @@ final class Growth(results: Results, mostInvokers: Int, mostQueued: Int):
     // the first one is as slow as a program that has just begun
     measured(10, 1000)
     val points = for queued <- queues; count <- machines yield (count, queued)
-    points.foldLeft(Vector.empty[GrowthRow]): (rows, point) =>
+    points.foldLeft(Vector.empty[Row]): (rows, point) =>
       val more = rows :+ measured(point._1, point._2)
       // what there is so far is kept, should the rest not come to its end
-      results.table("growth", GrowthRow.Heads, more.map(_.cells))
+      results.table("growth", more)
       more
     : Unit
 
-  private def measured(machines: Int, queued: Int): GrowthRow =
-    val directory = Files.createTempDirectory("burst-growth")
-    try GrowthRun(directory, machines, queued).row()
-    finally
-      scala.util.Using.resource(Files.walk(directory))(
-        _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
-      )
+  private def measured(machines: Int, queued: Int): Row =
+    results.temporarily("burst-growth")(GrowthRun(_, machines, queued).row())
 
 object Growth:
+  /** One line of `growth.csv`. */
+  type Row = Seq[(String, Any)]
+
   val Slots = 48
 
   /** Workers of a flare, but for the large one. */
@@ -66,7 +66,7 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
     burst.scheduler.ask-timeout = 30m
   """
 
-  def row(): GrowthRow =
+  def row(): Row =
     val (config, storage) = SimulatedController.store(directory, settings)
     store(storage, queued + running)
     val empty = Cost.heap()
@@ -77,17 +77,21 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
       val (filling, _) = Cost.of:
         controller.invokers(machines, Slots)(packs.invoker)
         packs.awaitBegun(running)
-      GrowthRow(
-        machines,
-        queued,
-        Cost.load(),
-        takeOver,
-        held,
-        filling.each(running),
-        asked(controller, packs),
-        heartbeats(controller),
-        Cost.of(storage.flares.list(Some(namespace(0)), None, None, 30, 0))._1,
-        Cost.of(storage.flares.countByState())._1
+      val before = Seq(
+        "invokers" -> machines,
+        "queued" -> queued,
+        "load of the machine" -> f"${Cost.load()}%.1f",
+        "take-over s" -> takeOver.seconds,
+        "take-over, processor s" -> takeOver.processor,
+        "heap per queued flare KiB" -> held / 1024,
+        "placement, processor ms" -> filling.each(running).processorMillis
+      ) ++ asked(controller, packs)
+      val heartbeat = heartbeats(controller)
+      before ++ Seq(
+        "heartbeat, processor µs" -> heartbeat.processorMillis * 1000,
+        "heartbeats per second" -> 1 / heartbeat.seconds,
+        "list of 30 ms" -> Cost.of(storage.flares.list(Some(namespace(0)), None, None, 30, 0))._1.millis,
+        "count by state ms" -> Cost.of(storage.flares.countByState())._1.millis
       )
     finally controller.close()
 
@@ -100,7 +104,12 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
         storage.flares.write(change)(ExecutionContext.global)
       Await.result(Future.sequence(stored), 1.minute)
 
-  private def asked(controller: SimulatedController, packs: HeldPacks): Asked =
+  /** What each of these took, submissions until they were answered: one that waits; the end of a flare until
+    * the next one had its slots; the place in the queue of a flare that had been there for a while, and of
+    * one that has just come; a submission while a large flare waits for the ends of others; one that is
+    * refused, as the queue is full.
+    */
+  private def asked(controller: SimulatedController, packs: HeldPacks): Row =
     val submission = many(Times)(i => accepted(controller.submit(request(i))))
     val ending = many(Times): _ =>
       packs.finishOldest()
@@ -120,7 +129,12 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
     val behind = many(Times)(i => accepted(controller.submit(request(i))))
     while controller.submit(request(0)).isRight do ()
     val refusal = many(Times)(i => refused(controller.submit(request(i))))
-    Asked(submission, ending, mean(standing), mean(newStanding), behind, refusal)
+    def both(what: String, cost: Cost) =
+      Seq(s"$what ms" -> cost.millis, s"$what, processor ms" -> cost.processorMillis)
+    both("submission", submission) ++ both("end to next placed", ending) ++
+      Seq("place in the queue ms" -> mean(standing).millis) ++
+      Seq("place of one just submitted ms" -> mean(newStanding).millis) ++
+      both("submission behind a large one", behind) ++ both("refusal", refusal)
 
   private def heartbeats(controller: SimulatedController): Cost =
     many(Few) { round =>

@@ -3,7 +3,7 @@ package burst.simulator
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareState
 import burst.protocol.*
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import org.apache.pekko.actor.typed.Behavior
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.Await
@@ -17,26 +17,25 @@ final class Overhead(results: Results):
   private val sizes = Vector(1, 48, 480, 960, 4800, 9600)
 
   def measure(): Unit =
-    val directory = Files.createTempDirectory("burst-overhead")
-    try
-      val rows = on(directory)
-      results.table(
-        "overhead",
-        Seq("workers", "packs", "median ms", "µs per worker"),
-        rows.map((size, packs, median) => Seq(size, packs, median, median * 1000 / size))
-      )
-      results.plot(
-        "overhead",
-        "Submit to result of a flare that takes no time, packs of 48",
-        "workers",
-        "ms",
-        Vector(Line("measured", rows.map((size, _, median) => (size.toDouble, median)))),
-        log = true
-      )
-    finally
-      scala.util.Using.resource(Files.walk(directory))(
-        _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
-      )
+    val rows = results.temporarily("burst-overhead")(on)
+    results.table(
+      "overhead",
+      rows.map: (size, packs, median) =>
+        Seq(
+          "workers" -> size,
+          "packs" -> packs,
+          "median ms" -> median,
+          "µs per worker" -> median * 1000 / size
+        )
+    )
+    results.plot(
+      "overhead",
+      "Submit to result of a flare that takes no time, packs of 48",
+      "workers",
+      "ms",
+      Vector(Line("measured", rows.map((size, _, median) => (size.toDouble, median)))),
+      log = true
+    )
 
   private def on(directory: Path): Vector[(Int, Int, Double)] =
     val (config, storage) =

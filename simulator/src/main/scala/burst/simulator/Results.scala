@@ -16,12 +16,15 @@ final case class Line(name: String, points: Vector[(Double, Double)])
 final class Results(directory: Path):
   Files.createDirectories(directory)
 
-  def table(name: String, heads: Seq[String], rows: Seq[Seq[Any]]): Unit =
+  /** Of rows that have the same columns, each cell with what its column is called. */
+  def table(name: String, rows: Seq[Seq[(String, Any)]]): Unit =
+    val heads = rows.head.map(_._1)
+    val cells = rows.map(_.map((_, value) => shown(value)))
     println(s"\n$name\n${heads.mkString(" | ")}")
-    rows.foreach(row => println(row.map(shown).mkString(" | ")))
+    cells.foreach(row => println(row.mkString(" | ")))
     Using.resource(Files.newBufferedWriter(directory.resolve(s"$name.csv"), UTF_8)) { writer =>
       val printer = CSVFormat.DEFAULT.builder.setHeader(heads*).setRecordSeparator('\n').get.print(writer)
-      rows.foreach(row => printer.printRecord(row.map(shown)*))
+      cells.foreach(row => printer.printRecord(row*))
     }
 
   def plot(name: String, title: String, x: String, y: String, lines: Seq[Line], log: Boolean = false): Unit =
@@ -35,6 +38,15 @@ final class Results(directory: Path):
         .setMarker(SeriesMarkers.NONE)
     }
     BitmapEncoder.saveBitmap(chart, directory.resolve(s"$name.png").toString, BitmapFormat.PNG)
+
+  /** Does something in a directory that is there for as long. */
+  def temporarily[A](name: String)(work: Path => A): A =
+    val directory = Files.createTempDirectory(name)
+    try work(directory)
+    finally
+      Using.resource(Files.walk(directory))(
+        _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
+      )
 
   private def shown(value: Any): String = value match
     case number: Double if number.abs >= 100 => f"$number%.0f"

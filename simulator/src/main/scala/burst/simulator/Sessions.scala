@@ -1,6 +1,6 @@
 package burst.simulator
 
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.util.concurrent.locks.LockSupport
 import scala.concurrent.duration.DurationInt
 
@@ -12,26 +12,14 @@ final class Sessions(results: Results, burst: Path):
   private val slots = 48
   private val measured = 30.seconds
 
-  private val heads = Seq(
-    "invokers",
-    "load of the machine",
-    "until all have a session s",
-    "of that, the controller's processor s",
-    "controller's processors %",
-    "per beat, controller's processor µs",
-    "heap with none MiB",
-    "heap per session KiB",
-    "sessions begun anew"
-  )
-
   def measure(): Unit =
-    counts.foldLeft(Vector.empty[Seq[Any]]): (rows, count) =>
-      val more = rows :+ temporary(row(_, count))
-      results.table("sessions", heads, more)
+    counts.foldLeft(Vector.empty[Seq[(String, Any)]]): (rows, count) =>
+      val more = rows :+ results.temporarily("burst-sessions")(row(_, count))
+      results.table("sessions", more)
       more
     : Unit
 
-  private def row(directory: Path, count: Int): Seq[Any] =
+  private def row(directory: Path, count: Int): Seq[(String, Any)] =
     val controller = ControllerProcess.start(burst, directory.resolve("controller"))
     try
       val invokers =
@@ -48,23 +36,15 @@ final class Sessions(results: Results, burst: Path):
         LockSupport.parkNanos(measured.toNanos)
         val used = (controller.processor() - joined) / measured.toSeconds
         Seq(
-          count,
-          f"${Cost.load()}%.1f",
-          registration.seconds,
-          joined - before,
-          100 * used,
-          used / count * 1e6 * LightInvokers.Interval.toSeconds,
-          (empty / 1024.0) / 1024,
-          (controller.heap() - empty) / 1024.0 / count,
-          invokers.rejoined()
+          "invokers" -> count,
+          "load of the machine" -> f"${Cost.load()}%.1f",
+          "until all have a session s" -> registration.seconds,
+          "of that, the controller's processor s" -> (joined - before),
+          "controller's processors %" -> 100 * used,
+          "per beat, controller's processor µs" -> used / count * 1e6 * LightInvokers.Interval.toSeconds,
+          "heap with none MiB" -> (empty / 1024.0) / 1024,
+          "heap per session KiB" -> (controller.heap() - empty) / 1024.0 / count,
+          "sessions begun anew" -> invokers.rejoined()
         )
       finally invokers.stop()
     finally controller.stop()
-
-  private def temporary[A](work: Path => A): A =
-    val directory = Files.createTempDirectory("burst-sessions")
-    try work(directory)
-    finally
-      scala.util.Using.resource(Files.walk(directory))(
-        _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
-      )

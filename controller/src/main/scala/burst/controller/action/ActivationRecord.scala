@@ -5,7 +5,9 @@ import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
 import io.circe.{jawn, Codec, Decoder, Encoder, Json, JsonObject}
 
-/** All of an [[Activation]] but its result and its logs, which may be large. */
+/** All of an [[Activation]] but its result and its logs, which may be large. Times in milliseconds since the
+  * epoch.
+  */
 final case class ActivationHead(
     id: FlareId,
     namespace: String,
@@ -37,44 +39,36 @@ final case class ActivationRecord(
   export head.{annotations, duration, id, status}
 
   def activation: Activation =
-    import head.*
-    Activation(
-      id,
-      namespace,
-      name,
-      version,
-      subject,
-      start,
-      end,
-      duration,
-      cause,
-      status,
-      // It was JSON when it came.
-      jawn.parseByteBuffer(result.bytes.asByteBuffer).getOrElse(Json.Null),
-      annotations,
-      logs
-    )
+    // It was JSON when it came.
+    Activation(head, jawn.parseByteBuffer(result.bytes.asByteBuffer).getOrElse(Json.Null), logs)
 
 object ActivationRecord:
   def of(activation: Activation): ActivationRecord =
-    import activation.*
-    val head = ActivationHead(
-      id,
-      namespace,
-      name,
-      version,
-      subject,
-      start,
-      end,
-      duration,
-      cause,
-      status,
-      annotations
-    )
-    ActivationRecord(head, JsonText.of(result), logs)
+    ActivationRecord(activation.head, JsonText.of(activation.result), activation.logs)
 
 /** How a record that is no flare is stored. */
 private[action] object RecordFields:
+  /** As it reads while it goes on: nobody sees that unless its controller ends. */
+  def begun(id: FlareId, call: Call, kind: String, more: (String, Json)*): ActivationHead =
+    val fields = FlareInvocation.fields(call.caller, call.action, call.origin.transaction)
+    ActivationHead(
+      id,
+      call.caller.namespace,
+      call.action.target.name,
+      fields.version,
+      call.caller.namespace,
+      System.currentTimeMillis(),
+      end = None,
+      duration = None,
+      call.cause,
+      ActivationStatus.InternalError,
+      JsonObject.fromIterable(
+        Vector("path" -> fields.path.asJson, "kind" -> kind.asJson) ++ more
+          ++ Option.when(call.component)("causedBy" -> "sequence".asJson)
+          ++ fields.binding.map("binding" -> _.asJson)
+      )
+    )
+
   /** @param path
     *   `NAME` or `PACKAGE/NAME`
     */

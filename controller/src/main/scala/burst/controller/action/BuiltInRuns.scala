@@ -2,7 +2,7 @@ package burst.controller.action
 
 import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
-import io.circe.{jawn, Json, JsonObject}
+import io.circe.{jawn, Json}
 import org.apache.pekko.actor.typed.Scheduler
 import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
@@ -19,7 +19,7 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
 
   def begin(call: Call, own: BuiltIn): Future[Begun] =
     val id = FlareId.random()
-    val head = begun(id, call)
+    val head = RecordFields.begun(id, call, call.action.definition.kind, "timeout" -> false.asJson)
     val path = call.action.target.path
     records.begin(head, path, call.submission).map: _ =>
       val ended = Future.unit
@@ -43,27 +43,3 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
 
 private object BuiltInRuns:
   private val log = LoggerFactory.getLogger(classOf[BuiltInRuns])
-
-  /** As it reads while it runs. */
-  private def begun(id: FlareId, call: Call): ActivationHead =
-    val fields = FlareInvocation.fields(call.caller, call.action, call.origin.transaction)
-    ActivationHead(
-      id,
-      call.caller.namespace,
-      call.action.target.name,
-      fields.version,
-      call.caller.namespace,
-      System.currentTimeMillis(),
-      end = None,
-      duration = None,
-      call.cause,
-      ActivationStatus.InternalError,
-      JsonObject.fromIterable(
-        Vector(
-          "path" -> fields.path.asJson,
-          "kind" -> call.action.definition.kind.asJson,
-          "timeout" -> false.asJson
-        ) ++ Option.when(call.component)("causedBy" -> "sequence".asJson)
-          ++ fields.binding.map("binding" -> _.asJson)
-      )
-    )

@@ -5,7 +5,7 @@ import burst.controller.definition.KindFamily
 import burst.controller.json.JsonPieces
 import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
-import io.circe.{Json, JsonObject}
+import io.circe.Json
 import org.apache.pekko.util.ByteString
 
 /** What an invocation of several actions has come to so far. */
@@ -62,27 +62,9 @@ private[action] object Composition:
   def isSequence(action: Action): Boolean = action.definition.kind == Kind
   def isConductor(action: Action): Boolean = ActionRuns.isTruthy(action.annotations, "conductor")
 
-  /** The record of a whole, as it reads while it goes on: nobody sees that unless its controller ends. */
-  def begun(id: FlareId, call: Call, start: Long): ActivationHead =
-    val fields = FlareInvocation.fields(call.caller, call.action, call.origin.transaction)
-    ActivationHead(
-      id,
-      call.caller.namespace,
-      call.action.target.name,
-      fields.version,
-      call.caller.namespace,
-      start,
-      end = None,
-      duration = None,
-      call.cause,
-      ActivationStatus.InternalError,
-      JsonObject.fromIterable(
-        Vector("path" -> fields.path.asJson, "kind" -> Kind.asJson, "topmost" -> (!call.component).asJson)
-          ++ Option.when(isConductor(call.action))("conductor" -> true.asJson)
-          ++ Option.when(call.component)("causedBy" -> "sequence".asJson)
-          ++ fields.binding.map("binding" -> _.asJson)
-      )
-    )
+  def begun(id: FlareId, call: Call): ActivationHead =
+    val conductor = Option.when(isConductor(call.action))("conductor" -> true.asJson)
+    RecordFields.begun(id, call, Kind, ("topmost" -> (!call.component).asJson) +: conductor.toSeq*)
 
   def ended(begun: ActivationHead, call: Call, composed: Composed, end: Long): ActivationRecord =
     val action = call.action.definition

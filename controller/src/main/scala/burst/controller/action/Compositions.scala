@@ -53,7 +53,7 @@ private[action] final class Compositions(
 
   private def start(call: Call, spent: Spent): Future[Whole] =
     val id = FlareId.random()
-    val head = Composition.begun(id, call, now())
+    val head = Composition.begun(id, call)
     val path = call.action.target.path
     records.begin(head, path, call.submission).map: _ =>
       val composed =
@@ -141,32 +141,20 @@ private[action] final class Compositions(
             s"Timeout reached when retrieving activation ${begun.id.value} for sequence component."
           ))
 
-  private def refused(refusal: InvocationRefusal): RunResult = refusal match
-    case InvocationRefusal.RateLimited(used) =>
-      RunResult.error(
-        ActivationStatus.ApplicationError,
-        s"This namespace may begin ${used.allowed} invocations a minute, and the next action would be one too many."
-      )
-    case InvocationRefusal.FinalParameter(name) =>
-      RunResult.error(
-        ActivationStatus.ApplicationError,
-        s"The parameter '$name' of the next action is final."
-      )
-    case InvocationRefusal.PayloadTooLarge(limit) =>
-      RunResult.error(
-        ActivationStatus.ApplicationError,
-        s"The next action's input has more than $limit bytes."
-      )
-    case InvocationRefusal.Refused(Refusal.OverLimit(limit, asked, allowed)) =>
-      RunResult.error(
-        ActivationStatus.ApplicationError,
-        s"The next action asks for $asked, but this namespace's limit for $limit is $allowed."
-      )
-    case InvocationRefusal.Refused(_) =>
-      RunResult.error(
-        ActivationStatus.InternalError,
-        "The platform could not take the next action; invoke it again."
-      )
+  private def refused(refusal: InvocationRefusal): RunResult =
+    import ActivationStatus.{ApplicationError, InternalError}
+    val (status, text) = refusal match
+      case InvocationRefusal.RateLimited(used) =>
+        ApplicationError -> s"This namespace may begin ${used.allowed} invocations a minute, and the next action would be one too many."
+      case InvocationRefusal.FinalParameter(name) =>
+        ApplicationError -> s"The parameter '$name' of the next action is final."
+      case InvocationRefusal.PayloadTooLarge(limit) =>
+        ApplicationError -> s"The next action's input has more than $limit bytes."
+      case InvocationRefusal.Refused(Refusal.OverLimit(limit, asked, allowed)) =>
+        ApplicationError -> s"The next action asks for $asked, but this namespace's limit for $limit is $allowed."
+      case InvocationRefusal.Refused(_) =>
+        InternalError -> "The platform could not take the next action; invoke it again."
+    RunResult.error(status, text)
 
   // ---- Conductors ----------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.store.Identity
 import burst.protocol.{FlareId, Origin}
-import io.circe.{Json, JsonObject}
+import io.circe.Json
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
@@ -37,22 +37,9 @@ enum ActivationStatus(val text: String):
   case DeveloperError extends ActivationStatus("action developer error")
   case InternalError extends ActivationStatus("whisk internal error")
 
-/** The record of an invocation, of a trigger that fired too. Times in milliseconds since the epoch. */
-final case class Activation(
-    id: FlareId,
-    namespace: String,
-    name: String,
-    version: String,
-    subject: String,
-    start: Long,
-    end: Option[Long],
-    duration: Option[Long],
-    cause: Option[FlareId],
-    status: ActivationStatus,
-    result: Json,
-    annotations: JsonObject,
-    logs: Vector[String]
-)
+/** The record of an invocation, of a trigger that fired too. */
+final case class Activation(head: ActivationHead, result: Json, logs: Vector[String] = Vector.empty):
+  export head.{annotations, duration, end, id, name, namespace, start, status, version}
 
 /** What a call that waits comes to. */
 enum Invoked:

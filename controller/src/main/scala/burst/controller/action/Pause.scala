@@ -1,8 +1,10 @@
 package burst.controller.action
 
 import org.apache.pekko.actor.typed.Scheduler
+import org.apache.pekko.actor.typed.scaladsl.adapter.*
+import org.apache.pekko.pattern.after
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.concurrent.{ExecutionContext, Future}
 
 /** Between two looks at what another controller may be changing. */
 object Pause:
@@ -15,6 +17,4 @@ object Pause:
       scheduler: Scheduler,
       ec: ExecutionContext
   ): Future[A] =
-    val due = Promise[Unit]()
-    val _ = scheduler.scheduleOnce(java.time.Duration.ofNanos(pause.toNanos), () => due.success(()), ec)
-    due.future.flatMap(_ => work)
+    after(pause, scheduler.toClassic)(work)

@@ -1,7 +1,7 @@
 package burst.controller.action
 
 import burst.controller.flare.Submission
-import burst.controller.store.{ActivationStore, Blocking}
+import burst.controller.store.{ActivationStore, Blocking, Rounds}
 import burst.protocol.FlareId
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.actor.typed.ActorSystem
@@ -60,20 +60,8 @@ final class Records(
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
   /** Rounds, one at a time, at once and several within a lease; what it returns ends them. */
-  def start()(using system: ActorSystem[?]): () => Unit =
-    @volatile var latest = Future.unit
-    val rounds = system.scheduler.scheduleWithFixedDelay(
-      java.time.Duration.ZERO,
-      java.time.Duration.ofNanos(lease.toNanos / 4),
-      () => if latest.isCompleted then latest = blocking(quietly()),
-      system.executionContext
-    )
-    () =>
-      val _ = rounds.cancel()
-
-  private def quietly(): Unit =
-    try round()
-    catch case NonFatal(cause) => log.warn("records of sequences could not be renewed", cause)
+  def start()(using ActorSystem[?]): () => Future[Unit] =
+    Rounds.start(lease / 4, blocking, log, "records of sequences could not be renewed")(round())
 
 object Records:
   private val log = LoggerFactory.getLogger(classOf[Records])

@@ -1,17 +1,9 @@
 package burst.controller.cluster
 
 import burst.controller.definition.SealedEnvironment
-import burst.controller.flare.{Flare, FlareRequest, PackRecord, WorkerRecord}
+import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.GangScheduler.*
-import burst.controller.scheduler.{
-  CancelOutcome,
-  CancelledBy,
-  InvokerView,
-  QueueEstimate,
-  Refusal,
-  Suspicion,
-  WaitsFor
-}
+import burst.controller.scheduler.{CancelOutcome, CancelledBy, InvokerView, QueueEstimate, Refusal, WaitsFor}
 import burst.protocol.JsonSerializer.Kind
 import burst.protocol.{Inputs, JsonSerializer}
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
@@ -34,8 +26,6 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
 
   private given Configuration = Configuration.default.withDiscriminator("type")
   private given Codec[FlareRequest] = ConfiguredCodec.derived
-  private given Codec[PackRecord] = ConfiguredCodec.derived
-  private given Codec[WorkerRecord] = ConfiguredCodec.derived
   private given Codec[Flare] =
     val whole = ConfiguredCodec.derived[Flare]
     Codec.from(whole, whole.contramap(summary))
@@ -44,7 +34,6 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   private given ConfiguredEnumCodec[WaitsFor] = ConfiguredEnumCodec.derived
   private given Codec[Either[WaitsFor, Long]] = Codec.codecForEither("waitsFor", "start")
   private given Codec[QueueEstimate] = ConfiguredCodec.derived
-  private given Codec[Suspicion] = ConfiguredCodec.derived
   private given Codec[InvokerView] =
     val whole = ConfiguredCodec.derived[InvokerView]
     Codec.from(

@@ -106,27 +106,12 @@ final class AlarmClock(
 
   /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
   def start(): () => Future[Unit] =
-    @volatile var asked: Future[Any] = Future.unit
-    @volatile var latest = Future.unit
-    def look(): Unit = if latest.isCompleted && !stopping then latest = blocking(quietly())
-    val rounds = system.scheduler.scheduleWithFixedDelay(
-      java.time.Duration.ZERO,
-      java.time.Duration.ofNanos(interval.toNanos),
-      () =>
-        if asked.isCompleted then
-          asked = scheduler()
-          asked.foreach(_ => look()),
-      system.executionContext
-    )
+    // What could not be done is still due when it looks the next time.
+    val stop = Rounds.start(interval, blocking, log, "looking for alarms failed", scheduler):
+      while round() == Batch && !stopping do ()
     () =>
       stopping = true
-      rounds.cancel()
-      latest
-
-  // What could not be done is still due when it looks the next time.
-  private def quietly(): Unit =
-    try while round() == Batch && !stopping do ()
-    catch case NonFatal(cause) => log.warn("looking for alarms failed", cause)
+      stop()
 
 object AlarmClock:
   /** Alarms that are read at a time, and triggers that one controller fires at the same time. */

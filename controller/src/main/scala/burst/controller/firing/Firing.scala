@@ -107,21 +107,21 @@ final class Firing(
       payload: JsonObject,
       start: Long,
       outcomes: Vector[Json]
-  ): Activation = Activation(
-    id,
-    caller.namespace,
-    trigger.name,
-    trigger.version,
-    caller.namespace,
-    start,
-    end = None,
-    duration = None,
-    cause = None,
-    ActivationStatus.Success,
-    Json.fromJsonObject(payload),
-    JsonObject.empty,
-    outcomes.map(_.noSpaces)
-  )
+  ): Activation =
+    val head = ActivationHead(
+      id,
+      caller.namespace,
+      trigger.name,
+      trigger.version,
+      caller.namespace,
+      start,
+      end = None,
+      duration = None,
+      cause = None,
+      ActivationStatus.Success,
+      JsonObject.empty
+    )
+    Activation(head, Json.fromJsonObject(payload), outcomes.map(_.noSpaces))
 
 object Firing:
   /** Rules of one trigger whose actions are begun at the same time. */

@@ -14,28 +14,22 @@ import burst.protocol.{
   PackStart,
   SharedContainer
 }
-import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
+import burst.protocol.KebabCase.given
+import io.circe.Codec
+import io.circe.derivation.ConfiguredEnumCodec
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
   * first four is final, and any of those may turn `failed`, `cancelled` or `timed-out`.
   */
-enum FlareState:
+enum FlareState derives ConfiguredEnumCodec:
   case Queued, Placing, Starting, Running, Succeeded, Failed, Cancelled, TimedOut
 
   def isFinal: Boolean = ordinal >= Succeeded.ordinal
 
-object FlareState:
-  given Configuration = Configuration.default.withKebabCaseConstructorNames
-  given ConfiguredEnumCodec[FlareState] = ConfiguredEnumCodec.derived
-
-enum WorkerState:
+enum WorkerState derives ConfiguredEnumCodec:
   case Pending, Running, Succeeded, Failed, Cancelled
 
   def isFinal: Boolean = ordinal >= Succeeded.ordinal
-
-object WorkerState:
-  given Configuration = Configuration.default.withKebabCaseConstructorNames
-  given ConfiguredEnumCodec[WorkerState] = ConfiguredEnumCodec.derived
 
 /** What a flare asks for, checked and complete. `egress` is its namespace's right to reach the internet.
   *
@@ -82,7 +76,7 @@ final case class PackRecord(
     start: Option[PackStart],
     node: Option[String] = None,
     shared: Option[SharedContainer] = None
-)
+) derives Codec.AsObject
 
 /** A worker as a user sees it. Times in microseconds since the epoch. */
 final case class WorkerRecord(
@@ -92,7 +86,7 @@ final case class WorkerRecord(
     started: Option[Long],
     ended: Option[Long],
     error: Option[Failure]
-)
+) derives Codec.AsObject
 
 /** One flare with its present state. `granularity` is the one in force once it has been placed. */
 final case class Flare(

@@ -1,9 +1,12 @@
 package burst.controller.flare
 
+import io.circe.Encoder
+
 /** A stretch of a worker's time; `end` is none while it lasts. Microseconds since the epoch. */
-final case class Phase(name: String, start: Long, end: Option[Long])
+final case class Phase(name: String, start: Long, end: Option[Long]) derives Encoder.AsObject
 
 final case class WorkerTimeline(worker: Int, pack: Option[Int], phases: Vector[Phase])
+    derives Encoder.AsObject
 
 /** Where each worker's time went (docs/architecture.md, section 2). Pure.
   *

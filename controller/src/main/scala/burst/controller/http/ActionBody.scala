@@ -44,7 +44,7 @@ final class ActionBody(pieces: JsonPieces, platform: PlatformLimits):
       fields = Fields.of(split.fields)
       exec <- fields.objectAt("exec").flatMap:
         case None => Right(None)
-        case Some(exec) => this.exec(exec, split, limits).map(Some(_))
+        case Some(_) => exec(fields, split, limits).map(Some(_))
       parameters <- KeyValues.read(split.fields, "parameters")
       annotations <- KeyValues.read(split.fields, "annotations")
       removed <- names(split.fields, "delAnnotations")
@@ -71,11 +71,10 @@ final class ActionBody(pieces: JsonPieces, platform: PlatformLimits):
     )
 
   private def exec(
-      exec: JsonObject,
+      fields: Fields,
       split: SplitBody,
       limits: NamespaceLimits
   ): Either[ApiError, ActionExec] =
-    val fields = Fields.of(JsonObject("exec" -> Json.fromJsonObject(exec)))
     for
       inner <- fields.fields("exec")
       said <- inner.string("kind")

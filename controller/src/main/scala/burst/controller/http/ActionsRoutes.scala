@@ -2,15 +2,12 @@ package burst.controller.http
 
 import burst.controller.action.{ActionName, ActionProblem, Actions, Sequences}
 import burst.controller.definition.{EntityName, KindFamily}
-import burst.controller.deploy.{Definitions, PackageInspector}
-import burst.controller.scheduler.FlareService
-import burst.controller.store.{ActionPackageStore, Blocking, DefinitionStore, Identity, Transfers}
-import burst.protocol.RuntimeInfo
+import burst.controller.deploy.Definitions
+import burst.controller.store.{ActionPackageStore, Blocking, DefinitionStore, Identity}
 import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
-import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
 /** `/actions`, as OpenWhisk's clients create, read and delete them. */
@@ -20,14 +17,11 @@ final class ActionsRoutes(
     stored: DefinitionStore,
     packages: ActionPackageStore,
     definitions: Definitions,
-    service: FlareService,
-    inspector: PackageInspector,
     body: ActionBody,
-    deploys: Deploys,
+    deploys: ProgramDeploys,
     views: EntityViews,
     codes: CodeAnswer,
-    blocking: Blocking,
-    transfers: Transfers
+    blocking: Blocking
 )(using ExecutionContext):
   import EntityProblem.*
   import JsonMarshalling.ok
@@ -96,7 +90,7 @@ final class ActionsRoutes(
         case Right(found) => ok((if code then views.action(found) else views.bound(found)).asJson)
 
   private def remove(caller: Identity, name: ActionName): Answer =
-    moving(caller):
+    deploys.moving(caller):
       for
         _ <- notThroughBinding(name)
         definition <- definitions
@@ -114,26 +108,8 @@ final class ActionsRoutes(
         case Some(_) => Right(())
 
   private def deploy(caller: Identity, name: ActionName, request: HttpRequest): Answer =
-    deploys(caller, request): (overwrite, taken) =>
-      for
-        runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
-        inspected <- taken.inTurn(inspect(caller, _, runtimes))
-        answer <- Refusable(inspected)(change => moving(caller)(store(caller, name, overwrite, change)))
-      yield answer
-
-  private def inspect(
-      caller: Identity,
-      bytes: ByteString,
-      runtimes: Vector[RuntimeInfo]
-  ): Either[ApiError, ActionChange] =
-    for
-      change <- body.read(bytes, caller.limits)
-      _ <- change.exec.fold(Right(())): exec =>
-        inspector
-          .inspect(exec.code.bytes, exec.family, exec.code.binary, runtimes)
-          .left
-          .map(ApiError.PackageRefused(_))
-    yield change
+    deploys(caller, request)(body.read(_, caller.limits))(_.exec.map(exec => exec.code -> exec.family)):
+      (overwrite, change) => store(caller, name, overwrite, change)
 
   private def store(
       caller: Identity,
@@ -158,6 +134,3 @@ final class ActionsRoutes(
         if definition.packageSize > 0 then Right(codes(caller.namespace, definition, shown))
         else ok(shown.asJson)
     yield answer
-
-  /** For what stores and deletes packages. */
-  private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))

@@ -37,17 +37,10 @@ final class BodyIntake(
   ): Future[Either[ApiError, A]] =
     val isSmall = request.entity.contentLengthOption.exists(_ <= Small)
     (if isSmall then small else large).within(namespace): share =>
-      body
-        .read(request, settings.bodyLimit.min(limit), share)
-        .flatMap:
-          case Left(error) => Future.successful(Left(error))
-          case Right(bytes) =>
-            val checked =
-              if isSmall then Future.successful(body.checked(bytes))
-              else executor(namespace)(body.checked(bytes))
-            checked.flatMap:
-              case Left(error) => Future.successful(Left(error))
-              case Right(whole) => work(Taken(namespace, whole))
+      Refusable(body.read(request, settings.bodyLimit.min(limit), share)): bytes =>
+        def taken(whole: ByteString) = work(Taken(namespace, whole))
+        if isSmall then Refusable(body.checked(bytes))(taken)
+        else Refusable(executor(namespace)(body.checked(bytes)))(taken)
 
   /** Works with what is made of a body of any type. */
   def ofAnyType[A, B](namespace: String, request: HttpRequest)(read: ByteString => Either[ApiError, A])(
@@ -55,14 +48,9 @@ final class BodyIntake(
   ): Future[Either[ApiError, B]] =
     val isSmall = request.entity.contentLengthOption.exists(_ <= Small)
     (if isSmall then small else large).within(namespace): share =>
-      body
-        .bytes(request, settings.bodyLimit, share)
-        .flatMap:
-          case Left(error) => Future.successful(Left(error))
-          case Right(bytes) =>
-            val made =
-              if isSmall then Future(read(bytes.compact)) else executor(namespace)(read(bytes.compact))
-            made.flatMap(_.fold(error => Future.successful(Left(error)), work))
+      Refusable(body.bytes(request, settings.bodyLimit, share)): bytes =>
+        def made = read(bytes.compact)
+        Refusable(if isSmall then Future(made) else executor(namespace)(made))(work)
 
   /** A body in one piece, whose JSON may be read. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
@@ -78,13 +66,9 @@ final class BodyIntake(
       small.within(namespace): few =>
         large.within(namespace): many =>
           val room = roomFor(few, many)
-          val made = onThreads(0)(read(bytes)).flatMap:
-            case Left(error) => Future.successful(Left(error))
-            case Right(growing) if growing.most == 0 => Future.successful(growing.make(room))
-            case Right(growing) => onThreads(growing.most)(growing.make(room))
-          made.flatMap:
-            case Left(error) => Future.successful(Left(error))
-            case Right(whole) => work(whole)
+          Refusable(onThreads(0)(read(bytes))): growing =>
+            if growing.most == 0 then Refusable(growing.make(room))(work)
+            else Refusable(onThreads(growing.most)(growing.make(room)))(work)
 
     /** A large body, or one that becomes large, on the threads for that. */
     private def onThreads[A](more: Long)(work: => A): Future[A] =

@@ -1,17 +1,15 @@
 package burst.controller.http
 
 import burst.controller.definition.{ActionFields, Definition, EntityName}
-import burst.controller.deploy.{Definitions, PackageInspector}
-import burst.controller.scheduler.FlareService
+import burst.controller.deploy.Definitions
 import burst.controller.secrets.{DefinitionName, Secrets}
-import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
-import burst.protocol.{PackageId, RuntimeInfo}
+import burst.controller.store.{Blocking, DefinitionStore, Identity}
+import burst.protocol.PackageId
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
-import org.apache.pekko.util.ByteString
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.ExecutionContext
 
 /** `/bursts`: deploying, reading and removing definitions, and starting flares of them. */
 final class BurstsRoutes(
@@ -19,15 +17,12 @@ final class BurstsRoutes(
     secrets: Secrets,
     stored: DefinitionStore,
     versions: Versions,
-    service: FlareService,
     flareCall: FlareCall,
-    inspector: PackageInspector,
     deployBody: DeployBody,
     flareBody: FlareBody,
-    deploys: Deploys,
+    deploys: ProgramDeploys,
     views: Views,
-    blocking: Blocking,
-    transfers: Transfers
+    blocking: Blocking
 )(using ExecutionContext):
   import JsonMarshalling.ok
 
@@ -51,11 +46,9 @@ final class BurstsRoutes(
     )
 
   private def list(caller: Identity, request: HttpRequest): Answer =
-    parameters(request).page() match
-      case Left(error) => Future.successful(Left(error))
-      case Right(page) =>
-        blocking(stored.list(caller.namespace, page.limit, page.skip)).map: found =>
-          ok(Json.fromValues(found.map(views.summary)))
+    Refusable(QueryParameters(request.uri.query()).page()): page =>
+      blocking(stored.list(caller.namespace, page.limit, page.skip)).map: found =>
+        ok(Json.fromValues(found.map(views.summary)))
 
   private def show(caller: Identity, name: String): Answer =
     blocking(stored.find(caller.namespace, name)).map:
@@ -63,31 +56,13 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def remove(caller: Identity, name: String): Answer =
-    moving(caller)(definitions.remove(caller.namespace, name)).map:
+    deploys.moving(caller)(definitions.remove(caller.namespace, name)).map:
       case Some(definition) => ok(views.definition(definition))
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
-    deploys(caller, request): (overwrite, taken) =>
-      for
-        runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
-        inspected <- taken.inTurn(inspect(caller, _, runtimes))
-        // A bucket may take long: no other namespace waits for it.
-        answer <- Refusable(inspected)(found => moving(caller)(store(caller, name, overwrite, found)))
-      yield answer
-
-  private def inspect(
-      caller: Identity,
-      body: ByteString,
-      runtimes: Vector[RuntimeInfo]
-  ): Either[ApiError, Deployment] =
-    for
-      deployment <- deployBody.read(body, caller.limits)
-      _ <- inspector
-        .inspect(deployment.code.bytes, deployment.family, deployment.code.binary, runtimes)
-        .left
-        .map(ApiError.PackageRefused(_))
-    yield deployment
+    deploys(caller, request)(deployBody.read(_, caller.limits))(read => Some(read.code -> read.family)):
+      (overwrite, deployment) => store(caller, name, overwrite, deployment)
 
   private def store(
       caller: Identity,
@@ -111,9 +86,6 @@ final class BurstsRoutes(
           .map(ApiError.NotDeployed(name, _))
       .flatMap(there => ok(views.definition(there)))
 
-  /** For what stores and deletes packages. */
-  private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
-
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
     Definition(
       caller.namespace,
@@ -134,5 +106,3 @@ final class BurstsRoutes(
         definition <- versions.wanted(caller.namespace, name, Fields.of(body.fields))
         wanted <- flareBody.read(body, definition, caller.limits)
       yield wanted
-
-  private def parameters(request: HttpRequest) = QueryParameters(request.uri.query())

@@ -65,31 +65,29 @@ final class FlareCall(
         key <- IdempotencyKey.of(request)
         _ <- if key.isEmpty then count() else Right(())
       yield key
-    admitted match
-      case Left(error) => Future.successful(Left(error))
-      case Right(key) =>
-        def wanted(bytes: ByteString): Either[ApiError, Growing[Wanted]] =
-          submissions
-            .of(caller, request, key, bytes)
-            .flatMap:
-              case Left(id) => Right(Growing.done(Wanted.Stored(id)))
-              case Right(submission) =>
-                for
-                  _ <- count()
-                  split <- split(bytes)
-                  wanted <- read(split)
-                  origin = Some(RequestTraces.origin(request))
-                  waits = Option.when(isWaitedFor)(true)
-                yield wanted.map: own =>
-                  Wanted.New(own.copy(submission = submission, origin = origin, isWaitedFor = waits))
-        // Until the flare is stored: from then on large inputs are on the disk.
-        val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
-        // What is refused was no flare; how often one may be refused is bounded with all other requests.
-        started
-          .andThen:
-            case Success(Right(Begun(_, true))) => ()
-            case _ => if counted.get then rates.giveBack(caller.namespace, perMinute)
-          .map(_.map(_.id))
+    Refusable(admitted): key =>
+      def wanted(bytes: ByteString): Either[ApiError, Growing[Wanted]] =
+        submissions
+          .of(caller, request, key, bytes)
+          .flatMap:
+            case Left(id) => Right(Growing.done(Wanted.Stored(id)))
+            case Right(submission) =>
+              for
+                _ <- count()
+                split <- split(bytes)
+                wanted <- read(split)
+                origin = Some(RequestTraces.origin(request))
+                waits = Option.when(isWaitedFor)(true)
+              yield wanted.map: own =>
+                Wanted.New(own.copy(submission = submission, origin = origin, isWaitedFor = waits))
+      // Until the flare is stored: from then on large inputs are on the disk.
+      val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
+      // What is refused was no flare; how often one may be refused is bounded with all other requests.
+      started
+        .andThen:
+          case Success(Right(Begun(_, true))) => ()
+          case _ => if counted.get then rates.giveBack(caller.namespace, perMinute)
+        .map(_.map(_.id))
 
   /** What was read of the definition may be no more by the time that the flare is stored, or the same request
     * have been stored meanwhile: it is read again.

@@ -13,6 +13,7 @@ import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
+import org.apache.pekko.http.scaladsl.server.Directives.concat
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -61,10 +62,10 @@ object HttpServer:
       settings
     )
     val deployIntake = intake(settings.deployBodies, HttpSettings.DeployDispatcher)
-    val inspector = PackageInspector(limits.packages)
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = Deploys(deployIntake)
+    val programDeploys = ProgramDeploys(deploys, service, PackageInspector(limits.packages), transfers)
     val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
@@ -129,14 +130,11 @@ object HttpServer:
           storage.definitions,
           storage.actionPackages,
           definitions,
-          service,
-          inspector,
           ActionBody(pieces, limits),
-          deploys,
+          programDeploys,
           EntityViews(defaults),
           CodeAnswer(storage.packages, transfers),
-          blocking,
-          transfers
+          blocking
         ),
         PackagesRoutes(
           storage.actionPackages,
@@ -154,15 +152,12 @@ object HttpServer:
         storage.secrets,
         storage.definitions,
         versions,
-        service,
         flareCall,
-        inspector,
         DeployBody(options, pieces),
         flareBody,
-        deploys,
+        programDeploys,
         views,
-        blocking,
-        transfers
+        blocking
       ),
       VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
@@ -182,10 +177,10 @@ object HttpServer:
         settings.blockingLimit
       ),
       ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
-      AdminRoutes(
-        NamespacesRoutes(storage.namespaces, service, body, blocking),
-        AdminFlaresRoutes(storage.flares, service, blocking),
-        AdminInvokersRoutes(storage.drained, service, blocking)
+      concat(
+        NamespacesRoutes(storage.namespaces, service, body, blocking).route,
+        AdminFlaresRoutes(storage.flares, service, blocking).route,
+        AdminInvokersRoutes(storage.drained, service, blocking).route
       ),
       WebRoutes.of(
         actions,

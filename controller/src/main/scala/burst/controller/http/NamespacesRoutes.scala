@@ -62,21 +62,19 @@ final class NamespacesRoutes(
 
   private def create(name: String, request: HttpRequest): Answer =
     Refusable(QueryParameters(request.uri.query()).flag("overwrite")): overwrite =>
-      Refusable(body.read(request, BodyLimit)): bytes =>
+      Refusable(body.fields(request)): fields =>
         blocking:
           for
-            json <- body.parse(bytes)
-            limits <- ownLimits(json)
+            limits <- ownLimits(fields)
             credentials <- namespaces.create(name, limits, overwrite).toRight(ApiError.NamespaceExists(name))
             namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
           yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
 
   private def limit(name: String, request: HttpRequest): Answer =
-    Refusable(body.read(request, BodyLimit)): bytes =>
+    Refusable(body.fields(request)): fields =>
       blocking:
         for
-          json <- body.parse(bytes)
-          limits <- ownLimits(json)
+          limits <- ownLimits(fields)
           namespace <- namespaces.limit(name, limits).toRight(ApiError.NoSuchNamespace(name))
         yield JsonMarshalling.response(StatusCodes.OK, Views.namespace(namespace))
 
@@ -88,35 +86,17 @@ final class NamespacesRoutes(
       yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
 
 object NamespacesRoutes:
-  private val BodyLimit = 16 * 1024L
-
   private val Million = 1_000_000
 
   /** Whose packages are the platform's own: with a key to it somebody could replace them. */
   private val Reserved = Set(BuiltIns.Namespace)
   private def reserved(name: String): ApiError = ApiError.OfEntity(EntityProblem.ReservedName(name))
 
-  private def ownLimits(body: Json): Either[ApiError, OwnLimits] =
+  private def ownLimits(fields: Fields): Either[ApiError, OwnLimits] =
     for
-      fields <- Fields.of(body)
       _ <- fields.only("limits")
       limits <- fields.fields("limits")
-      _ <- limits.only(
-        "burstSize",
-        "concurrentSlots",
-        "memory",
-        "packageSize",
-        "flaresPerMinute",
-        "definitions",
-        "definitionsSize",
-        "storedSize",
-        "invocationsPerMinute",
-        "firesPerMinute",
-        "deploysPerMinute",
-        "requestsPerMinute",
-        "concurrentRequests",
-        "egress"
-      )
+      _ <- limits.only(Views.LimitNames*)
       burstSize <- limits.int("burstSize", 1, Million)
       concurrentSlots <- limits.int("concurrentSlots", 1, Million)
       memory <- limits.int("memory", OptionsReader.LeastMemory, 1 << 20)

@@ -98,15 +98,14 @@ final class PackagesRoutes(
     val fields = Fields.of(body)
     for
       binding <- fields.objectAt("binding")
-      target <- binding.filter(_.nonEmpty).fold(Right(None))(place(caller, _).map(Some(_)))
+      target <- binding.filter(_.nonEmpty).fold(Right(None))(_ => place(caller, fields).map(Some(_)))
       parameters <- KeyValues.read(body, "parameters")
       annotations <- KeyValues.read(body, "annotations")
       publish <- fields.boolean("publish")
       version <- ActionBody.version(fields)
     yield PackageChange(target, parameters, annotations.map(_.values), publish, version)
 
-  private def place(caller: Identity, binding: JsonObject): Either[ApiError, PackageName] =
-    val fields = Fields.of(JsonObject("binding" -> Json.fromJsonObject(binding)))
+  private def place(caller: Identity, fields: Fields): Either[ApiError, PackageName] =
     for
       inner <- fields.fields("binding")
       namespace <- inner.string("namespace")

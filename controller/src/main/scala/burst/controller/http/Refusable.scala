@@ -4,9 +4,12 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** Goes on with a value that may have been refused, and passes the refusal on. */
 object Refusable:
-  def apply[A](value: Either[ApiError, A])(next: A => Answer): Answer = value match
+  def apply[A, B](value: Either[ApiError, A])(
+      next: A => Future[Either[ApiError, B]]
+  ): Future[Either[ApiError, B]] = value match
     case Left(error) => Future.successful(Left(error))
     case Right(value) => next(value)
 
-  def apply[A](value: Future[Either[ApiError, A]])(next: A => Answer)(using ExecutionContext): Answer =
-    value.flatMap(apply(_)(next))
+  def apply[A, B](value: Future[Either[ApiError, A]])(next: A => Future[Either[ApiError, B]])(using
+      ExecutionContext
+  ): Future[Either[ApiError, B]] = value.flatMap(apply(_)(next))

@@ -22,6 +22,10 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
     if !isTooLarge(entity, limit) && !isJson(entity) then refused(ApiError.NotJson)
     else bytes(request, limit, share)
 
+  /** The fields of an object that is small. */
+  def fields(request: HttpRequest): Future[Either[ApiError, Fields]] =
+    read(request, RequestBody.Small).map(_.flatMap(parse).flatMap(Fields.of))(ExecutionContext.parasitic)
+
   /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
     * counted than is allowed; never more than `limit` is held.
     */
@@ -83,6 +87,8 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
     request.header[`Content-Encoding`].forall(_.encodings.forall(_ == HttpEncodings.identity))
 
 object RequestBody:
+  private val Small = 16 * 1024L
+
   /** For JSON of which no values are made. */
   private def unbuilt(limits: JsonLimits): JsonLimits = limits.copy(values = Int.MaxValue)
 

@@ -23,7 +23,7 @@ final class Routes(
     events: EventsRoutes,
     invocations: InvokeRoutes,
     activations: ActivationsRoutes,
-    admin: AdminRoutes,
+    admin: Route,
     web: WebRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
@@ -53,7 +53,7 @@ final class Routes(
   private def administered: Route =
     pathPrefix("admin")(
       authentication.administrator(AuditLog.directive(
-        handleExceptions(unexpected)(handleRejections(rejected)(admin.route))
+        handleExceptions(unexpected)(handleRejections(rejected)(admin))
       ))
     )
 

@@ -85,11 +85,9 @@ final class RulesRoutes(
         case Left(_) => Left(ApiError.OfTrigger(TriggerProblem.NoSuchAction(name.qualified)))
 
   private def setStatus(caller: Identity, name: String, request: HttpRequest): Answer =
-    Refusable(body.read(request, StatusLimit)): bytes =>
+    Refusable(body.fields(request)): fields =>
       blocking:
         for
-          json <- body.parse(bytes)
-          fields <- Fields.of(json)
           status <- fields
             .json("status")
             .flatMap(_.asString)
@@ -99,7 +97,5 @@ final class RulesRoutes(
         yield HttpResponse(StatusCodes.OK)
 
 object RulesRoutes:
-  private val StatusLimit = 16 * 1024L
-
   private def notStored(refusal: TriggerRefusal): ApiError =
     ApiError.OfTrigger(TriggerProblem.NotStored(refusal))

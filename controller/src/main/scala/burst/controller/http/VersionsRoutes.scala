@@ -35,7 +35,6 @@ final class VersionsRoutes(
     transfers: Transfers
 )(using ExecutionContext):
   import JsonMarshalling.ok
-  import VersionsRoutes.*
 
   def route(caller: Identity): Route =
     pathPrefix("bursts" / Segment): name =>
@@ -67,25 +66,13 @@ final class VersionsRoutes(
 
   private def rollBack(caller: Identity, name: String, request: HttpRequest): Answer =
     // To the database it is a deploy.
-    Refusable(deploys.admit(caller))(_ => rollBackTo(caller, name, request))
-
-  private def rollBackTo(caller: Identity, name: String, request: HttpRequest): Answer =
-    Refusable(body.read(request, BodyLimit)): bytes =>
-      val wanted =
-        for
-          json <- body.parse(bytes)
-          fields <- Fields.of(json)
-          _ <- fields.only("version")
-          version <- fields.version("version")
-        yield version
-      Refusable(wanted): version =>
-        // Packages of versions that go are deleted with it.
-        Blocking(transfers.of(caller.namespace)):
-          definitions
-            .rollBack(caller.namespace, name, version, caller.limits, System.currentTimeMillis() * 1000)
-            .left
-            .map(ApiError.NotDeployed(name, _))
-            .flatMap(there => ok(views.definition(there)))
-
-object VersionsRoutes:
-  private val BodyLimit = 16 * 1024L
+    Refusable(deploys.admit(caller)): _ =>
+      Refusable(body.fields(request)): fields =>
+        Refusable(fields.only("version").flatMap(_ => fields.version("version"))): version =>
+          // Packages of versions that go are deleted with it.
+          Blocking(transfers.of(caller.namespace)):
+            definitions
+              .rollBack(caller.namespace, name, version, caller.limits, System.currentTimeMillis() * 1000)
+              .left
+              .map(ApiError.NotDeployed(name, _))
+              .flatMap(there => ok(views.definition(there)))

@@ -2,10 +2,12 @@ package burst.controller.http
 
 import burst.controller.definition.Definition
 import burst.controller.flare.*
-import burst.controller.scheduler.{InvokerView, QueueEstimate, Suspicion}
+import burst.controller.limits.{NamespaceLimits, OwnLimits}
+import burst.controller.scheduler.{InvokerView, QueueEstimate}
 import burst.controller.store.Namespace
 import burst.protocol.{FlareId, InvokerId}
-import io.circe.Json
+import io.circe.derivation.{Configuration, ConfiguredEncoder}
+import io.circe.{Encoder, Json}
 import io.circe.syntax.*
 import scala.collection.immutable.SortedMap
 
@@ -44,7 +46,7 @@ object Views:
     summaryFields(flare) ++ Seq(
       "queue" -> estimate.fold(Json.Null)(queue),
       "packs" -> Json.fromValues(flare.packs.map(pack)),
-      "workers" -> Json.fromValues(flare.workers.map(worker))
+      "workers" -> flare.workers.asJson
     )
   )
 
@@ -118,29 +120,12 @@ object Views:
     "start" -> pack.start.asJson
   )
 
-  private def worker(worker: WorkerRecord): Json = Json.obj(
-    "worker" -> worker.worker.asJson,
-    "pack" -> worker.pack.asJson,
-    "state" -> worker.state.asJson,
-    "started" -> worker.started.asJson,
-    "ended" -> worker.ended.asJson,
-    "error" -> worker.error.asJson
-  )
-
   /** `now` is how far the phases that still last have come. */
   def timeline(flare: Flare, workers: Vector[WorkerTimeline], now: Long): Json = Json.obj(
     "flareId" -> flare.id.asJson,
     "created" -> flare.created.asJson,
     "now" -> now.asJson,
-    "workers" -> Json.fromValues(workers.map { worker =>
-      Json.obj(
-        "worker" -> worker.worker.asJson,
-        "pack" -> worker.pack.asJson,
-        "phases" -> Json.fromValues(worker.phases.map { phase =>
-          Json.obj("name" -> phase.name.asJson, "start" -> phase.start.asJson, "end" -> phase.end.asJson)
-        })
-      )
-    })
+    "workers" -> workers.asJson
   )
 
   def invoker(view: InvokerView): Json = Json.obj(
@@ -151,14 +136,11 @@ object Views:
     "cpuLoad" -> view.status.cpuLoad.asJson,
     "state" -> invokerState(view).asJson,
     "drained" -> view.drained.asJson,
-    "quarantine" -> view.quarantine.filter(_ => view.up).fold(Json.Null)(quarantine),
+    "quarantine" -> view.quarantine.filter(_ => view.up).asJson,
     "driver" -> view.status.driver.asJson,
     "warmPacks" -> view.status.warmPacks.asJson,
     "prewarmedPacks" -> view.status.prewarmedPacks.asJson,
-    "runtime" -> Json.obj(
-      "arch" -> view.status.runtime.arch.asJson,
-      "glibc" -> view.status.runtime.glibc.asJson
-    )
+    "runtime" -> view.status.runtime.asJson
   )
 
   def drain(id: InvokerId, isDrained: Boolean, usedSlots: Int): Json =
@@ -172,27 +154,20 @@ object Views:
     else if view.quarantine.isDefined then "quarantined"
     else "up"
 
-  private def quarantine(suspicion: Suspicion): Json =
-    Json.obj("reason" -> suspicion.reason.asJson, "until" -> suspicion.until.asJson)
+  private given Configuration = Configuration.default.withTransformMemberNames:
+    case "packageBytes" => "packageSize"
+    case "definitionBytes" => "definitionsSize"
+    case "storedBytes" => "storedSize"
+    case name => name
+  private given Encoder.AsObject[NamespaceLimits] = ConfiguredEncoder.derived
+
+  /** As a namespace's limits are called. */
+  val LimitNames: Seq[String] =
+    OwnLimits().productElementNames.map(summon[Configuration].transformMemberNames).toSeq
 
   def namespace(namespace: Namespace): Json = Json.obj(
     "name" -> namespace.name.asJson,
-    "limits" -> Json.obj(
-      "burstSize" -> namespace.limits.burstSize.asJson,
-      "concurrentSlots" -> namespace.limits.concurrentSlots.asJson,
-      "memory" -> namespace.limits.memory.asJson,
-      "packageSize" -> namespace.limits.packageBytes.asJson,
-      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson,
-      "definitions" -> namespace.limits.definitions.asJson,
-      "definitionsSize" -> namespace.limits.definitionBytes.asJson,
-      "storedSize" -> namespace.limits.storedBytes.asJson,
-      "invocationsPerMinute" -> namespace.limits.invocationsPerMinute.asJson,
-      "firesPerMinute" -> namespace.limits.firesPerMinute.asJson,
-      "deploysPerMinute" -> namespace.limits.deploysPerMinute.asJson,
-      "requestsPerMinute" -> namespace.limits.requestsPerMinute.asJson,
-      "concurrentRequests" -> namespace.limits.concurrentRequests.asJson,
-      "egress" -> namespace.limits.egress.asJson
-    ),
+    "limits" -> namespace.limits.asJson,
     "created" -> namespace.created.asJson,
     "revoked" -> namespace.revoked.asJson
   )

@@ -177,24 +177,20 @@ final case class ClusterState private (
 
   /** What a machine that is up last said of itself; mostly what it said before. */
   def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack], shares: Boolean): ClusterState =
-    machines.get(invoker).fold(this): known =>
-      val now = known.copy(overloaded = overloaded, warm = warm, shares = shares)
-      if now == known then this else copy(machines = machines.updated(invoker, now))
+    change(invoker)(_.copy(overloaded = overloaded, warm = warm, shares = shares))
 
   /** The machine is given no more flares, or is again; what runs on it goes on. */
-  def drain(invoker: InvokerId, drained: Boolean): ClusterState =
-    machines.get(invoker).filter(_.drained != drained).fold(this) { known =>
-      copy(machines = machines.updated(invoker, known.copy(drained = drained)))
-    }
+  def drain(invoker: InvokerId, drained: Boolean): ClusterState = change(invoker)(_.copy(drained = drained))
 
-  def trust(invoker: InvokerId, trust: Trust): ClusterState =
-    machines.get(invoker).filter(_.trust != trust).fold(this) { known =>
-      copy(machines = machines.updated(invoker, known.copy(trust = trust)))
-    }
+  def trust(invoker: InvokerId, trust: Trust): ClusterState = change(invoker)(_.copy(trust = trust))
 
   /** The machine offers nothing from now on; what is held on it stays held until released. */
-  def down(invoker: InvokerId): ClusterState =
-    machines.get(invoker).fold(this)(c => copy(machines = machines.updated(invoker, c.copy(up = false))))
+  def down(invoker: InvokerId): ClusterState = change(invoker)(_.copy(up = false))
+
+  private def change(invoker: InvokerId)(to: Capacity => Capacity): ClusterState =
+    machines.get(invoker).fold(this): known =>
+      val now = to(known)
+      if now == known then this else copy(machines = machines.updated(invoker, now))
 
   /** A machine that is down and on which nothing is held. */
   def forget(invoker: InvokerId): ClusterState =
@@ -214,15 +210,7 @@ final case class ClusterState private (
     val holding = Holding(tenant, plan, plan.packSizes, walltime, memory)
     val fits = holding.taken.forall((at, wanted) => machines.get(at.invoker).exists(_.has(at.node, wanted)))
     Option.when(fits && !holdings.contains(attempt)):
-      ClusterState(
-        machines = holding.taken.foldLeft(machines) { case (rest, (at, wanted)) =>
-          val known = rest(at.invoker)
-          val trust = if known.trust == Trust.OnTrial then Trust.Avoided else known.trust
-          rest.updated(at.invoker, known.lend(at.node, wanted).copy(trust = trust))
-        },
-        holdings = holdings.updated(attempt, holding),
-        usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
-      )
+      hold(attempt, holding, of => if of.trust == Trust.OnTrial then of.copy(trust = Trust.Avoided) else of)
 
   /** Takes note of a call that runs in a container whose slot another one holds. */
   def join(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
@@ -245,14 +233,16 @@ final case class ClusterState private (
       walltime: Walltime,
       memory: Int = 0
   ): ClusterState =
-    val holding = Holding(tenant, plan, plan.packSizes, walltime, memory)
+    hold(attempt, Holding(tenant, plan, plan.packSizes, walltime, memory), identity)
+
+  private def hold(attempt: AttemptId, holding: Holding, taken: Capacity => Capacity): ClusterState =
     ClusterState(
-      machines = holding.taken.foldLeft(machines) { case (rest, (at, held)) =>
+      machines = holding.taken.foldLeft(machines) { case (rest, (at, wanted)) =>
         val known = rest.getOrElse(at.invoker, Capacity(0, 0, up = false))
-        rest.updated(at.invoker, known.lend(at.node, held))
+        rest.updated(at.invoker, taken(known.lend(at.node, wanted)))
       },
       holdings = holdings.updated(attempt, holding),
-      usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
+      usedBy = usedBy.updated(holding.tenant, used(holding.tenant) + holding.plan.size)
     )
 
   /** Packs whose workers have ended in part keep only the slots given with them; what is free of them goes

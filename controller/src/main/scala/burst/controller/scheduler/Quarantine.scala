@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.protocol.{DefinitionRef, Failure, InvokerId, StartOperation}
+import io.circe.Codec
 import scala.concurrent.duration.FiniteDuration
 
 /** How far a machine is trusted with flares. */
@@ -14,7 +15,7 @@ enum Trust:
   case Avoided
 
 /** Why a machine is not trusted; `until` is when it is next tried, in microseconds. */
-final case class Suspicion(reason: String, until: Long)
+final case class Suspicion(reason: String, until: Long) derives Codec.AsObject
 
 /** Which machines are kept from flares because starts fail on them. Pure: times are handed in.
   *

@@ -5,7 +5,7 @@ import scalikejdbc.*
 /** The entities of a namespace that share one space of names, each with its table, in which it has its
   * `namespace` and `name`.
   */
-enum Collection(val word: String, private val table: SQLSyntax):
+enum Collection(val word: String, private[store] val table: SQLSyntax):
   case Definitions extends Collection("action", sqls"definition")
   case Packages extends Collection("package", sqls"action_package")
   case Triggers extends Collection("trigger", sqls"event_trigger")
@@ -22,12 +22,8 @@ object Collection:
       DBSession
   ): Option[Collection] =
     values.filter(_ != own).find: other =>
-      sql"SELECT 1 AS one FROM ${other.table} WHERE namespace = $namespace AND name = $name"
-        .map(_.int("one"))
-        .single()
-        .isDefined
+      sql"SELECT 1 FROM ${other.table} WHERE namespace = $namespace AND name = $name".isAny
 
   /** Of one namespace one change at a time. */
   private[store] def hold(database: Database, namespace: String)(using DBSession): Unit =
-    val _ =
-      sql"SELECT 1 FROM namespace WHERE name = $namespace ${database.rowLock}".map(_.int(1)).single()
+    val _ = sql"SELECT 1 FROM namespace WHERE name = $namespace ${database.rowLock}".isAny

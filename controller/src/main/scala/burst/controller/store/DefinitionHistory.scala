@@ -16,7 +16,7 @@ private[store] final class DefinitionHistory(versions: Int):
   /** The version before the present one. */
   def last(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"""SELECT $Columns FROM definition_history WHERE namespace = $namespace AND name = $name
-          ORDER BY revision DESC LIMIT 1""".map(whole).single()
+          ORDER BY revision DESC LIMIT 1""".row(whole)
 
   def packages(namespace: String, name: String)(using DBSession): Set[PackageId] =
     packages(sqls"namespace = $namespace AND name = $name")
@@ -28,10 +28,8 @@ private[store] final class DefinitionHistory(versions: Int):
     val beyondNumber =
       drop(sqls"namespace = $namespace AND name = $name AND revision <= ${revision - versions}")
     val bytes =
-      sql"SELECT COALESCE(SUM($Bytes), 0) AS bytes FROM definition_history WHERE namespace = $namespace"
-        .map(_.long("bytes"))
-        .single()
-    if bytes.forall(_ <= room) then beyondNumber
+      sql"SELECT COALESCE(SUM($Bytes), 0) FROM definition_history WHERE namespace = $namespace".count
+    if bytes <= room then beyondNumber
     else
       beyondNumber ++ drop(sqls"""namespace = $namespace AND (name, revision) IN (
         SELECT name, revision FROM (
@@ -47,5 +45,5 @@ private[store] final class DefinitionHistory(versions: Int):
 
   private def packages(which: SQLSyntax)(using DBSession): Set[PackageId] =
     sql"SELECT DISTINCT package_id FROM definition_history WHERE $which"
-      .map(row => Stored.packageId(row.string("package_id")))
-      .collection[Set]()
+      .rows(row => Stored.packageId(row.string("package_id")))
+      .toSet

@@ -2,9 +2,10 @@ package burst.controller.store
 
 import burst.controller.definition.FlareTerms
 import burst.controller.flare.*
-import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, Origin}
+import burst.protocol.{DefinitionRef, Failure, GroupRole, Inputs, Origin}
 import io.circe.syntax.*
 import io.circe.{Codec, Json}
+import scalikejdbc.WrappedResultSet
 
 /** How a flare is cut into columns (see the migrations): `request` never changes, `progress` does, `parts`
   * (packs and workers) changes and may be large.
@@ -27,9 +28,6 @@ private[store] object FlareColumns:
       started: Option[Long],
       error: Option[Failure]
   ) derives Codec.AsObject
-
-  private given Codec.AsObject[PackRecord] = Codec.AsObject.derived
-  private given Codec.AsObject[WorkerRecord] = Codec.AsObject.derived
 
   final case class Parts(packs: Vector[PackRecord], workers: Vector[WorkerRecord]) derives Codec.AsObject
 
@@ -62,21 +60,14 @@ private[store] object FlareColumns:
 
   def state(text: String): FlareState = States.getOrElse(text, throw Stored.Damaged("a flare's state"))
 
-  def flare(
-      id: FlareId,
-      state: FlareState,
-      created: Long,
-      ended: Option[Long],
-      request: String,
-      progress: String,
-      parts: Option[String],
-      inputs: Inputs
-  ): Flare =
+  /** `parts` where they are wanted. */
+  def flare(row: WrappedResultSet, parts: Option[String], inputs: Inputs = Inputs.Hidden): Flare =
+    val request = row.string("request")
     val r = Stored.json[Request](request)
-    val p = Stored.json[Progress](progress)
+    val p = Stored.json[Progress](row.string("progress"))
     val split = parts.fold(NoParts)(Stored.json[Parts])
     Flare(
-      id,
+      Stored.flareId(row.string("id")),
       FlareRequest(
         r.definition,
         r.size,
@@ -87,13 +78,13 @@ private[store] object FlareColumns:
         activation = r.activation,
         origin = r.origin
       ),
-      state,
+      state(row.string("state")),
       p.attempt,
       p.granularity,
-      created,
+      row.long("created"),
       p.placed,
       p.started,
-      ended,
+      row.longOpt("ended"),
       p.error,
       split.packs,
       split.workers

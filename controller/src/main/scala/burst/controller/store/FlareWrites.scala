@@ -120,8 +120,7 @@ private[store] final class FlareWrites(
     */
   private def isPresent()(using DBSession): Boolean =
     sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}"
-      .map(_.stringOpt("writer"))
-      .single()
+      .row(_.stringOpt("writer"))
       .flatten
       .forall(_ == writer)
 
@@ -160,10 +159,7 @@ private[store] final class FlareWrites(
     sql"""SELECT 1 FROM flare WHERE id = ${row.flare.id.value} AND state = ${FlareColumns.state(
         row.flare.state
       )}
-            AND progress = ${row.progress} AND parts = ${row.parts} AND stored_bytes = ${row.bytes}"""
-      .map(_.int(1))
-      .single()
-      .isDefined
+            AND progress = ${row.progress} AND parts = ${row.parts} AND stored_bytes = ${row.bytes}""".isAny
 
   private def inputs(flare: Flare): Seq[Any] =
     val (text, kept) = flare.request.inputs match
@@ -197,10 +193,7 @@ private[store] final class FlareWrites(
   private def holds(flare: Flare)(using DBSession): Boolean =
     sql"""SELECT 1 FROM flare WHERE id = ${flare.id.value} AND writer = $writer
             AND state = ${FlareColumns.state(flare.state)} AND ended = ${flare.ended}
-            AND progress = ${FlareColumns.progress(flare)} AND parts = ${FlareColumns.parts(flare)}"""
-      .map(_.int(1))
-      .single()
-      .isDefined
+            AND progress = ${FlareColumns.progress(flare)} AND parts = ${FlareColumns.parts(flare)}""".isAny
 
   private def addToRecords(all: Vector[Addition])(using DBSession): Left =
     val own = all.filter: addition =>
@@ -217,10 +210,10 @@ private[store] final class FlareWrites(
         .toMap
 
   private def isOurs(id: FlareId)(using DBSession): Boolean =
-    sql"SELECT 1 FROM flare WHERE id = ${id.value} AND writer = $writer".map(_.int(1)).single().isDefined
+    sql"SELECT 1 FROM flare WHERE id = ${id.value} AND writer = $writer".isAny
 
   private def isThere(id: FlareId)(using DBSession): Boolean =
-    sql"SELECT 1 FROM flare WHERE id = ${id.value}".map(_.int(1)).single().isDefined
+    sql"SELECT 1 FROM flare WHERE id = ${id.value}".isAny
 
   /** Those whose statement has changed nothing. */
   private def missed[A](own: Vector[A], statement: SQL[Nothing, NoExtractor], rows: Vector[Seq[Any]])(using

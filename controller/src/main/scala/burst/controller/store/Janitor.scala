@@ -5,7 +5,6 @@ import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
-import scala.util.control.NonFatal
 
 /** Deletes what retention no longer covers, of each namespace its own, and then packages nothing needs.
   *
@@ -74,24 +73,12 @@ final class Janitor(
   /** A round at once and then at every interval. What it returns ends that, and completes when no round is
     * under way any more.
     */
-  def start(blocking: Blocking)(using system: ActorSystem[?]): () => Future[Unit] =
-    @volatile var latest = Future.unit
-    val rounds = system.scheduler.scheduleWithFixedDelay(
-      java.time.Duration.ZERO,
-      java.time.Duration.ofNanos(retention.interval.toNanos),
-      () => if latest.isCompleted then latest = blocking(quietly()),
-      system.executionContext
-    )
+  def start(blocking: Blocking)(using ActorSystem[?]): () => Future[Unit] =
+    val stop = Rounds.start(retention.interval, blocking, log, "deleting old flares failed"):
+      val _ = round()
     () =>
       stopping = true
-      rounds.cancel()
-      latest
-
-  // A round that failed is tried again at the next interval.
-  private def quietly(): Unit =
-    try
-      val _ = round()
-    catch case NonFatal(cause) => log.warn("deleting old flares failed", cause)
+      stop()
 
 object Janitor:
   private val Nothing = Pruned(0, Vector.empty)

@@ -19,16 +19,11 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
   def list(namespace: String, published: Boolean, limit: Int, skip: Int): Vector[ActionPackage] =
     database.read("listing packages of actions"):
       sql"""SELECT $Summary FROM action_package WHERE ${among(namespace, published)}
-            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip"""
-        .map(summary)
-        .collection[Vector]()
+            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip""".rows(summary)
 
   def count(namespace: String, published: Boolean): Int =
     database.read("counting packages of actions"):
-      sql"SELECT COUNT(*) AS n FROM action_package WHERE ${among(namespace, published)}"
-        .map(_.int("n"))
-        .single()
-        .getOrElse(0)
+      sql"SELECT COUNT(*) FROM action_package WHERE ${among(namespace, published)}".count.toInt
 
   def edit(namespace: String, name: String, limits: NamespaceLimits)(
       next: Option[ActionPackage] => Either[PackageRefusal, ActionPackage]
@@ -66,8 +61,7 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
     val prefix = s"$name/"
     sql"""SELECT name FROM definition
           WHERE namespace = $namespace AND SUBSTR(name, 1, ${prefix.length}) = $prefix"""
-      .map(_.string("name"))
-      .collection[Vector]()
+      .rows(_.string("name"))
 
   /** Whether it may bind what it is to bind. */
   private def binding(there: Option[ActionPackage], wanted: ActionPackage)(using

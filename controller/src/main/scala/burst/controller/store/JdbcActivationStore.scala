@@ -1,7 +1,6 @@
 package burst.controller.store
 
-import burst.controller.flare.Output
-import burst.protocol.{FlareId, Inputs, JsonText}
+import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
 import io.circe.{Codec, JsonObject}
 import scalikejdbc.*
@@ -13,18 +12,14 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
   def find(namespace: String, id: FlareId): Option[StoredActivation] =
     database.read("reading an activation"):
       sql"""SELECT $columns, parts, r.output FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
-            WHERE id = ${id.value} AND namespace = $namespace AND begun IS NOT NULL"""
-        .map(stored)
-        .single()
+            WHERE id = ${id.value} AND namespace = $namespace AND begun IS NOT NULL""".row(stored)
 
   def findNear(namespace: String, id: FlareId): Vector[StoredActivation] =
     val prefix = id.value.dropRight(8)
     database.read("reading an activation"):
       sql"""SELECT $columns, parts, r.output FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
             WHERE id >= ${prefix + "00000000"} AND id <= ${prefix + "ffffffff"} AND namespace = $namespace
-              AND begun IS NOT NULL AND is_record = 0 LIMIT 10"""
-        .map(stored)
-        .collection[Vector]()
+              AND begun IS NOT NULL AND is_record = 0 LIMIT 10""".rows(stored)
 
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation] =
     database.read("listing activations"):
@@ -37,16 +32,11 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
             FROM (SELECT id AS listed FROM flare WHERE ${those(namespace, filter)}
                   ORDER BY begun DESC, id DESC LIMIT $limit OFFSET $skip) AS page
               JOIN flare ON id = listed LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
-            ORDER BY begun DESC, id DESC"""
-        .map(stored)
-        .collection[Vector]()
+            ORDER BY begun DESC, id DESC""".rows(stored)
 
   def count(namespace: String, filter: ActivationFilter): Long =
     database.read("counting activations"):
-      sql"SELECT COUNT(*) AS n FROM flare WHERE ${those(namespace, filter)}"
-        .map(_.long("n"))
-        .single()
-        .getOrElse(0L)
+      sql"SELECT COUNT(*) FROM flare WHERE ${those(namespace, filter)}".count
 
   private def those(namespace: String, filter: ActivationFilter): SQLSyntax =
     val named = filter.name.fold(sqls"")(name => sqls"AND name = $name")
@@ -93,30 +83,15 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
             WHERE lease IS NOT NULL AND lease < $now""".update()
 
   private def stored(row: WrappedResultSet): StoredActivation =
-    val id = Stored.flareId(row.string("id"))
     val isRecord = row.int("is_record") != 0
     val parts = row.stringOpt("parts")
     StoredActivation(
-      id,
+      Stored.flareId(row.string("id")),
       row.string("namespace"),
       if isRecord then Left(Stored.json[JsonObject](row.string("progress")))
-      else
-        Right(FlareColumns.flare(
-          id,
-          FlareColumns.state(row.string("state")),
-          row.long("created"),
-          row.longOpt("ended"),
-          row.string("request"),
-          row.string("progress"),
-          parts,
-          Inputs.Hidden
-        ))
-      ,
+      else Right(FlareColumns.flare(row, parts)),
       row.longOpt("ended").filter(_ => row.string("state") == Abandoned),
-      row
-        .stringOpt("output")
-        .map(text => Output.Inline(JsonText(text)))
-        .orElse(row.longOpt("output_kept").map(Output.OutOfLine(_))),
+      ResultRows.output(row),
       if isRecord then parts.fold(Vector.empty)(Stored.json[Logs](_).lines) else Vector.empty
     )
 

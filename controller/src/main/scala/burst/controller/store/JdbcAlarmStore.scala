@@ -13,16 +13,14 @@ final class JdbcAlarmStore(database: Database) extends AlarmStore:
 
   def find(namespace: String, trigger: String): Option[Alarm] =
     database.read("reading an alarm"):
-      sql"SELECT $Columns FROM alarm WHERE namespace = $namespace AND trigger_name = $trigger"
-        .map(read)
-        .single()
+      sql"SELECT $Columns FROM alarm WHERE namespace = $namespace AND trigger_name = $trigger".row(read)
 
   def create(alarm: Alarm): Either[AlarmRefusal, Unit] =
     import alarm.{namespace, trigger}
     database.write("storing an alarm", Durability.Power):
       val held = sql"""SELECT 1 FROM event_trigger WHERE namespace = $namespace AND name = $trigger
-                       ${database.sharedLock}""".map(_.int(1)).single()
-      if held.isEmpty then Left(AlarmRefusal.NoTrigger)
+                       ${database.sharedLock}""".isAny
+      if !held then Left(AlarmRefusal.NoTrigger)
       else
         val stored = sql"""
           INSERT INTO alarm ($Columns)
@@ -33,9 +31,7 @@ final class JdbcAlarmStore(database: Database) extends AlarmStore:
 
   def due(now: Instant, most: Int): Vector[Alarm] =
     database.read("looking for alarms"):
-      sql"SELECT $Columns FROM alarm WHERE due <= ${micros(now)} ORDER BY due LIMIT $most"
-        .map(read)
-        .collection[Vector]()
+      sql"SELECT $Columns FROM alarm WHERE due <= ${micros(now)} ORDER BY due LIMIT $most".rows(read)
 
   def replace(present: Alarm, next: Alarm): Boolean =
     val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${micros(due)}")

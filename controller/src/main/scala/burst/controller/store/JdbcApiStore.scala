@@ -12,21 +12,17 @@ final class JdbcApiStore(database: Database) extends ApiStore:
     val which = api.fold(sqls"tenant = $tenant")(called(tenant, _))
     database.read("listing APIs"):
       sql"SELECT $Columns FROM gateway_api WHERE $which ORDER BY base_path LIMIT $limit OFFSET $skip"
-        .map(read)
-        .collection[Vector]()
+        .rows(read)
 
   def revisions(tenant: String): Map[String, String] =
     database.read("looking for an API"):
       sql"SELECT base_path, revision FROM gateway_api WHERE tenant = $tenant"
-        .map(row => row.string("base_path") -> row.string("revision"))
-        .collection[Vector]()
+        .rows(row => row.string("base_path") -> row.string("revision"))
         .toMap
 
   def find(tenant: String, basePath: String): Option[StoredApi] =
     database.read("reading an API"):
-      sql"SELECT $Columns FROM gateway_api WHERE tenant = $tenant AND base_path = $basePath".map(
-        read
-      ).single()
+      sql"SELECT $Columns FROM gateway_api WHERE tenant = $tenant AND base_path = $basePath".row(read)
 
   def edit[E](namespace: String, tenant: String, api: String)(
       next: (Option[StoredApi], ApisBeside) => Either[E, Option[StoredApi]]
@@ -36,8 +32,7 @@ final class JdbcApiStore(database: Database) extends ApiStore:
       Collection.hold(database, namespace)
       val there =
         sql"SELECT $Columns FROM gateway_api WHERE ${called(tenant, api)} ORDER BY base_path LIMIT 1"
-          .map(read)
-          .single()
+          .row(read)
       next(there, beside(tenant, there)).map: wanted =>
         there.foreach(old => delete(tenant, old.basePath))
         wanted.foreach(insert(tenant, _))
@@ -47,8 +42,7 @@ final class JdbcApiStore(database: Database) extends ApiStore:
     val but =
       there.fold(sqls"tenant = $tenant")(api => sqls"tenant = $tenant AND base_path <> ${api.basePath}")
     sql"SELECT COUNT(*) AS n, COALESCE(SUM(LENGTH(document)), 0) AS size FROM gateway_api WHERE $but"
-      .map(row => ApisBeside(row.int("n"), row.long("size")))
-      .single()
+      .row(row => ApisBeside(row.int("n"), row.long("size")))
       .getOrElse(ApisBeside(0, 0))
 
   private def delete(tenant: String, basePath: String)(using DBSession): Unit =

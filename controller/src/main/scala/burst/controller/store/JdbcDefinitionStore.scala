@@ -27,24 +27,17 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
   def list(namespace: String, limit: Int, skip: Int, inPackage: Option[String]): Vector[Definition] =
     database.read("listing definitions"):
       sql"""SELECT $Summary FROM definition WHERE ${within(namespace, inPackage)}
-            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip"""
-        .map(definition(_, JsonObject.empty))
-        .collection[Vector]()
+            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip""".rows(definition(_, JsonObject.empty))
 
   def count(namespace: String, inPackage: Option[String]): Int =
     database.read("counting definitions"):
-      sql"SELECT COUNT(*) AS n FROM definition WHERE ${within(namespace, inPackage)}"
-        .map(_.int("n"))
-        .single()
-        .getOrElse(0)
+      sql"SELECT COUNT(*) FROM definition WHERE ${within(namespace, inPackage)}".count.toInt
 
   def versions(namespace: String, name: String, limit: Int, skip: Int): Vector[Definition] =
     val one = sqls"WHERE namespace = $namespace AND name = $name"
     database.read("listing versions"):
       sql"""SELECT $Summary FROM definition $one UNION ALL SELECT $Summary FROM definition_history $one
-            ORDER BY revision DESC LIMIT $limit OFFSET $skip"""
-        .map(definition(_, JsonObject.empty))
-        .collection[Vector]()
+            ORDER BY revision DESC LIMIT $limit OFFSET $skip""".rows(definition(_, JsonObject.empty))
 
   def put(
       wanted: Definition,
@@ -131,8 +124,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
   /** The present version, which nobody else changes before this transaction has ended. */
   private def hold(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"SELECT $Present FROM definition WHERE namespace = $namespace AND name = $name ${database.rowLock}"
-      .map(DefinitionColumns.present)
-      .single()
+      .row(DefinitionColumns.present)
 
   /** Why nothing of this name may stand there. */
   private def place(namespace: String, name: String)(using DBSession): Option[DeployRefusal] =
@@ -212,8 +204,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
 
   private def present(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"SELECT $Present FROM definition WHERE namespace = $namespace AND name = $name"
-      .map(DefinitionColumns.present)
-      .single()
+      .row(DefinitionColumns.present)
 
   private def one(namespace: String, name: String, revision: Int)(using DBSession): Option[Definition] =
     val that = sqls"WHERE namespace = $namespace AND name = $name AND revision = $revision"
@@ -222,6 +213,4 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
           UNION ALL
           SELECT $Columns,
             (SELECT secrets FROM definition WHERE namespace = $namespace AND name = $name) AS secrets
-          FROM definition_history $that"""
-      .map(DefinitionColumns.present)
-      .single()
+          FROM definition_history $that""".row(DefinitionColumns.present)

@@ -7,7 +7,7 @@ import scalikejdbc.*
 final class JdbcDrainedInvokers(database: Database) extends DrainedInvokers:
   def all(): Set[InvokerId] =
     database.read("listing drained invokers"):
-      sql"SELECT id FROM drained_invoker".map(row => InvokerId(row.string("id"))).collection[Set]()
+      sql"SELECT id FROM drained_invoker".rows(row => InvokerId(row.string("id"))).toSet
 
   def add(id: InvokerId): Unit = database.write("draining an invoker", Durability.Power):
     val _ =

@@ -9,8 +9,8 @@ final class JdbcEpochStore(database: Database) extends EpochStore:
     database.write("counting the scheduler's epoch", Durability.Power):
       sql"""INSERT INTO scheduler_epoch (id, epoch) VALUES (1, 1)
             ON CONFLICT (id) DO UPDATE SET epoch = scheduler_epoch.epoch + 1""".update()
-      sql"SELECT epoch FROM scheduler_epoch".map(_.long("epoch")).single().getOrElse(1L)
+      sql"SELECT epoch FROM scheduler_epoch".row(_.long("epoch")).getOrElse(1L)
 
   def present(): Long =
     database.read("reading the scheduler's epoch"):
-      sql"SELECT epoch FROM scheduler_epoch".map(_.long("epoch")).single().getOrElse(0L)
+      sql"SELECT epoch FROM scheduler_epoch".row(_.long("epoch")).getOrElse(0L)

@@ -3,7 +3,7 @@ package burst.controller.store
 import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.*
-import burst.protocol.{Failure, FlareId, Inputs, JsonText}
+import burst.protocol.{Failure, FlareId, Inputs}
 import java.nio.file.NoSuchFileException
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
@@ -20,6 +20,7 @@ final class JdbcFlareStore(
     phaseLimit: Long,
     keys: SubmissionKeys
 ) extends FlareStore:
+  import FlareColumns.flare
   import JdbcFlareStore.*
 
   /** Names this store in the flares it may write. */
@@ -42,8 +43,7 @@ final class JdbcFlareStore(
     database.read("reading a flare"):
       sql"""SELECT id, state, created, ended, request, progress, parts FROM flare
             WHERE id = ${id.value} AND is_record = 0"""
-        .map(row => flare(row, parts = row.stringOpt("parts"), inputs = Inputs.Hidden))
-        .single()
+        .row(row => flare(row, row.stringOpt("parts")))
 
   def submitted(namespace: String, key: String): Option[Submitted] =
     database.read("looking for a submission")(keys.find(namespace, key))
@@ -51,14 +51,12 @@ final class JdbcFlareStore(
   def attempt(id: FlareId): Option[Int] =
     database.read("reading a flare's attempt"):
       sql"SELECT progress FROM flare WHERE id = ${id.value}"
-        .map(row => FlareColumns.attempt(row.string("progress")))
-        .single()
+        .row(row => FlareColumns.attempt(row.string("progress")))
 
   def inputs(id: FlareId): Option[Inputs] =
     val row = database.read("reading inputs"):
       sql"SELECT inputs, kept FROM flare_inputs WHERE flare_id = ${id.value}"
-        .map(row => (row.string("inputs"), row.longOpt("kept")))
-        .single()
+        .row(row => (row.string("inputs"), row.longOpt("kept")))
     row.flatMap:
       case (text, None) => Some(Stored.inputs(text))
       // The flare may end meanwhile.
@@ -82,8 +80,7 @@ final class JdbcFlareStore(
       sql"""SELECT id, state, created, ended, request, progress FROM flare
             WHERE is_group = $kind AND is_record = 0 $ofNamespace $ofName $inState
             ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
-        .map(flare(_, parts = None, inputs = Inputs.Hidden))
-        .collection[Vector]()
+        .rows(flare(_, parts = None))
 
   def takeUnfinished(): Vector[Flare] =
     database.write("taking over unfinished flares"):
@@ -95,28 +92,20 @@ final class JdbcFlareStore(
               COALESCE(kept, LENGTH(inputs)) AS input_length
             FROM flare LEFT JOIN flare_inputs ON flare_id = id
             WHERE state IN ($Live) ORDER BY created, id"""
-        .map: row =>
+        .rows: row =>
           val inputs = Inputs.OutOfLine(row.longOpt("input_length").getOrElse(0L))
           val environment =
             row.stringOpt("environment").fold(SealedEnvironment.Empty)(Stored.json[SealedEnvironment])
           val found = flare(row, row.stringOpt("parts"), inputs)
           found.copy(request = found.request.copy(environment = environment))
-        .collection[Vector]()
 
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     database.read("reading results"):
       sql"""SELECT worker, output, output_kept, error FROM flare_result
             WHERE flare_id = ${id.value} AND worker >= $from AND worker < $until ORDER BY worker"""
-        .map: row =>
-          WorkerResult(
-            row.int("worker"),
-            row
-              .stringOpt("output")
-              .map(text => Output.Inline(JsonText(text)))
-              .orElse(row.longOpt("output_kept").map(Output.OutOfLine(_))),
-            row.stringOpt("error").map(Stored.json[Failure])
-          )
-        .collection[Vector]()
+        .rows: row =>
+          val error = row.stringOpt("error").map(Stored.json[Failure])
+          WorkerResult(row.int("worker"), ResultRows.output(row), error)
 
   def logExtent(id: FlareId): LogExtent = logs.extent(id)
 
@@ -125,14 +114,13 @@ final class JdbcFlareStore(
   def phases(id: FlareId): Vector[PhaseMark] =
     database.read("reading phases"):
       sql"SELECT worker, name, at FROM flare_phase WHERE flare_id = ${id.value} ORDER BY worker, at, id"
-        .map(row => PhaseMark(row.int("worker"), Stored.free(row, "name"), row.long("at")))
-        .collection[Vector]()
+        .rows(row => PhaseMark(row.int("worker"), Stored.free(row, "name"), row.long("at")))
 
   def clearAttempt(id: FlareId): Unit =
     database.write("clearing an attempt"):
       val own =
-        sql"SELECT writer FROM flare WHERE id = ${id.value} ${database.rowLock}".map(_.string("writer"))
-      if !own.single().contains(writer) then throw FlareTaken(id)
+        sql"SELECT writer FROM flare WHERE id = ${id.value} ${database.rowLock}".row(_.string("writer"))
+      if !own.contains(writer) then throw FlareTaken(id)
       sql"DELETE FROM flare_result WHERE flare_id = ${id.value}".update()
       logs.clear(id)
       sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
@@ -147,9 +135,7 @@ final class JdbcFlareStore(
   private def among(ids: Vector[FlareId], those: SQLSyntax): Set[String] =
     ids.grouped(500).flatMap(some =>
       database.read("looking for flares"):
-        sql"SELECT id FROM flare WHERE id IN (${some.map(_.value)}) $those"
-          .map(_.string("id"))
-          .collection[Vector]()
+        sql"SELECT id FROM flare WHERE id IN (${some.map(_.value)}) $those".rows(_.string("id"))
     ).toSet
 
   def countByState(): Map[FlareState, Int] =
@@ -163,9 +149,7 @@ final class JdbcFlareStore(
     // Each is found from the one before by the index: all flares would be looked at otherwise.
     Vector.unfold(""): last =>
       database.read("listing namespaces of flares"):
-        sql"SELECT MIN(namespace) AS next FROM flare WHERE namespace > $last"
-          .map(_.stringOpt("next"))
-          .single()
+        sql"SELECT MIN(namespace) AS next FROM flare WHERE namespace > $last".row(_.stringOpt("next"))
           .flatten
           .map(next => (next, next))
 
@@ -173,7 +157,7 @@ final class JdbcFlareStore(
     val ended = sqls"FROM flare WHERE namespace = $namespace AND ended IS NOT NULL"
     database.read("looking for old flares"):
       def first(query: SQL[Nothing, NoExtractor])(using DBSession): Option[Long] =
-        query.map(_.longOpt(1)).single().flatten
+        query.row(_.longOpt(1)).flatten
       val byAge = first(sql"SELECT MAX(ended) $ended AND ended < ${keep.endedSince}")
       val byNumber = first(sql"SELECT ended $ended ORDER BY ended DESC LIMIT 1 OFFSET ${keep.flares}")
       val total = first(sql"SELECT SUM(stored_bytes) $ended")
@@ -194,9 +178,7 @@ final class JdbcFlareStore(
               EXISTS (SELECT 1 FROM flare_result r WHERE r.flare_id = flare.id AND r.output_kept IS NOT NULL)
               OR EXISTS (SELECT 1 FROM flare_log_chunk c WHERE c.flare_id = flare.id AND c.kept IS NOT NULL)
                 AS has_blobs
-            FROM flare WHERE $ended ORDER BY ended, id LIMIT $batch"""
-        .map(Old(_))
-        .collection[Vector]()
+            FROM flare WHERE $ended ORDER BY ended, id LIMIT $batch""".rows(Old(_))
     val sizes = oldest.scanLeft(0L)((sum, flare) => sum + flare.bytes).tail
     val going = oldest.take(sizes.count(_ <= BatchBytes).max(1))
     going.filter(_.phases > BatchRows).foreach(flare => dropPhases(flare.id))
@@ -212,18 +194,6 @@ final class JdbcFlareStore(
       sql"""DELETE FROM flare_phase WHERE id IN (
               SELECT id FROM flare_phase WHERE flare_id = $id LIMIT $BatchRows)""".update()
     if deleted > 0 then dropPhases(id)
-
-  private def flare(row: WrappedResultSet, parts: Option[String], inputs: Inputs): Flare =
-    FlareColumns.flare(
-      Stored.flareId(row.string("id")),
-      FlareColumns.state(row.string("state")),
-      row.long("created"),
-      row.longOpt("ended"),
-      row.string("request"),
-      row.string("progress"),
-      parts,
-      inputs
-    )
 
 private[store] object JdbcFlareStore:
   /** A flare that may be deleted. */

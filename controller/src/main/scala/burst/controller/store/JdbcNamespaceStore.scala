@@ -24,10 +24,9 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     val known = Try(UUID.fromString(uuid).toString).toOption.filter(_ == uuid).getOrElse(NoUuid)
     val found = opened(known)(database.read("authenticating"):
       sql"SELECT name, key_hash, limits FROM namespace WHERE uuid = $known AND revoked IS NULL"
-        .map: row =>
+        .row: row =>
           val identity = Identity(row.string("name"), limits(row.stringOpt("limits")), Some(known))
-          (row.string("key_hash"), identity)
-        .single())
+          (row.string("key_hash"), identity))
     // An unknown uuid is compared as well: how long an answer takes must not say which half was wrong.
     val expected = found.fold(NoHash)((hash, _) => hash)
     val matches = MessageDigest.isEqual(hash(key).getBytes(UTF_8), expected.getBytes(UTF_8))
@@ -36,20 +35,20 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     found.collect { case (_, identity) if opens => identity }
 
   def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] =
-    val (uuid, key) = freshPair()
-    val own = limits.asJson.noSpaces
-    database.write("creating a namespace", Durability.Power):
-      val stored = insert(namespace, uuid, key, own, administered = 1) || overwrite && sql"""
+    withPair("creating a namespace"): (uuid, key) =>
+      val own = limits.asJson.noSpaces
+      insert(namespace, uuid, key, own, administered = 1) || overwrite && sql"""
         UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, limits = $own, revoked = NULL,
           administered = 1
         WHERE name = $namespace""".update() == 1
-      Option.when(stored)(s"$uuid:$key")
 
-  def establish(namespace: String): Option[String] =
+  def establish(namespace: String): Option[String] = withPair("creating a namespace"): (uuid, key) =>
+    insert(namespace, uuid, key, OwnLimits().asJson.noSpaces, administered = 0)
+
+  /** A fresh pair of keys, if it is stored. */
+  private def withPair(operation: String)(store: (String, String) => DBSession ?=> Boolean): Option[String] =
     val (uuid, key) = freshPair()
-    database.write("creating a namespace", Durability.Power):
-      val stored = insert(namespace, uuid, key, OwnLimits().asJson.noSpaces, administered = 0)
-      Option.when(stored)(s"$uuid:$key")
+    Option.when(database.write(operation, Durability.Power)(store(uuid, key)))(s"$uuid:$key")
 
   private def insert(namespace: String, uuid: String, key: String, limits: String, administered: Int)(using
       DBSession
@@ -59,26 +58,20 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     VALUES ($namespace, $uuid, ${hash(key)}, $limits, ${System.currentTimeMillis() * 1000}, $administered)
     ON CONFLICT (name) DO NOTHING""".update() == 1
 
-  def renewKey(namespace: String): Option[String] =
-    val (uuid, key) = freshPair()
-    val updated = database.write("renewing a key", Durability.Power):
-      sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}
-            WHERE name = $namespace AND administered = 0 AND revoked IS NULL""".update()
-    Option.when(updated == 1)(s"$uuid:$key")
+  def renewKey(namespace: String): Option[String] = withPair("renewing a key"): (uuid, key) =>
+    sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}
+          WHERE name = $namespace AND administered = 0 AND revoked IS NULL""".update() == 1
 
-  def replaceKey(namespace: String): Option[String] =
-    val (uuid, key) = freshPair()
-    val updated = database.write("replacing a key", Durability.Power):
-      sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, administered = 1
-            WHERE name = $namespace AND revoked IS NULL""".update()
-    Option.when(updated == 1)(s"$uuid:$key")
+  def replaceKey(namespace: String): Option[String] = withPair("replacing a key"): (uuid, key) =>
+    sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, administered = 1
+          WHERE name = $namespace AND revoked IS NULL""".update() == 1
 
   def limit(namespace: String, limits: OwnLimits): Option[Namespace] =
     database.write("limiting a namespace", Durability.Power):
       val present =
-        sql"SELECT limits FROM namespace WHERE name = $namespace ${database.rowLock}".map(_.stringOpt(
+        sql"SELECT limits FROM namespace WHERE name = $namespace ${database.rowLock}".row(_.stringOpt(
           "limits"
-        )).single()
+        ))
       present.foreach: own =>
         val changed = limits.or(own.fold(OwnLimits())(Stored.json[OwnLimits])).asJson.noSpaces
         sql"UPDATE namespace SET limits = $changed WHERE name = $namespace".update()
@@ -92,7 +85,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
 
   def revoked(): Set[String] =
     database.read("listing revoked namespaces"):
-      sql"SELECT name FROM namespace WHERE revoked IS NOT NULL".map(_.string("name")).collection[Set]()
+      sql"SELECT name FROM namespace WHERE revoked IS NOT NULL".rows(_.string("name")).toSet
 
   def find(namespace: String): Option[Namespace] =
     database.read("reading a namespace")(select(namespace))
@@ -100,11 +93,10 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
   def list(limit: Int, skip: Int): Vector[Namespace] =
     database.read("listing namespaces"):
       sql"SELECT name, limits, created, revoked, uuid FROM namespace ORDER BY name LIMIT $limit OFFSET $skip"
-        .map(read)
-        .collection[Vector]()
+        .rows(read)
 
   private def select(namespace: String)(using DBSession): Option[Namespace] =
-    sql"SELECT name, limits, created, revoked, uuid FROM namespace WHERE name = $namespace".map(read).single()
+    sql"SELECT name, limits, created, revoked, uuid FROM namespace WHERE name = $namespace".row(read)
 
   private def read(row: WrappedResultSet): Namespace = Namespace(
     row.string("name"),

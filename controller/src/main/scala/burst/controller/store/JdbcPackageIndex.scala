@@ -13,11 +13,11 @@ final class JdbcPackageIndex(
 
   def find(id: PackageId): Option[PackageCopy] =
     database.read("looking for a package"):
-      sql"SELECT id, tag FROM package WHERE id = ${id.value}".map(copy).single()
+      sql"SELECT id, tag FROM package WHERE id = ${id.value}".row(copy)
 
   def ids(): Vector[PackageId] =
     database.read("listing packages"):
-      sql"SELECT id FROM package".map(row => Stored.packageId(row.string("id"))).collection[Vector]()
+      sql"SELECT id FROM package".rows(packageId)
 
   def announce(copy: PackageCopy): Unit =
     database.write("announcing a package"):
@@ -39,20 +39,19 @@ final class JdbcPackageIndex(
     database.write("holding a package"):
       sql"""SELECT id FROM package WHERE id IN (${Stored.padded(ids.toVector.map(_.value))})
             ${database.sharedLock}"""
-        .map(row => Stored.packageId(row.string("id")))
-        .collection[Set]()
+        .rows(packageId)
+        .toSet
 
   def unneeded(): Vector[PackageId] =
     database.read("looking for packages nothing needs"):
       sql"SELECT id FROM package WHERE NOT ${neededBy(sqls"package.id")}"
-        .map(row => Stored.packageId(row.string("id")))
-        .collection[Vector]()
+        .rows(packageId)
 
   def forget(id: PackageId): Option[PackageCopy] =
     database.write("forgetting a package"):
       // Two statements: the second sees what those have stored for whose end the first has waited.
       val held =
-        sql"SELECT id, tag FROM package WHERE id = ${id.value} ${database.rowLock}".map(copy).single()
+        sql"SELECT id, tag FROM package WHERE id = ${id.value} ${database.rowLock}".row(copy)
       held.filter: _ =>
         sql"DELETE FROM package WHERE id = ${id.value} AND NOT ${neededBy(sqls"package.id")}".update() == 1
 
@@ -64,13 +63,14 @@ final class JdbcPackageIndex(
     database.read("listing packages"):
       // One statement: a copy that is confirmed meanwhile is in the one or in the other.
       sql"SELECT id, tag FROM package_upload UNION SELECT id, tag FROM package"
-        .map(copy)
-        .collection[Set]()
+        .rows(copy)
+        .toSet
 
   private def neededBy(id: SQLSyntax): SQLSyntax =
     sqls"""(EXISTS (SELECT 1 FROM definition WHERE package_id = $id)
             OR EXISTS (SELECT 1 FROM definition_history WHERE package_id = $id)
             OR EXISTS (SELECT 1 FROM flare WHERE state IN ($Live) AND package_id = $id))"""
 
-  private def copy(row: WrappedResultSet): PackageCopy =
-    PackageCopy(Stored.packageId(row.string("id")), row.string("tag"))
+  private def packageId(row: WrappedResultSet): PackageId = Stored.packageId(row.string("id"))
+
+  private def copy(row: WrappedResultSet): PackageCopy = PackageCopy(packageId(row), row.string("tag"))

@@ -57,10 +57,9 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
       sql"""SELECT log_truncated, log_chunks,
               (SELECT MIN(number) FROM flare_log_chunk WHERE flare_id = flare.id) AS first
             FROM flare WHERE id = ${id.value}"""
-        .map: row =>
+        .row: row =>
           val until = row.long("log_chunks")
           LogExtent(row.longOpt("first").getOrElse(until), until, row.int("log_truncated") != 0)
-        .single()
         .getOrElse(LogExtent(0, 0, truncated = false))
 
   def part(id: FlareId, from: Long, until: Long): Option[LogPart] =
@@ -68,9 +67,7 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
       sql"""SELECT number, texts, kept FROM flare_log_chunk
             WHERE flare_id = ${id.value} AND number >= $from AND number < $until
             ORDER BY number LIMIT $PartChunks"""
-        .map: row =>
-          (row.long("number"), row.bytes("texts"), row.stringOpt("kept").map(BlobName.stored))
-        .collection[Vector]()
+        .rows(row => (row.long("number"), row.bytes("texts"), row.stringOpt("kept").map(BlobName.stored)))
     rows.headOption
       .filter(_._1 == from)
       .flatMap:

@@ -16,7 +16,7 @@ private[store] object PackageColumns:
   val Bytes: SQLSyntax = sqls"OCTET_LENGTH(parameters) + OCTET_LENGTH(annotations)"
 
   def find(namespace: String, name: String)(using DBSession): Option[ActionPackage] =
-    sql"SELECT $Whole FROM action_package WHERE namespace = $namespace AND name = $name".map(whole).single()
+    sql"SELECT $Whole FROM action_package WHERE namespace = $namespace AND name = $name".row(whole)
 
   def whole(row: WrappedResultSet): ActionPackage = summary(row).copy(parameters =
     Parameters(

@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.flare.{Output, WorkerResult}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
 import scalikejdbc.*
 
@@ -29,6 +29,12 @@ private[store] final class ResultRows(id: FlareId, results: Vector[WorkerResult]
     rows.map(row => Seq[Any](id.value, row.worker, row.output, row.kept, row.error))
 
 private[store] object ResultRows:
+  def output(row: WrappedResultSet): Option[Output] =
+    row
+      .stringOpt("output")
+      .map(text => Output.Inline(JsonText(text)))
+      .orElse(row.longOpt("output_kept").map(Output.OutOfLine(_)))
+
   /** Replaces what was stored for the same workers. */
   def insert(all: Vector[ResultRows])(using DBSession): Unit =
     val rows = all.flatMap(_.values)

@@ -49,7 +49,7 @@ object SecretsKeyFile:
 
   private def known(database: Database): Option[String] =
     database.read("looking for the key of the secrets"):
-      sql"SELECT id FROM secrets_key".map(_.string("id")).single()
+      sql"SELECT id FROM secrets_key".row(_.string("id"))
 
   private def first(key: SecretsKey, database: Database): Boolean =
     database.write("noting the key of the secrets", Durability.Power):
@@ -62,7 +62,7 @@ object SecretsKeyFile:
   private def adopt(key: SecretsKey, database: Database): Boolean =
     database.write("noting the key of the secrets", Durability.Power):
       // Only then what is sealed by it is seen: who stores that holds the row.
-      val before = sql"SELECT id FROM secrets_key ${database.rowLock}".map(_.string("id")).single()
+      val before = sql"SELECT id FROM secrets_key ${database.rowLock}".row(_.string("id"))
       val adopted =
         sql"""UPDATE secrets_key SET id = ${key.id}
             WHERE NOT EXISTS (SELECT 1 FROM definition WHERE secrets <> '[]')""".update() == 1
@@ -77,4 +77,4 @@ object SecretsKeyFile:
 
   /** Which key all secrets are sealed by, until this transaction has ended. */
   private[store] def of(database: Database)(using DBSession): Option[String] =
-    sql"SELECT id FROM secrets_key ${database.sharedLock}".map(_.string("id")).single()
+    sql"SELECT id FROM secrets_key ${database.sharedLock}".row(_.string("id"))

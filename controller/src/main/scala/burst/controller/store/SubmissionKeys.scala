@@ -11,8 +11,7 @@ private[store] final class SubmissionKeys(keptFor: FiniteDuration):
   def find(namespace: String, key: String)(using DBSession): Option[Submitted] =
     sql"""SELECT id, submission_digest FROM flare
           WHERE namespace = $namespace AND submission_key = $key AND created > $since"""
-      .map(row => Submitted(Stored.flareId(row.string("id")), row.string("submission_digest")))
-      .single()
+      .row(row => Submitted(Stored.flareId(row.string("id")), row.string("submission_digest")))
 
   /** Inserts what has this key, by a statement that does nothing where it is taken ([[SubmissionKeys.Free]]):
     * where others write at the same time, that waits for who else has it. Throws [[AlreadySubmitted]] where

@@ -43,21 +43,13 @@ private[store] object TriggerRows:
   )
 
   def find(namespace: String, name: String)(using DBSession): Option[Trigger] =
-    sql"SELECT $TriggerColumns FROM event_trigger WHERE namespace = $namespace AND name = $name"
-      .map(trigger)
-      .single()
+    sql"SELECT $TriggerColumns FROM event_trigger WHERE namespace = $namespace AND name = $name".row(trigger)
       .map(found => found.copy(rules = found.rules.map(_ => attached(namespace, name))))
 
   private def attached(namespace: String, name: String)(using DBSession): Vector[AttachedRule] =
     sql"""SELECT $RuleColumns FROM trigger_rule
           WHERE namespace = $namespace AND trigger_name = $name AND status IS NOT NULL ORDER BY name"""
-      .map(rule)
-      .collection[Vector]()
+      .rows(rule)
       .map(rule => AttachedRule(rule.name, rule.action, rule.status))
-
-  def findRule(namespace: String, name: String)(using DBSession): Option[Rule] =
-    sql"SELECT $RuleColumns FROM trigger_rule WHERE namespace = $namespace AND name = $name"
-      .map(rule)
-      .single()
 
   def number(publish: Boolean): Int = if publish then 1 else 0

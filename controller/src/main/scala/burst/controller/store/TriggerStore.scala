@@ -2,48 +2,38 @@ package burst.controller.store
 
 import burst.controller.trigger.*
 
-/** Triggers of namespaces. Calls block, and are atomic (see [[DefinitionStore]]). */
-trait TriggerStore:
-  def find(namespace: String, name: String): Option[Trigger]
+/** Entities of one kind, changed by what requests say of them. Calls block, and are atomic (see
+  * [[DefinitionStore]]).
+  */
+trait EntityStore[E, C]:
+  def find(namespace: String, name: String): Option[E]
 
-  /** Newest first, without parameters and rules. */
-  def list(namespace: String, limit: Int, skip: Int): Vector[Trigger]
+  /** Newest first; triggers are without parameters and rules. */
+  def list(namespace: String, limit: Int, skip: Int): Vector[E]
   def count(namespace: String): Int
 
-  /** Creates one, or with `overwrite` changes the one that is there, whose rules stay. `most` is how many the
-    * namespace may have.
+  /** Creates one, or with `overwrite` changes the one that is there. `most` is how many the namespace may
+    * have.
     */
   def put(
       namespace: String,
       name: String,
       overwrite: Boolean,
-      change: TriggerChange,
+      change: C,
       most: Int,
       now: Long
-  ): Either[TriggerRefusal, Trigger]
+  ): Either[TriggerRefusal, E]
 
-  /** Its rules stay, and are inactive from now on; its alarm goes with it. */
-  def delete(namespace: String, name: String): Option[Trigger]
+  def delete(namespace: String, name: String): Option[E]
 
-trait RuleStore:
-  def find(namespace: String, name: String): Option[Rule]
+/** Rules of one that is changed stay. Those of one that is deleted stay, too, and are inactive from then on;
+  * its alarm goes with it.
+  */
+type TriggerStore = EntityStore[Trigger, TriggerChange]
 
-  /** Newest first. */
-  def list(namespace: String, limit: Int, skip: Int): Vector[Rule]
-  def count(namespace: String): Int
-
-  /** Creates an active one, or with `overwrite` changes the one that is there, whose status stays. Its
-    * trigger has to be there; whether its action is, is not looked at.
-    */
-  def put(
-      namespace: String,
-      name: String,
-      overwrite: Boolean,
-      change: RuleChange,
-      most: Int,
-      now: Long
-  ): Either[TriggerRefusal, Rule]
-
+/** One that is created is active, one that is changed stays as it is. Its trigger has to be there; whether
+  * its action is, is not looked at.
+  */
+trait RuleStore extends EntityStore[Rule, RuleChange]:
   /** Also attaches one to its trigger whose former trigger was deleted. */
   def setStatus(namespace: String, name: String, status: RuleStatus): Either[TriggerRefusal, Unit]
-  def delete(namespace: String, name: String): Option[Rule]

@@ -19,6 +19,5 @@ private[store] object UsedRoom:
   ): UsedRoom =
     sql"""SELECT COUNT(*) AS count, COALESCE(SUM($bytes), 0) AS bytes
           FROM $table WHERE namespace = $namespace AND name <> $but"""
-      .map(row => UsedRoom(row.int("count"), row.long("bytes")))
-      .single()
+      .row(row => UsedRoom(row.int("count"), row.long("bytes")))
       .getOrElse(UsedRoom(0, 0))

@@ -120,7 +120,7 @@ class CompositionsSuite extends EmbeddedStorage:
     val parts = whole.logs.map(s.stored)
     assertEquals(parts.map(_.name), Vector("one", "ten"))
     parts.foreach: part =>
-      assertEquals(part.cause, Some(whole.id))
+      assertEquals(part.head.cause, Some(whole.id))
       assertEquals(annotation(part, "causedBy"), Some("sequence".asJson))
     assertEquals(whole.duration, Some(parts.flatMap(_.duration).sum))
     // Each component is a flare, and the sequence none.
@@ -242,7 +242,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assert(record.head.end.isDefined)
 
   setup("what was no flare is recorded as it was told"): s =>
-    val fired = Activation(
+    val head = ActivationHead(
       FlareId.random(),
       "guest",
       "ding",
@@ -253,9 +253,8 @@ class CompositionsSuite extends EmbeddedStorage:
       None,
       None,
       ActivationStatus.Success,
-      Json.obj("a" -> 1.asJson),
-      JsonObject("path" -> "guest/ding".asJson),
-      Vector("""{"rule":"guest/r"}""")
+      JsonObject("path" -> "guest/ding".asJson)
     )
+    val fired = Activation(head, Json.obj("a" -> 1.asJson), Vector("""{"rule":"guest/r"}"""))
     Await.result(s.invocations.record(fired), 10.seconds)
     assertEquals(s.stored(fired.id.value), fired)

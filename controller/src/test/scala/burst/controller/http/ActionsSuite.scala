@@ -204,8 +204,10 @@ class ActionsSuite extends EntitySuite:
   test("lists are newest first, in parts, and counted"):
     send("GET", s"$here/actions").json.asArray.toSeq.flatten.foreach: found =>
       send("DELETE", s"$here/actions/${found.hcursor.get[String]("name").getOrElse("")}")
-    for name <- Seq("l1", "l2", "l3") do store(s"actions/$name", source("python", python))
     store("packages/lp", Some("{}"))
+    for name <- Seq("l1", "l2", "l3") do
+      store(s"actions/$name", source("python", python))
+      nextMoment()
     store("actions/lp/l4", source("python", python))
     val all = send("GET", s"$here/actions")
     assertEquals(names(all), Vector("l4", "l3", "l2", "l1"))

@@ -211,7 +211,9 @@ class DeploySuite extends HttpSuite:
     refused(send("GET", s"$bursts/two"), 404, "'two'", "deploy it first")
 
   test("definitions are listed in parts"):
-    Seq("p1", "p2", "p3").foreach(deploy(_))
+    Seq("p1", "p2", "p3").foreach: name =>
+      nextMoment()
+      deploy(name)
     val names = send("GET", s"$bursts?limit=2").json.hcursor.values.get.map(_.hcursor.get[String]("name"))
     assertEquals(names.toVector, Vector(Right("p3"), Right("p2")))
     assertEquals(send("GET", s"$bursts?skip=100000").body, "[]")

@@ -75,6 +75,11 @@ abstract class HttpSuite extends munit.FunSuite:
     kit.shutdownTestKit()
     Files.walk(directory).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
+  /** What is stored from now on is newer than all before, by the milliseconds of its time. */
+  protected def nextMoment(): Unit =
+    val before = System.currentTimeMillis()
+    while System.currentTimeMillis() == before do Thread.onSpinWait()
+
   /** Sends a request and checks what holds for all answers. */
   protected def send(
       method: String,

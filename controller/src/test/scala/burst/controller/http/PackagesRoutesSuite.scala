@@ -123,6 +123,7 @@ class PackagesRoutesSuite extends EntitySuite:
     refused(send("PUT", s"$bursts/sharedp?overwrite=true", deployment()), 409, "name of a package")
 
   test("lists of packages are in parts and counted, of another namespace those that are published"):
+    nextMoment()
     store("packages/lo", Some("""{"publish":true}"""))
     val all = names(send("GET", s"$here/packages?limit=0"))
     assertEquals(all.head, "lo")

@@ -60,6 +60,7 @@ class TriggersRoutesSuite extends HttpSuite:
   test("lists are newest first, brief, paged and counted"):
     action("listed-action")
     Vector("l1", "l2", "l3").foreach: name =>
+      nextMoment()
       put(s"$triggers/$name", """{"parameters":[{"key":"a","value":1}]}""")
       rule(s"r$name", name, "listed-action")
     def names(path: String) =

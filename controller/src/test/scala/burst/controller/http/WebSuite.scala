@@ -180,7 +180,7 @@ final class FakeInvocations extends Invocations:
 
   private def ended(invocation: Invocation): Activation =
     val (status, result) = this.result(invocation)
-    Activation(
+    val head = ActivationHead(
       FlareId.random(),
       invocation.caller.namespace,
       invocation.action.name.name,
@@ -191,10 +191,9 @@ final class FakeInvocations extends Invocations:
       Some(1),
       invocation.cause,
       status,
-      result,
-      JsonObject.empty,
-      Vector.empty
+      JsonObject.empty
     )
+    Activation(head, result)
 
   def record(activation: Activation): Future[Unit] = Future.unit
 

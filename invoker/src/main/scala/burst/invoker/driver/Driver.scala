@@ -128,7 +128,7 @@ trait Driver:
   /** How many MiB a pack's program may have, where its runtime is to hold it to them as the container does
     * not.
     */
-  def programMemory(workers: Int, memoryMiB: Int): Option[Long]
+  def programMemory(@unused workers: Int, @unused memoryMiB: Int): Option[Long] = None
 
   /** What a cluster has for packs now, where the invoker's slots follow that. */
   def room: Option[ClusterRoom] = None
@@ -142,7 +142,7 @@ trait Driver:
   /** Makes ready what all containers need. Called once, after `removeOrphans` and before `start`. Throws
     * `SetupException`.
     */
-  def open(): Unit
+  def open(): Unit = ()
 
   def start(resources: PackResources): Future[Either[Failure, Container]]
 
@@ -156,14 +156,17 @@ trait Driver:
   def adopt(container: Container, resources: PackResources): Future[Option[Container]]
 
   /** Begins to hold a container that was adopted to its pack's limits; one that has gone beyond them already
-    * is killed. Called when its program is up.
+    * is killed. Called when its program is up. Where `adopt` holds it to them already there is nothing to do.
     */
-  def confine(container: Container): Unit
+  def confine(@unused container: Container): Unit = ()
 
   /** Lets a container reach what the flare it is to run needs, and nothing else. Until then, and after
     * `disconnect`, it reaches nothing. A driver that cannot keep packs apart does nothing.
     */
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]]
+  def connect(
+      @unused container: Container,
+      @unused access: NetworkAccess
+  ): Future[Either[Failure, Unit]] = Future.successful(Right(()))
 
   /** Where packs of other invokers find a container's program that is found at `endpoint` itself: there,
     * unless it was connected to some of them by another way.
@@ -179,7 +182,7 @@ trait Driver:
   ): Future[Either[Failure, Vector[Option[String]]]] = Future.successful(Right(endpoints))
 
   /** The container is idle. */
-  def disconnect(container: Container): Unit
+  def disconnect(@unused container: Container): Unit = ()
 
   /** Holds a container to the CPUs of so many workers, while others of its pack have ended. Memory is left as
     * it is: what ended workers used may not have come back. `false`: it could not be done.

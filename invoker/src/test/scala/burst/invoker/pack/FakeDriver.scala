@@ -34,7 +34,8 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   def isLocal = true
   def packageForm = PackageForm.Directory
   def limits = "nothing is held to anything"
-  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = Some(workers.toLong * memoryMiB + 1)
+  override def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
+    Some(workers.toLong * memoryMiB + 1)
   @volatile var reserves = false
 
   /** Of a cluster, and who is told that it has changed. */
@@ -57,7 +58,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
     val _ = prewarmed.add((workers, memoryMiB))
     Future.successful(Right(container()))
 
-  def confine(container: Container): Unit =
+  override def confine(container: Container): Unit =
     val _ = confined.add(container.id)
 
   val connected: ConcurrentLinkedQueue[(String, NetworkAccess)] = ConcurrentLinkedQueue()
@@ -66,9 +67,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   /** Why it cannot be done, if it cannot. */
   @volatile var connecting: Option[Failure] = None
 
-  def open(): Unit = ()
-
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+  override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     connected.add((container.id, access))
     Future.successful(connecting.toLeft(()))
 
@@ -83,7 +82,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   ): Future[Either[Failure, Vector[Option[String]]]] =
     Future.successful(found.map(found => endpoints.map(_.map(found))))
 
-  def disconnect(container: Container): Unit =
+  override def disconnect(container: Container): Unit =
     val _ = disconnected.add(container.id)
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] =

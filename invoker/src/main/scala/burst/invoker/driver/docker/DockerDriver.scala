@@ -67,10 +67,9 @@ final class DockerDriver(
       "users of their own; " +
       (if network.isIsolated then "they reach their flare's packs and backend only"
        else s"they reach all that the network ${network.name} does")
-  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
   def reserves = false
 
-  def open(): Unit =
+  override def open(): Unit =
     try Await.result(network.open(), settings.startTimeout + settings.callTimeout)
     catch case NonFatal(problem) => throw PackNetwork.refused(problem)
 
@@ -115,7 +114,7 @@ final class DockerDriver(
             None
     case _ => Future.successful(None)
 
-  def confine(container: Container): Unit = container match
+  override def confine(container: Container): Unit = container match
     case own: DockerContainer =>
       held.fit(own).foreach:
         case Change.Made => ()
@@ -154,13 +153,14 @@ final class DockerDriver(
         blank.foreach(PackageFiles.delete)
         Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
 
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
-    case own: DockerContainer if !access.isNone && network.isIsolated =>
-      Future(granted(access))
-        .flatMap(network.admit(own, _))
-        .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
-        .map(_.left.map(startFailed))
-    case _ => Future.successful(Right(()))
+  override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    container match
+      case own: DockerContainer if !access.isNone && network.isIsolated =>
+        Future(granted(access))
+          .flatMap(network.admit(own, _))
+          .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
+          .map(_.left.map(startFailed))
+      case _ => Future.successful(Right(()))
 
   /** Blocks. */
   private def granted(access: NetworkAccess): Firewall.Grant =
@@ -174,7 +174,7 @@ final class DockerDriver(
       else Vector.empty
     Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
 
-  def disconnect(container: Container): Unit =
+  override def disconnect(container: Container): Unit =
     val _ = network.exclude(container.id, container.address.host)
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match

@@ -2,19 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.protocol.WantedPacks
-import io.fabric8.kubernetes.api.model.{
-  Affinity,
-  AffinityBuilder,
-  NodeAffinityBuilder,
-  NodeSelectorBuilder,
-  NodeSelectorRequirementBuilder,
-  NodeSelectorTermBuilder,
-  ObjectMetaBuilder,
-  OwnerReference,
-  Pod,
-  PodBuilder,
-  PodSpecBuilder
-}
+import io.fabric8.kubernetes.api.model.*
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
@@ -87,21 +75,10 @@ private[driver] object DemandPod:
 
   /** On a node that packs could use, and none of these. */
   private def elsewhere(hosts: Set[String], arch: String): Affinity =
-    def rule(key: String, operator: String, values: Iterable[String]) = NodeSelectorRequirementBuilder()
-      .withKey(key)
-      .withOperator(operator)
-      .withValues(values.toVector.sorted.asJava)
-      .build()
+    import PackPod.rule
     val fits = List(
       rule(NodeSeen.OsLabel, "In", Seq("linux")),
       rule(NodeSeen.ArchLabel, "In", Seq(NodeSeen.goArch(arch)))
     )
     val rules = fits ++ Option.when(hosts.nonEmpty)(rule(NodeSeen.HostLabel, "NotIn", hosts))
-    val required = NodeSelectorBuilder()
-      .withNodeSelectorTerms(NodeSelectorTermBuilder().withMatchExpressions(rules.asJava).build())
-      .build()
-    AffinityBuilder()
-      .withNodeAffinity(
-        NodeAffinityBuilder().withRequiredDuringSchedulingIgnoredDuringExecution(required).build()
-      )
-      .build()
+    PackPod.affinity(NodeSelectorTermBuilder().withMatchExpressions(rules.asJava).build())

@@ -2,16 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.node.SetupException
-import io.fabric8.kubernetes.api.model.{
-  Node,
-  NodeList,
-  OwnerReference,
-  OwnerReferenceBuilder,
-  Pod,
-  PodList,
-  Secret as KubernetesSecret,
-  SecretList
-}
+import io.fabric8.kubernetes.api.model.{Secret as KubernetesSecret, *}
 import io.fabric8.kubernetes.client.dsl.{AnyNamespaceOperation, NonNamespaceOperation, PodResource, Resource}
 import io.fabric8.kubernetes.client.{ConfigBuilder, KubernetesClient, KubernetesClientBuilder}
 import scala.annotation.tailrec

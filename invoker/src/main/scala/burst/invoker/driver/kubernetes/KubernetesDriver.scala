@@ -21,7 +21,8 @@ import scala.util.{Try, Using}
   * The nodes have no disk in common with the invoker, so that packages are sent to the runtimes. For the same
   * reason a pre-warmed pod is one like any other. It waits with the limits of a guess; those of its pack are
   * asked for when it is adopted, and where that is less, the kubelet sees to it in its own time. Where the
-  * server cannot change them, a pod serves packs of its own size only.
+  * server cannot change them, a pod serves packs of its own size only. What pods reach is for the cluster's
+  * network policies to say.
   *
   * `blocking` runs the calls, which wait for the API. With `rooms` packs have slots of a node, and are made
   * for it; by `demand` the cluster sees what waits for more.
@@ -47,7 +48,6 @@ final class KubernetesDriver(
   def isLocal = false
   def packageForm = PackageForm.Archive
   def limits = "pods are held to the processors and memory of their packs' workers"
-  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
 
   /** The scheduler gives a node's room to pods, whatever they do. */
   def reserves = true
@@ -189,9 +189,6 @@ final class KubernetesDriver(
       fits.map(Option.when(_)(own.withPackage(PackageSource.Sent(resources.packagePath))))
     case _ => Future.successful(None)
 
-  /** Its kubelet does, since it was adopted. */
-  def confine(container: Container): Unit = ()
-
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: PodContainer =>
       change(own, own.limits.current.copy(cpuMillis = PodLimits.cpuMillis(settings, workers)))
@@ -234,14 +231,6 @@ final class KubernetesDriver(
             _ => Change.Made
           )
       .map(_ == Change.Made && !own.exit.isCompleted)
-
-  // ---- Network -------------------------------------------------------------------------------------------
-
-  /** What pods reach is for the cluster's network policies to say. */
-  def open(): Unit = ()
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
-    Future.successful(Right(()))
-  def disconnect(container: Container): Unit = ()
 
   // ---- Stopping ------------------------------------------------------------------------------------------
 

@@ -2,39 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.protocol.Secret
-import io.fabric8.kubernetes.api.model.{
-  Affinity,
-  AffinityBuilder,
-  CapabilitiesBuilder,
-  Container as PodContainerSpec,
-  ContainerBuilder,
-  ContainerPortBuilder,
-  EmptyDirVolumeSourceBuilder,
-  EnvVarBuilder,
-  EnvVarSourceBuilder,
-  NodeAffinityBuilder,
-  NodeSelectorBuilder,
-  NodeSelectorRequirementBuilder,
-  NodeSelectorTermBuilder,
-  ObjectMeta,
-  ObjectMetaBuilder,
-  OwnerReference,
-  Pod,
-  PodBuilder,
-  PodSecurityContextBuilder,
-  PodSpec,
-  PodSpecBuilder,
-  Quantity,
-  ResourceRequirements,
-  ResourceRequirementsBuilder,
-  SeccompProfileBuilder,
-  Secret as KubernetesSecret,
-  SecretBuilder,
-  SecretKeySelector,
-  SecurityContextBuilder,
-  VolumeBuilder,
-  VolumeMountBuilder
-}
+import io.fabric8.kubernetes.api.model.{Container as PodContainerSpec, Secret as KubernetesSecret, *}
 import java.util.UUID
 import scala.jdk.CollectionConverters.*
 
@@ -128,14 +96,14 @@ private[driver] object PackPod:
 
   /** On that node and no other, as pods of a DaemonSet are: Kubernetes still sees to its room. */
   private def on(node: String): Affinity =
-    val field = NodeSelectorRequirementBuilder()
-      .withKey("metadata.name")
-      .withOperator("In")
-      .withValues(node)
-      .build()
-    val required = NodeSelectorBuilder()
-      .withNodeSelectorTerms(NodeSelectorTermBuilder().withMatchFields(field).build())
-      .build()
+    affinity(NodeSelectorTermBuilder().withMatchFields(rule("metadata.name", "In", Seq(node))).build())
+
+  private[kubernetes] def rule(key: String, operator: String, values: Iterable[String]) =
+    NodeSelectorRequirement(key, operator, values.toVector.sorted.asJava)
+
+  /** To the nodes of which that is true. */
+  private[kubernetes] def affinity(term: NodeSelectorTerm): Affinity =
+    val required = NodeSelector(List(term).asJava)
     val affinity = NodeAffinityBuilder().withRequiredDuringSchedulingIgnoredDuringExecution(required).build()
     AffinityBuilder().withNodeAffinity(affinity).build()
 

@@ -33,20 +33,13 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
     launch(PackageSource.Mounted(""))
 
-  def open(): Unit = ()
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
-    Future.successful(Right(()))
-  def disconnect(container: Container): Unit = ()
-
-  def confine(container: Container): Unit = ()
-
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] =
     Future.successful(container match
       case own: ProcessContainer if own.process.isAlive =>
         Some(ProcessContainer(own.process, own.address, sourceOf(resources)))
       case _ => None)
 
-  def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
+  override def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
     Some(settings.program.mebibytes(workers, memoryMiB))
 
   def throttle(container: Container, workers: Int): Future[Boolean] = Future.successful(true)

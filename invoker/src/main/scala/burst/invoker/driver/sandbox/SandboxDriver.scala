@@ -71,13 +71,13 @@ final class SandboxDriver(
   /** Their limits are the most they may have: nobody keeps it for them. */
   def reserves = false
 
-  def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
+  override def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
     Option.when(!hasGroups)(settings.program.mebibytes(workers, memoryMiB))
 
   /** Packs may go through `sockets` to what they know the name of, and nobody may list it: its owner, whom
     * packs may be, could.
     */
-  def open(): Unit =
+  override def open(): Unit =
     try
       Files.createDirectories(blanks)
       Files.createDirectories(sockets)
@@ -173,9 +173,6 @@ final class SandboxDriver(
     if hasGroups then allowed
     else allowed.copy(pids = settings.limits.of(cpus, slots, resources.memoryMiB).pids)
 
-  /** It is, since it was adopted. */
-  def confine(container: Container): Unit = ()
-
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: SandboxContainer =>
       hold(own, own.limits.current.copy(nanoCpus = settings.limits.nanoCpus(cpus, workers)))
@@ -221,10 +218,11 @@ final class SandboxDriver(
   // ---- Network -------------------------------------------------------------------------------------------
 
   /** The flare's packs of this invoker have their sockets where this one looks for them. */
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
-    case own: SandboxContainer if access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0 =>
-      Future(letThrough(own, access))
-    case _ => Future.successful(Right(()))
+  override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    container match
+      case own: SandboxContainer if access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0 =>
+        Future(letThrough(own, access))
+      case _ => Future.successful(Right(()))
 
   /** What it reached before it does not any more. Where packs meet on a server nobody comes to them. */
   private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
@@ -280,7 +278,7 @@ final class SandboxDriver(
         .copy(operation = Some("connect"))
 
   /** One that may go on reaching what it did is of no use to anybody else. */
-  def disconnect(container: Container): Unit = container match
+  override def disconnect(container: Container): Unit = container match
     case own: SandboxContainer if own.open.getAndSet(false) =>
       peers.forget(own.sandbox)
       // Said at once: whoever opens it again does so after that.

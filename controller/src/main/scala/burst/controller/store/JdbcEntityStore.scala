@@ -1,0 +1,73 @@
+package burst.controller.store
+
+import burst.controller.trigger.TriggerRefusal
+import scalikejdbc.*
+
+/** The entities of a collection in any SQL database.
+  *
+  * @param listed
+  *   the columns of which a list's are made
+  */
+private[store] abstract class JdbcEntityStore[E, C](
+    database: Database,
+    collection: Collection,
+    listed: SQLSyntax
+) extends EntityStore[E, C]:
+  import collection.{table, word}
+
+  /** As it stands in a list. */
+  protected def summary(row: WrappedResultSet): E
+  protected def read(namespace: String, name: String)(using DBSession): Option[E]
+
+  /** What a first change is made to. */
+  protected def blank(namespace: String, name: String, change: C): Either[TriggerRefusal, E]
+  protected def changed(there: E, change: C, now: Long): E
+  protected def store(entity: E)(using DBSession): Either[TriggerRefusal, E]
+
+  /** Before it is deleted. */
+  protected def leave(namespace: String, name: String)(using DBSession): Unit = ()
+
+  final def find(namespace: String, name: String): Option[E] =
+    database.read(s"reading a $word")(read(namespace, name))
+
+  final def list(namespace: String, limit: Int, skip: Int): Vector[E] =
+    database.read(s"listing ${word}s"):
+      sql"""SELECT $listed FROM $table WHERE namespace = $namespace
+            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip""".rows(summary)
+
+  final def count(namespace: String): Int = database.read(s"counting ${word}s")(counted(namespace))
+
+  final def put(
+      namespace: String,
+      name: String,
+      overwrite: Boolean,
+      change: C,
+      most: Int,
+      now: Long
+  ): Either[TriggerRefusal, E] =
+    database.write(s"storing a $word", Durability.Power):
+      Collection.hold(database, namespace)
+      val there: Either[TriggerRefusal, E] = read(namespace, name) match
+        case Some(_) if !overwrite => Left(TriggerRefusal.Exists(name))
+        case Some(there) => Right(there)
+        case None =>
+          for
+            _ <- Collection
+              .holder(namespace, name, collection)
+              .map(other => TriggerRefusal.NameTaken(name, other.word))
+              .toLeft(())
+            _ <- Either.cond(counted(namespace) < most, (), TriggerRefusal.TooMany(most))
+            blank <- blank(namespace, name, change)
+          yield blank
+      there.map(changed(_, change, now)).flatMap(store)
+
+  final def delete(namespace: String, name: String): Option[E] =
+    database.write(s"deleting a $word", Durability.Power):
+      Collection.hold(database, namespace)
+      read(namespace, name).map: there =>
+        leave(namespace, name)
+        sql"DELETE FROM $table WHERE namespace = $namespace AND name = $name".update()
+        there
+
+  private def counted(namespace: String)(using DBSession): Int =
+    sql"SELECT COUNT(*) FROM $table WHERE namespace = $namespace".count.toInt
