@@ -76,11 +76,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 }
 
 fn error(pack: Option<u32>, reason: impl ToString) -> Error {
-    Error::Backend {
-        backend: NAME,
-        pack,
-        reason: reason.to_string(),
-    }
+    Error::of_backend(NAME, pack, reason)
 }
 
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
@@ -172,6 +168,48 @@ impl Direct {
         }
     }
 
+    /// Writes the frames of one message.
+    fn send_to(
+        &self,
+        pack: u32,
+        frames: &[Frame<'_>],
+        budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error> {
+        let helpers = match self.helpers(frames.len()) {
+            0 => 0,
+            most => self.links.take_helpers(most),
+        };
+        let next = AtomicUsize::new(0);
+        let run = |budget: &mut WaitBudget<'_>| -> Result<(), Error> {
+            while let Some(frame) = frames.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.write(pack, frame, budget)?;
+            }
+            Ok(())
+        };
+        if helpers == 0 {
+            return run(budget);
+        }
+        let sent = thread::scope(|scope| {
+            let run = &run;
+            let threads: Vec<_> = (0..helpers)
+                .map(|_| {
+                    let mut budget = budget.share();
+                    scope.spawn(move || run(&mut budget))
+                })
+                .collect();
+            let mut result = run(budget);
+            for thread in threads {
+                let other = thread
+                    .join()
+                    .unwrap_or_else(|_| Err(error(Some(pack), "a sending thread panicked")));
+                result = result.and(other);
+            }
+            result
+        });
+        self.links.give_back_helpers(helpers);
+        sent
+    }
+
     /// Several threads share the frames of a large message when there are cores for it.
     fn helpers(&self, frames: usize) -> usize {
         (self.links.cores / 2)
@@ -192,53 +230,12 @@ impl Backend for Direct {
 
     fn send(
         &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        let helpers = match self.helpers(frames.len()) {
-            0 => 0,
-            most => self.links.take_helpers(most),
-        };
-        let next = AtomicUsize::new(0);
-        let run = |budget: &mut WaitBudget<'_>| -> Result<(), Error> {
-            while let Some(frame) = frames.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.write(to, frame, budget)?;
-            }
-            Ok(())
-        };
-        if helpers == 0 {
-            return run(budget);
-        }
-        let sent = thread::scope(|scope| {
-            let run = &run;
-            let threads: Vec<_> = (0..helpers)
-                .map(|_| {
-                    let mut budget = budget.share();
-                    scope.spawn(move || run(&mut budget))
-                })
-                .collect();
-            let mut result = run(budget);
-            for thread in threads {
-                let other = thread
-                    .join()
-                    .unwrap_or_else(|_| Err(error(Some(to), "a sending thread panicked")));
-                result = result.and(other);
-            }
-            result
-        });
-        self.links.give_back_helpers(helpers);
-        sent
-    }
-
-    fn broadcast(
-        &self,
         to: &[u32],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, budget))
+            .try_for_each(|&pack| self.send_to(pack, frames, budget))
     }
 
     /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
