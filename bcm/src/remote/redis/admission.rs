@@ -66,22 +66,23 @@ fn let_in(server: &Server, account: &Credentials, flare: &Admission<'_>) -> Resu
     let talk = &mut client.talk(go_on);
     let stranger = talk.try_ask(&[&[b"GET"], &[b"burst:stranger"]])?;
     if stranger.is_some() {
-        return Err(server.error(
+        let open = server.error(
             "the server lets in whoever asks, as its user `default` has no password, so that no \
              flare could be kept from another's messages: set one (requirepass), or \
              shared-credentials = true for this backend if all flares may trust each other",
-        ).into());
+        );
+        return Err(open.into());
     }
     talk.log_in(server)?;
     refuse_evicting(server, talk)?;
     let flare_id = flare.flare_id;
-    account::make(talk, account, (flare_id, server.database())).map_err(|reason| {
-        match reason {
-        RespError::Refused(reason) => server.error(format!(
-            "the server lets the platform's user make none for the flare (ACL SETUSER): {reason}"
-        )).into(),
+    let made = account::make(talk, account, (flare_id, server.database()));
+    made.map_err(|reason| match reason {
+        RespError::Refused(reason) => RespError::from(server.error(format!(
+            "the server lets the platform's user make none for the flare (ACL SETUSER): \
+             {reason}"
+        ))),
         other => other,
-    }
     })?;
     match flare.group {
         // A group's user may write after its flare was cleaned up behind, until the next begins.
@@ -98,19 +99,20 @@ fn refuse_evicting(server: &Server, talk: &mut Talk<'_>) -> Result<(), RespError
     let text = match talk.ask(&[&[b"INFO"], &[b"memory"]]) {
         Ok(Reply::Bulk(text)) => text,
         Err(RespError::Refused(reason)) => {
-            return Err(server.error(format!(
+            let hidden = server.error(format!(
                 "the server does not let the platform's user see whether it drops messages when \
                  memory is short (INFO memory): {reason}"
-            )).into());
+            ));
+            return Err(hidden.into());
         }
         other => return Err(other.err().unwrap_or(RespError::Protocol)),
     };
     match policy(&String::from_utf8_lossy(&text)) {
         None | Some("noeviction") => Ok(()),
-        Some(policy) => Err(server.error(format!(
+        Some(policy) => Err(RespError::from(server.error(format!(
             "the server drops messages when memory is short, as its maxmemory-policy is {policy}: \
              set noeviction"
-        )).into()),
+        )))),
     }
 }
 
