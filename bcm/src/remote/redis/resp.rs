@@ -137,7 +137,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Reads a whole reply, past what others say on channels. An error is one that was read to its end.
+    /// Reads a whole reply, past what others say on channels.
     pub(super) fn reply(&mut self) -> Result<Reply, RespError> {
         loop {
             let reply = self.nested_reply(DEPTH)?;
@@ -175,7 +175,8 @@ impl Talk<'_> {
         let (kind, line) = self.line()?;
         Ok(match kind {
             b'+' => Reply::Status,
-            b'-' => return Err(RespError::Refused(line)),
+            // Within another one none is known.
+            b'-' if depth == DEPTH => return Err(RespError::Refused(line)),
             b':' => Reply::Integer(line.parse().map_err(|_| RespError::Protocol)?),
             b'$' => match length(&line)? {
                 None => Reply::Nil,
