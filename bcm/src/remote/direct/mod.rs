@@ -41,10 +41,13 @@ mod socket;
 mod unauthenticated;
 mod watch;
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
 
 use super::inbox::Inbox;
 use super::kind::BackendKind;
@@ -79,11 +82,23 @@ fn error(pack: Option<u32>, reason: impl ToString) -> Error {
     Error::of_backend(NAME, pack, reason)
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(body)
-        .map_err(|reason| error(None, format!("cannot start a thread: {reason}")))
+/// A thread that is waited for when what it works for is closed.
+#[derive(Debug)]
+struct Thread(Mutex<Option<JoinHandle<()>>>);
+
+impl Thread {
+    fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<Self, Error> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
+        let failed = |reason: io::Error| error(None, format!("cannot start a thread: {reason}"));
+        Ok(Self(Mutex::new(Some(thread.map_err(failed)?))))
+    }
+
+    /// Does nothing the second time.
+    fn join(&self) {
+        if let Some(thread) = self.0.lock().take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Direct {
@@ -119,9 +134,7 @@ impl Direct {
             return Err(Error::Closed);
         }
         let route = self.links.route(to)?;
-        let acquired = route
-            .data
-            .acquire(Peer::Pack(to), budget, || self.links.dial(to));
+        let acquired = route.acquire(Peer::Pack(to), budget, || self.links.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
             Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, budget)),
@@ -130,18 +143,18 @@ impl Direct {
         let result = connection.write(frame, || budget.remaining(Peer::Pack(to)).map(drop));
         match result {
             Ok(()) => {
-                route.data.put_back(connection);
+                route.put_back(connection);
                 if self.has_ended() {
-                    route.last_words(&self.goodbye());
+                    links::last_words(route, &self.goodbye());
                 }
                 Ok(())
             }
             Err(WriteError::GivenUp(reason)) => {
-                route.data.forget();
+                route.forget();
                 Err(reason)
             }
             Err(WriteError::Broken(reason)) => {
-                route.data.forget();
+                route.forget();
                 Err(self.gone(to, reason, budget))
             }
         }
