@@ -155,12 +155,7 @@ impl fmt::Display for OfPack {
 
 impl Error {
     /// What carries messages failed, towards this pack if towards one.
-    pub(crate) fn of_backend(
-        backend: &'static str,
-        pack: Option<u32>,
-        reason: impl ToString,
-    ) -> Self {
-        let reason = reason.to_string();
+    pub(crate) fn of_backend(backend: &'static str, pack: Option<u32>, reason: String) -> Self {
         Self::Backend {
             backend,
             pack,

@@ -42,10 +42,10 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 impl Memory {
     fn peer(&self, pack: u32) -> Result<Arc<Inbox>, Error> {
         let packs = PACKS.lock();
-        packs
-            .get(&(self.flare_id.clone(), pack))
-            .and_then(Weak::upgrade)
-            .ok_or_else(|| Error::of_backend(NAME, Some(pack), "it is not in this process"))
+        let peer = packs.get(&(self.flare_id.clone(), pack));
+        let gone = || "it is not in this process".to_owned();
+        peer.and_then(Weak::upgrade)
+            .ok_or_else(|| Error::of_backend(NAME, Some(pack), gone()))
     }
 
     /// As a reader of bytes would: what is damaged fails the other pack.

@@ -5,9 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use crate::limits;
@@ -44,7 +43,7 @@ pub(crate) type Evicted = oneshot::Receiver<()>;
 impl Connections {
     /// Takes one in; none where all the room is taken by those that may stay.
     pub(crate) fn admit(&self, from: IpAddr) -> Option<(Arc<Connection>, Evicted)> {
-        let mut table = self.table.lock();
+        let mut table = lock(&self.table);
         let trusted = table.all.values().filter(|entry| entry.trusted).count();
         if trusted >= limits::TRUSTED_CONNECTIONS {
             return None;
@@ -84,21 +83,25 @@ impl Table {
 impl Connection {
     /// Its peer has shown the token.
     pub(crate) fn trust(&self) {
-        if let Some(entry) = self.table.lock().all.get_mut(&self.number) {
+        if let Some(entry) = lock(&self.table).all.get_mut(&self.number) {
             entry.trusted = true;
         }
     }
 
     pub(crate) fn is_trusted(&self) -> bool {
-        let table = self.table.lock();
+        let table = lock(&self.table);
         (table.all.get(&self.number)).is_some_and(|entry| entry.trusted)
     }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.table.lock().all.remove(&self.number);
+        lock(&self.table).all.remove(&self.number);
     }
+}
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -128,7 +131,7 @@ mod tests {
         assert!(friend.is_trusted() && !single.is_trusted());
         // One that was evicted leaves nobody else's place.
         drop(crowd.remove(0));
-        assert_eq!(connections.table.lock().all.len(), limits::CONNECTIONS + 1);
+        assert_eq!(lock(&connections.table).all.len(), limits::CONNECTIONS + 1);
         drop(another);
         crowd.iter().for_each(|(connection, _)| connection.trust());
         single.trust();

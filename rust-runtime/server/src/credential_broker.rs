@@ -1,9 +1,10 @@
 //! Keeps the platform's credentials on a backend from the program, which is issued those made for
 //! its flare, or for the group the flare is of.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use burst_bcm::{Admission, Admitted};
 use burst_protocol::RunPack;
-use parking_lot::Mutex;
 
 use crate::error::Error;
 
@@ -31,7 +32,7 @@ impl CredentialBroker {
             run.backend.uri = None;
             return Ok(run);
         }
-        let mut last = self.last.lock();
+        let mut last = self.last();
         let of_group = |issued: &&Issued| issued.group.is_some() && issued.group == run.group;
         let flare = Admission {
             flare_id: &run.flare_id,
@@ -55,9 +56,13 @@ impl CredentialBroker {
 
     /// The flare has ended here: what is left of its program gets nothing done in its name.
     pub(crate) fn revoke(&self) {
-        if let Some(issued) = &*self.last.lock() {
+        if let Some(issued) = &*self.last() {
             issued.admitted.end();
         }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Issued>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,12 +6,12 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
 
 use burst_protocol::{
     CONTROL_FD, Command, Failure, FailureKind, Invocation, PROGRAM, PackEvent, ProgramEvent,
     RunPack, Said, Timestamp, frame,
 };
-use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -76,7 +76,8 @@ impl Control {
             serde_json::to_writer(&mut frames, event)?;
             frame::seal(&mut frames[start..]);
         }
-        self.0.lock().write_all(&frames)
+        let mut socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        socket.write_all(&frames)
     }
 }
 

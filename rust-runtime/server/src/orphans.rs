@@ -7,8 +7,8 @@
 
 use std::io;
 use std::process::Child;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use parking_lot::Mutex;
 use rustix::process::{
     Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, set_child_subreaper,
     waitid, waitpid,
@@ -24,11 +24,15 @@ static SUPERVISED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 /// A supervised child was buried.
 static REAPED: Notify = Notify::const_new();
 
+fn supervised() -> MutexGuard<'static, Vec<i32>> {
+    SUPERVISED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Starts a child and registers it in one step, so that it is never mistaken for an orphan.
 pub(crate) fn spawn_supervised(
     start: impl FnOnce() -> io::Result<(Child, i32)>,
 ) -> io::Result<Child> {
-    let mut supervised = SUPERVISED.lock();
+    let mut supervised = supervised();
     let (child, process) = start()?;
     supervised.push(process);
     Ok(child)
@@ -36,7 +40,7 @@ pub(crate) fn spawn_supervised(
 
 /// A supervised child has been waited for.
 pub(crate) fn reaped(process: i32) {
-    SUPERVISED.lock().retain(|other| *other != process);
+    supervised().retain(|other| *other != process);
     REAPED.notify_one();
 }
 
@@ -62,14 +66,16 @@ pub fn become_subreaper() -> io::Result<impl Future<Output = ()>> {
 
 /// Kills all orphans if no program runs, then reaps those that have ended.
 pub fn reap() {
-    let supervised = SUPERVISED.lock();
+    let supervised = supervised();
     if !supervised.is_empty() && !any_ended() {
         // The program was stopped, or goes on.
         return;
     }
-    let mut orphans = children(std::process::id() as i32);
-    orphans.retain(|process| !supervised.contains(process));
-    for process in orphans.into_iter().filter_map(Pid::from_raw) {
+    for process in children(std::process::id() as i32) {
+        let orphan = Pid::from_raw(process).filter(|_| !supervised.contains(&process));
+        let Some(process) = orphan else {
+            continue;
+        };
         // It is our child and only this function reaps it, under the lock held here: nobody else can have its number.
         if supervised.is_empty() {
             let _ = kill_process(process, Signal::KILL);

@@ -6,12 +6,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use burst_protocol::{CONTROL_FD, LANE_FDS, LISTENER_FD};
-use parking_lot::Mutex;
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::process::{
     DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group,
@@ -64,7 +63,7 @@ pub(crate) struct ProcessGroup {
 impl ProcessGroup {
     /// Kills every process of the group. Does nothing once it is gone.
     pub(crate) fn kill(&self) {
-        if let Some(leader) = *self.leader.lock() {
+        if let Some(leader) = *self.leader() {
             // It has not been waited for, so that the number is still its own.
             let _ = kill_process_group(leader, Signal::KILL);
         }
@@ -83,7 +82,7 @@ impl ProcessGroup {
     /// it was asked before.
     pub(crate) fn state_change(&self) -> Option<StateChange> {
         // Under the lock the number is still its own.
-        let leader = self.leader.lock();
+        let leader = self.leader();
         // Without EXITED nobody is buried.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
         let told = waitid(WaitId::Pid((*leader)?), options).ok()??;
@@ -95,11 +94,11 @@ impl ProcessGroup {
 
     /// The program's own number, while it is its own.
     pub(crate) fn number(&self) -> Option<i32> {
-        self.leader.lock().map(Pid::as_raw_pid)
+        self.leader().map(Pid::as_raw_pid)
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(leader) = *self.leader.lock() {
+        if let Some(leader) = *self.leader() {
             let _ = kill_process(leader, signal);
         }
     }
@@ -107,7 +106,7 @@ impl ProcessGroup {
     /// Holds the program to so many MiB of memory from now on.
     pub(crate) fn limit_memory(&self, mebibytes: u64) -> Result<(), MemoryLimitError> {
         // Under the lock the number is still its own.
-        let leader = self.leader.lock();
+        let leader = self.leader();
         leader.map_or(Ok(()), |leader| {
             memory_limit::apply(leader.as_raw_pid(), mebibytes)
         })
@@ -118,6 +117,10 @@ impl ProcessGroup {
     pub(crate) async fn end(&self) {
         self.kill();
         let _ = timeout(limits::DYING, self.gone()).await;
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Option<Pid>> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until the program has ended and is buried.
@@ -358,7 +361,7 @@ fn reap(group: &ProcessGroup, child: &mut Child) -> Option<ExitStatus> {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     let _ = retry_on_intr(|| waitid(WaitId::Pid(process), options));
     group.kill();
-    let mut leader = group.leader.lock();
+    let mut leader = group.leader();
     let status = child.wait();
     *leader = None;
     drop(leader);
@@ -421,7 +424,7 @@ mod tests {
         assert_eq!(group.state_change(), None);
         child.kill().unwrap();
         child.wait().unwrap();
-        *group.leader.lock() = None;
+        *group.leader() = None;
         assert_eq!(group.state_change(), None);
     }
 }

@@ -1,11 +1,10 @@
 //! What this runtime is doing: nothing yet, waiting with a warm program, or running flares.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::RunPack;
 use bytes::Bytes;
-use parking_lot::Mutex;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout_at};
@@ -100,7 +99,7 @@ impl Runtime {
 
     /// Says which variables the program is to have, before it is started.
     pub(crate) fn set_environment(&self, environment: Environment) -> Result<(), Error> {
-        match &mut *self.state.lock() {
+        match &mut *self.state() {
             State::Empty {
                 environment: there, ..
             } => {
@@ -113,7 +112,7 @@ impl Runtime {
 
     /// Begins to start an interpreter for the program that will be started, if there is none.
     pub(crate) fn start_interpreter(&self, language: Language) -> Result<(), Error> {
-        match &mut *self.state.lock() {
+        match &mut *self.state() {
             State::Empty {
                 interpreter: there @ None,
                 ..
@@ -128,7 +127,7 @@ impl Runtime {
 
     /// Starts a package's program, the only one this runtime ever runs.
     pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
-        let (environment, interpreter) = match &mut *self.state.lock() {
+        let (environment, interpreter) = match &mut *self.state() {
             state @ State::Empty { .. } => match std::mem::replace(state, State::Starting) {
                 State::Empty {
                     environment,
@@ -143,7 +142,7 @@ impl Runtime {
         let listener = self.listener();
         let starting = tokio::spawn(async move {
             let started = start::start(package, environment, listener, interpreter).await;
-            let mut state = runtime.state.lock();
+            let mut state = runtime.state();
             match started {
                 Ok((program, lanes)) => {
                     let lanes = Lanes::new(lanes.into_iter().map(Box::new));
@@ -163,7 +162,7 @@ impl Runtime {
     /// The flare as the program may know of it. Refused before the backend is asked where it cannot
     /// run: a group's user must not be moved on while one of its flares runs.
     pub(crate) async fn issue_credentials(&self, run: RunPack) -> Result<RunPack, Error> {
-        if let Some(error) = self.state.lock().refusal(&run) {
+        if let Some(error) = self.state().refusal(&run) {
             return Err(error);
         }
         if !CredentialBroker::asks(&run) {
@@ -214,7 +213,7 @@ impl Runtime {
         run: &RunPack,
         orders: &mpsc::Sender<Order>,
     ) -> Result<Option<(Box<Lane>, bool)>, Error> {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         if let Some(error) = state.refusal(run) {
             return Err(error);
         }
@@ -262,7 +261,7 @@ impl Runtime {
     /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
     /// flare meanwhile: for that the state is changed first.
     fn suspend(&self, suspension: &mut Suspension) -> bool {
-        let mut state = self.state.lock();
+        let mut state = self.state();
         let State::Up { program, lanes } = &mut *state else {
             return false;
         };
@@ -281,7 +280,7 @@ impl Runtime {
 
     /// Passes an order to a flare that runs here.
     pub(crate) async fn order(&self, flare_id: &str, order: Order) -> Result<(), Error> {
-        let orders = match &*self.state.lock() {
+        let orders = match &*self.state() {
             State::Up { lanes, .. } => lanes.orders(flare_id).cloned(),
             _ => None,
         };
@@ -292,7 +291,7 @@ impl Runtime {
 
     /// Kills the program, if there is one, and waits until it is gone.
     pub(crate) async fn stop(&self) {
-        let (group, interpreter) = match &mut *self.state.lock() {
+        let (group, interpreter) = match &mut *self.state() {
             State::Up { program, lanes } => {
                 for orders in lanes.all_orders() {
                     // Or its workers would be blamed. With orders that wait, somebody else ends it already.
@@ -314,6 +313,10 @@ impl Runtime {
 
     fn listener(&self) -> Option<Arc<OwnedFd>> {
         (self.socket.as_ref()).map(|socket| Arc::clone(&socket.listener))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -343,7 +346,7 @@ struct FlarePlace {
 
 impl Place for FlarePlace {
     fn leave(&self) -> bool {
-        match &mut *self.runtime.state.lock() {
+        match &mut *self.runtime.state() {
             State::Up { lanes, .. } => lanes.leave(&self.flare_id),
             _ => false,
         }
@@ -352,7 +355,7 @@ impl Place for FlarePlace {
     fn settle(self, outcome: Outcome) {
         let runtime = &self.runtime;
         runtime.broker.revoke();
-        let mut state = runtime.state.lock();
+        let mut state = runtime.state();
         let State::Up { program, lanes } = &mut *state else {
             return;
         };

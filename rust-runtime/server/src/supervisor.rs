@@ -2,11 +2,10 @@
 
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::{FailureKind, Init};
-use parking_lot::Mutex;
 use rustix::process::Signal;
 use tokio::sync::watch;
 
@@ -94,7 +93,7 @@ impl Program {
     /// Another flare begins: unless others run, what was counted before is not about it. Whether it is the first one.
     pub(crate) fn begin(&self, alone: bool) -> bool {
         self.inquest.join();
-        let mut flares = self.flares.lock();
+        let mut flares = self.flares();
         flares.begun += 1;
         if alone {
             if std::mem::take(&mut flares.stopped) {
@@ -119,7 +118,7 @@ impl Program {
 
     /// It gets no processor until the next flare begins.
     pub(crate) fn stop(&self) {
-        let mut flares = self.flares.lock();
+        let mut flares = self.flares();
         self.group.stop();
         signal(&flares.workers, Signal::STOP);
         flares.stopped = true;
@@ -132,7 +131,7 @@ impl Program {
             return;
         }
         if let Some(leader) = self.group.number().filter(|_| self.is_launched()) {
-            self.flares.lock().workers = match self.package.is_image() {
+            self.flares().workers = match self.package.is_image() {
                 true => descendants::below(leader),
                 false => descendants::living_children(leader),
             };
@@ -148,17 +147,17 @@ impl Program {
 
     /// The processes of its workers, beside its own.
     pub(crate) fn workers(&self) -> Vec<Process> {
-        self.flares.lock().workers.clone()
+        self.flares().workers.clone()
     }
 
     /// Nothing runs here but it and those of its workers. The mark is of before that was looked at.
     pub(crate) fn is_alone(&self, since: Option<Mark>, processes: usize) {
-        self.flares.lock().alone = since.map(|mark| (mark, processes));
+        self.flares().alone = since.map(|mark| (mark, processes));
     }
 
     /// If that is surely so still, how many processes there were.
     pub(crate) fn still_alone(&self) -> Option<usize> {
-        let mut flares = self.flares.lock();
+        let mut flares = self.flares();
         let (mark, processes) = flares.alone.take()?;
         flares.alone = Some((mark.renewed()?, processes));
         Some(processes)
@@ -166,7 +165,7 @@ impl Program {
 
     /// How many flares have begun on it.
     pub(crate) fn begun(&self) -> u64 {
-        self.flares.lock().begun
+        self.flares().begun
     }
 
     /// Whether several flares can run on it at once.
@@ -191,14 +190,14 @@ impl Program {
 
     /// It may have so many MiB in the next flare, if the runtime is to hold it to them.
     pub(crate) fn limit_memory(&self, memory: Option<u64>) -> Result<(), MemoryLimitError> {
-        self.flares.lock().allowed = memory;
+        self.flares().allowed = memory;
         memory.map_or(Ok(()), |memory| self.group.limit_memory(memory))
     }
 
     /// Its standard error has this line: it may be its last.
     pub(crate) fn said(&self, line: &str) {
         if let Some(bytes) = memory_limit::refused(line) {
-            self.flares.lock().refused = Some(bytes);
+            self.flares().refused = Some(bytes);
         }
     }
 
@@ -227,7 +226,7 @@ impl Program {
         status: Option<ExitStatus>,
         announced: Option<i32>,
     ) -> (FailureKind, String) {
-        let flares = self.flares.lock();
+        let flares = self.flares();
         let out_of_memory = self.memory.read() > flares.killed_before;
         match status.map(Ending::of) {
             None => (FailureKind::Internal, "ended in an unknown way".to_owned()),
@@ -260,6 +259,10 @@ impl Program {
                 )
             }
         }
+    }
+
+    fn flares(&self) -> MutexGuard<'_, Flares> {
+        self.flares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 }
 
 fn error(pack: Option<u32>, reason: impl ToString) -> Error {
-    Error::of_backend(NAME, pack, reason)
+    Error::of_backend(NAME, pack, reason.to_string())
 }
 
 /// A thread that is waited for when what it works for is closed.

@@ -153,14 +153,16 @@ impl Talk<'_> {
 
     /// Reads replies and fails on the first one that is an error.
     pub(super) fn expect(&mut self, replies: usize) -> Result<(), RespError> {
-        let mut result = Ok(());
+        let mut refused = None;
         for _ in 0..replies {
             match self.reply() {
-                Err(refused @ RespError::Refused(_)) => result = result.and(Err(refused)),
+                Err(RespError::Refused(reason)) => {
+                    refused.get_or_insert(reason);
+                }
                 answer => drop(answer?),
             }
         }
-        result
+        refused.map_or(Ok(()), |reason| Err(RespError::Refused(reason)))
     }
 
     /// As [`Talk::ask`]; nothing when the server refuses.
@@ -253,14 +255,16 @@ impl Talk<'_> {
     fn line(&mut self) -> Result<(u8, String), RespError> {
         let mut line = Vec::new();
         while !line.ends_with(b"\n") {
-            let left = LONGEST_LINE - line.len();
-            if left == 0 {
+            if line.len() > LONGEST_LINE {
                 return Err(RespError::Protocol);
             }
-            // What has come before it has to wait is in the line.
             let stream = &mut self.client.stream;
-            let read = stream.take(left as u64).read_until(b'\n', &mut line);
-            done(read, self.go_on)?;
+            let count = done(stream.fill_buf().map(<[u8]>::len), self.go_on)?;
+            let buffered = &stream.buffer()[..count];
+            let end = buffered.iter().position(|&byte| byte == b'\n');
+            let taken = end.map_or(count, |place| place + 1);
+            line.extend_from_slice(&buffered[..taken]);
+            stream.consume(taken);
         }
         match line.as_slice() {
             [kind, text @ .., b'\r', b'\n'] => {

@@ -121,7 +121,7 @@ impl Server {
     }
 
     pub(super) fn error(&self, reason: impl ToString) -> Error {
-        Error::of_backend(self.0.name, None, reason)
+        Error::of_backend(self.0.name, None, reason.to_string())
     }
 
     /// The error to return when a command did not go through.
@@ -198,12 +198,11 @@ impl Hook {
 
 impl Stream {
     pub(super) fn hook(&self) -> std::io::Result<Hook> {
-        let socket = match self {
-            Self::Plain(socket) => socket,
+        Ok(Hook(match self {
+            Self::Plain(socket) => socket.try_clone()?,
             #[cfg(feature = "tls")]
-            Self::Tls(stream) => &stream.sock,
-        };
-        socket.try_clone().map(Hook)
+            Self::Tls(stream) => stream.sock.try_clone()?.into(),
+        }))
     }
 
     pub(super) fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> std::io::Result<usize> {
@@ -231,7 +230,7 @@ impl Address {
             Self::Tcp(host, port) => connect(host, *port).map(Stream::Plain),
             #[cfg(feature = "tls")]
             Self::Tls(host, port, tls) => {
-                let stream = tls.over(connect(host, *port)?)?;
+                let stream = tls.over(connect(host, *port)?.into())?;
                 Ok(Stream::Tls(Box::new(stream)))
             }
             Self::Unix(path) => prepare(UnixStream::connect(path)?.into()).map(Stream::Plain),

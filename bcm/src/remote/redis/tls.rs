@@ -1,16 +1,16 @@
 //! Connections that nobody on the way can read.
 
 use std::io;
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls_platform_verifier::BuilderVerifierExt;
-use socket2::Socket;
 
 /// A connection, which shakes hands with the first byte that is written.
-pub(super) type TlsStream = StreamOwned<ClientConnection, Socket>;
+pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
 /// Whom to talk to, and whom to trust.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ impl Tls {
         })
     }
 
-    pub(super) fn over(&self, socket: Socket) -> io::Result<TlsStream> {
+    pub(super) fn over(&self, stream: TcpStream) -> io::Result<TlsStream> {
         let config = Arc::clone(&self.config);
         let connection =
             ClientConnection::new(config, self.name.clone()).map_err(io::Error::other)?;
-        Ok(StreamOwned::new(connection, socket))
+        Ok(StreamOwned::new(connection, stream))
     }
 }
 

@@ -284,7 +284,7 @@ fn was_cut(reason: &object_store::Error) -> bool {
 }
 
 pub(super) fn error(reason: impl ToString) -> Error {
-    Error::of_backend(NAME, None, reason)
+    Error::of_backend(NAME, None, reason.to_string())
 }
 
 fn failed(reason: object_store::Error) -> Error {
