@@ -154,6 +154,15 @@ impl fmt::Display for OfPack {
 }
 
 impl Error {
+    /// What carries messages failed, towards this pack if towards one.
+    pub(crate) fn of_backend(backend: &'static str, pack: Option<u32>, reason: String) -> Self {
+        Self::Backend {
+            backend,
+            pack,
+            reason,
+        }
+    }
+
     /// The failure to report for the worker whose operation returned this error.
     ///
     /// An aborted operation gives kind `peer-failed`, and the message names the worker that

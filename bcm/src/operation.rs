@@ -37,42 +37,27 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every operation; its place is its number on the wire.
-    const ALL: [Self; 14] = [
-        Self::Send,
-        Self::Recv,
-        Self::Barrier,
-        Self::Broadcast,
-        Self::Reduce,
-        Self::AllReduce,
-        Self::Gather,
-        Self::AllGather,
-        Self::Scatter,
-        Self::AllToAll,
-        Self::ReduceScatter,
-        Self::Scan,
-        Self::ExclusiveScan,
-        Self::Split,
+    /// Every operation with its name; its place is its number on the wire.
+    const ALL: [(Self, &'static str); 14] = [
+        (Self::Send, "send"),
+        (Self::Recv, "recv"),
+        (Self::Barrier, "barrier"),
+        (Self::Broadcast, "broadcast"),
+        (Self::Reduce, "reduce"),
+        (Self::AllReduce, "all_reduce"),
+        (Self::Gather, "gather"),
+        (Self::AllGather, "all_gather"),
+        (Self::Scatter, "scatter"),
+        (Self::AllToAll, "all_to_all"),
+        (Self::ReduceScatter, "reduce_scatter"),
+        (Self::Scan, "scan"),
+        (Self::ExclusiveScan, "exclusive_scan"),
+        (Self::Split, "split"),
     ];
 
     /// The name users read, the same as the method's.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Send => "send",
-            Self::Recv => "recv",
-            Self::Barrier => "barrier",
-            Self::Broadcast => "broadcast",
-            Self::Reduce => "reduce",
-            Self::AllReduce => "all_reduce",
-            Self::Gather => "gather",
-            Self::AllGather => "all_gather",
-            Self::Scatter => "scatter",
-            Self::AllToAll => "all_to_all",
-            Self::ReduceScatter => "reduce_scatter",
-            Self::Scan => "scan",
-            Self::ExclusiveScan => "exclusive_scan",
-            Self::Split => "split",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Whether all workers must name the same root.
@@ -96,7 +81,8 @@ impl Operation {
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.get(usize::from(code)).copied()
+        let (operation, _) = Self::ALL.get(usize::from(code))?;
+        Some(*operation)
     }
 }
 
@@ -112,7 +98,7 @@ mod tests {
 
     #[test]
     fn codes_and_operations_match_one_to_one() {
-        for (place, operation) in Operation::ALL.into_iter().enumerate() {
+        for (place, (operation, _)) in Operation::ALL.into_iter().enumerate() {
             assert_eq!(usize::from(operation.code()), place);
             assert_eq!(Operation::from_code(operation.code()), Some(operation));
         }

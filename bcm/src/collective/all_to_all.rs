@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Call, NO_ROOT, invalid};
+use super::{Call, NO_ROOT, check_one_each, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::invalid::InvalidArgument;
@@ -16,13 +16,7 @@ pub(crate) fn all_to_all<T: Payload>(
 ) -> Result<Vec<T>, Error> {
     let operation = Operation::AllToAll;
     let size = communicator.group.size();
-    if values.len() != size as usize {
-        let reason = InvalidArgument::NotOnePerWorker {
-            workers: size,
-            values: values.len(),
-        };
-        return Err(invalid(operation, reason));
-    }
+    check_one_each(operation, size, &values)?;
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let incoming = exchange(&mut call, values.into_iter().map(Some).collect(), |_| true)?;
     match incoming.len() == size as usize {

@@ -279,14 +279,15 @@ impl<'a> Call<'a> {
         Destination::Worker(self.group.worker(self.group.rank))
     }
 
-    /// Exchanges values with two members of other packs: what is to come is announced before
+    /// Exchanges values with two members: what is to come from another pack is announced before
     /// anything is sent, so that two workers that send to each other never wait for each other.
     pub(crate) fn exchange<T: Payload>(
         &mut self,
         to: Option<(u32, T)>,
         from: Option<u32>,
     ) -> Result<Option<T>, Error> {
-        let _expected = match from {
+        let remote = from.filter(|&rank| !self.group.is_local(rank));
+        let _expected = match remote {
             Some(from) => self.expect(self.group.rank, from)?,
             None => None,
         };
@@ -295,21 +296,17 @@ impl<'a> Call<'a> {
         }
         from.map(|rank| self.take(rank)).transpose()
     }
+}
 
-    /// As [`Call::exchange`] with members of any pack.
-    pub(crate) fn exchange_anywhere<T: Payload>(
-        &mut self,
-        to: Option<(u32, T)>,
-        from: Option<u32>,
-    ) -> Result<Option<T>, Error> {
-        let here = |rank: u32| self.group.is_local(rank);
-        if from.is_some_and(|rank| !here(rank)) {
-            return self.exchange(to, from);
-        }
-        if let Some((rank, value)) = to {
-            self.give(rank, value)?;
-        }
-        from.map(|rank| self.take(rank)).transpose()
+/// Of so many workers each is to get one of these values.
+fn check_one_each<T>(operation: Operation, workers: u32, values: &[T]) -> Result<(), Error> {
+    let values = values.len();
+    match values == workers as usize {
+        true => Ok(()),
+        false => Err(invalid(
+            operation,
+            InvalidArgument::NotOnePerWorker { workers, values },
+        )),
     }
 }
 

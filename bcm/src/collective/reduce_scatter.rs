@@ -1,6 +1,6 @@
 //! Reduce-scatter: each pack combines its own before anything leaves it.
 
-use super::{Call, NO_ROOT, invalid};
+use super::{Call, NO_ROOT, check_one_each, invalid};
 use crate::collective::all_to_all;
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -18,13 +18,7 @@ pub(crate) fn reduce_scatter<T: Payload>(
 ) -> Result<T, Error> {
     let operation = Operation::ReduceScatter;
     let size = communicator.group.size();
-    if values.len() != size as usize {
-        let reason = InvalidArgument::NotOnePerWorker {
-            workers: size,
-            values: values.len(),
-        };
-        return Err(invalid(operation, reason));
-    }
+    check_one_each(operation, size, &values)?;
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let me = group.rank;

@@ -97,7 +97,7 @@ fn before_run<T: Payload + Clone>(
             (run.start, sum)
         });
         let from = mine.checked_sub(distance).map(|run| runs[run].start);
-        if let Some(heard) = call.exchange_anywhere(to, from)? {
+        if let Some(heard) = call.exchange(to, from)? {
             before = Some(match before {
                 Some(before) => op(heard, before),
                 None => heard,

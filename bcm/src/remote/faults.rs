@@ -5,8 +5,7 @@
 //! plan says so some with a bit flipped or cut short. Everything follows from the plan's seed and
 //! the order in which frames are sent.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
@@ -68,34 +67,16 @@ struct Faults {
     carrier: Mutex<Option<(Sender<Held>, JoinHandle<()>)>>,
 }
 
+/// When a frame is due, and what tells it from others that are.
+type Due = (Instant, u64);
+
 /// A frame on its way.
 #[derive(Debug)]
 struct Held {
-    due: Instant,
-    number: u64,
+    due: Due,
     to: u32,
     header: Header,
     payload: Arc<[u8]>,
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        (self.due, self.number) == (other.due, other.number)
-    }
-}
-
-impl Eq for Held {}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.due, self.number).cmp(&(other.due, other.number))
-    }
 }
 
 /// Over another backend, which `open` opens.
@@ -131,27 +112,25 @@ pub(super) fn open(
 /// Gives frames to the inner backend when they are due, and all that are left in the end.
 fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
     let cancellation = Cancellation::new(1, None, Duration::from_secs(20));
-    let mut waiting: BinaryHeap<Reverse<Held>> = BinaryHeap::new();
+    let mut waiting: BTreeMap<Due, Held> = BTreeMap::new();
     let mut ended = false;
     while !(ended && waiting.is_empty()) {
         let now = Instant::now();
-        let left = match waiting.peek() {
-            Some(Reverse(next)) => next.due.saturating_duration_since(now),
+        let left = match waiting.first_key_value() {
+            Some(((due, _), _)) => due.saturating_duration_since(now),
             None => Duration::from_secs(1),
         };
         if !ended {
             match frames.recv_timeout(left) {
-                Ok(frame) => waiting.push(Reverse(frame)),
+                Ok(held) => drop(waiting.insert(held.due, held)),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => ended = true,
             }
         }
-        while let Some(Reverse(next)) = waiting.peek()
-            && (ended || next.due <= Instant::now())
+        while let Some(next) = waiting.first_entry()
+            && (ended || next.key().0 <= Instant::now())
         {
-            let Some(Reverse(held)) = waiting.pop() else {
-                break;
-            };
+            let held = next.remove();
             let Some(inner) = inner.upgrade() else {
                 return;
             };
@@ -162,7 +141,7 @@ fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
             let mut budget = WaitBudget::new(&cancellation, Operation::Send);
             // Who has left in the meantime misses nothing.
             let _ = match frame.header.kind {
-                Kind::Data => inner.send(held.to, &[frame], &mut budget),
+                Kind::Data => inner.send(&[held.to], &[frame], &mut budget),
                 _ => inner.control(held.to, &frame),
             };
         }
@@ -187,11 +166,7 @@ impl Faults {
     fn hold(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
         // The sender has made its checksum before anything happens to the frame.
         let sealed = frame.sealed();
-        let copies = if self.happens(self.plan.duplicated) {
-            2
-        } else {
-            1
-        };
+        let copies = 1 + usize::from(self.happens(self.plan.duplicated));
         let payload: Arc<[u8]> = frame.payload.into();
         for _ in 0..copies {
             let delay = match () {
@@ -200,9 +175,9 @@ impl Faults {
                 () => 0,
             };
             let (header, payload) = self.damage(sealed.header, &payload);
+            let due = Instant::now() + Duration::from_micros(delay);
             let held = Held {
-                due: Instant::now() + Duration::from_micros(delay),
-                number: self.random(u64::MAX),
+                due: (due, self.random(u64::MAX)),
                 to,
                 header,
                 payload,
@@ -254,22 +229,14 @@ impl Backend for Faults {
 
     fn send(
         &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        budget.remaining(Peer::Pack(to))?;
-        frames.iter().try_for_each(|frame| self.hold(to, frame))
-    }
-
-    fn broadcast(
-        &self,
         to: &[u32],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, budget))
+        to.iter().try_for_each(|&pack| {
+            budget.remaining(Peer::Pack(pack))?;
+            frames.iter().try_for_each(|frame| self.hold(pack, frame))
+        })
     }
 
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {

@@ -195,16 +195,11 @@ impl Remote {
             header: Header { chunk, ..header },
             payload: &body[layout.range(chunk)],
         };
-        if let (Destination::Worker(_), [pack]) = (key.destination, packs) {
-            if layout.chunks() == 1 {
-                self.backend.send(*pack, &[frame(0)], budget)?;
-            } else {
-                let frames: Vec<_> = (0..layout.chunks()).map(frame).collect();
-                self.backend.send(*pack, &frames, budget)?;
-            }
+        if layout.chunks() == 1 {
+            self.backend.send(packs, &[frame(0)], budget)?;
         } else {
             let frames: Vec<_> = (0..layout.chunks()).map(frame).collect();
-            self.backend.broadcast(packs, &frames, budget)?;
+            self.backend.send(packs, &frames, budget)?;
         }
         self.inbox.counters.sent(packs.len(), body.len());
         Ok(())

@@ -42,14 +42,10 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 impl Memory {
     fn peer(&self, pack: u32) -> Result<Arc<Inbox>, Error> {
         let packs = PACKS.lock();
-        packs
-            .get(&(self.flare_id.clone(), pack))
-            .and_then(Weak::upgrade)
-            .ok_or_else(|| Error::Backend {
-                backend: NAME,
-                pack: Some(pack),
-                reason: "it is not in this process".to_owned(),
-            })
+        let peer = packs.get(&(self.flare_id.clone(), pack));
+        let gone = || "it is not in this process".to_owned();
+        peer.and_then(Weak::upgrade)
+            .ok_or_else(|| Error::of_backend(NAME, Some(pack), gone()))
     }
 
     /// As a reader of bytes would: what is damaged fails the other pack.
@@ -67,33 +63,16 @@ impl Memory {
 }
 
 impl Backend for Memory {
-    fn endpoint(&self) -> Option<String> {
-        None
-    }
-
-    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn send(
-        &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        _budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        frames
-            .iter()
-            .try_for_each(|frame| self.hand_over(to, frame))
-    }
-
-    fn broadcast(
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
+        _budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, budget))
+        to.iter().try_for_each(|&pack| {
+            let mut frames = frames.iter();
+            frames.try_for_each(|frame| self.hand_over(pack, frame))
+        })
     }
 
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {

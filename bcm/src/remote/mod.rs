@@ -42,6 +42,7 @@ mod stream;
 
 use std::fmt;
 use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 
 pub(crate) use arrived::Arrived;
@@ -69,6 +70,12 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
+    /// Splits frames into what one sender writes at a time: about so many bytes.
+    pub(crate) fn batches(frames: &[Self], bytes: usize) -> slice::Chunks<'_, Self> {
+        let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
+        frames.chunks((bytes / largest).max(1))
+    }
+
     /// The same frame with its checksum, for a backend that keeps frames where nothing else
     /// guards them; it is made just before the payload is written, which then is in the cache.
     /// The receiver checks it with [`Header::verify`].
@@ -98,9 +105,9 @@ impl Frame<'_> {
 /// - It is given the pack's [`Inbox`] when it is opened and hands it every frame that arrives,
 ///   from threads of its own, any number of times and in any order, until `close` returns.
 /// - Handing a frame to the inbox never blocks, so its reading threads never stop reading.
-/// - `send` and `broadcast` return once the frames are in safe hands: written to a connection
-///   or confirmed by a server. They may be called by many threads at once; they never hold up
-///   each other for longer than one frame takes, and never wait for a worker of another pack.
+/// - `send` returns once the frames are in safe hands: written to a connection or confirmed by a
+///   server. Many threads may call it at once; they never hold up each other for longer than one
+///   frame takes, and never wait for a worker of another pack.
 /// - Every wait inside is bounded by the budget it is given, or by a second; `leave` by three.
 /// - A peer that is gone without a goodbye is reported with [`Inbox::lost`], where the backend
 ///   can tell.
@@ -109,18 +116,18 @@ impl Frame<'_> {
 ///   or by the server soon after its pack is gone; where the server can, it also expires by itself.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Where other packs reach this one, if they need to know.
-    fn endpoint(&self) -> Option<String>;
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
 
     /// All packs have been opened; these are their endpoints by pack id, where they have any.
-    fn start(&self, endpoints: &[String]) -> Result<(), Error>;
+    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
 
-    /// One to one: the frames of one message, which may be sent concurrently.
-    fn send(&self, to: u32, frames: &[Frame<'_>], budget: &mut WaitBudget<'_>)
-    -> Result<(), Error>;
-
-    /// One to many: as `send` to each of the packs. Backends with a server store the frames
-    /// once, and they are read many times.
-    fn broadcast(
+    /// To each of these packs the frames of one message, which may be sent concurrently. Backends
+    /// with a server store what is for many once, and it is read many times.
+    fn send(
         &self,
         to: &[u32],
         frames: &[Frame<'_>],

@@ -27,10 +27,8 @@ pub(super) struct Runtime {
 impl Runtime {
     /// Starts the thread, named after the backend.
     pub(super) fn start(name: &'static str) -> Result<Self, Error> {
-        let failed = |reason: std::io::Error| Error::Backend {
-            backend: name,
-            pack: None,
-            reason: format!("cannot start a thread: {reason}"),
+        let failed = |reason: std::io::Error| {
+            Error::of_backend(name, None, format!("cannot start a thread: {reason}"))
         };
         let runtime = Builder::new_current_thread()
             .enable_all()
@@ -93,11 +91,10 @@ impl Runtime {
         let since = Instant::now();
         self.run(task, || match since.elapsed() < limit {
             true => Ok(()),
-            false => Err(Error::Backend {
-                backend: self.name,
-                pack: None,
-                reason: format!("the server does not answer within {limit:?}"),
-            }),
+            false => {
+                let reason = format!("the server does not answer within {limit:?}");
+                Err(Error::of_backend(self.name, None, reason))
+            }
         })
     }
 

@@ -21,13 +21,13 @@ impl Layout {
     pub(crate) fn cut(total: usize, limit: usize) -> Self {
         // Never more chunks than the header can number, whatever the configuration says.
         let chunks = total.div_ceil(limit.max(1)).clamp(1, MOST_CHUNKS as usize) as u32;
+        Self::of(total, chunks)
+    }
+
+    /// Of so many chunks at most: fewer may do once their size is rounded up.
+    fn of(total: usize, chunks: u32) -> Self {
         let size = total.div_ceil(chunks as usize);
-        // One more division: fewer chunks may do once the size is rounded up.
-        let chunks = if size == 0 {
-            1
-        } else {
-            total.div_ceil(size) as u32
-        };
+        let chunks = total.div_ceil(size.max(1)).max(1) as u32;
         Self {
             total,
             chunks,
@@ -48,16 +48,11 @@ impl Layout {
         if chunks == 0 || chunks > MOST_CHUNKS || chunk >= chunks {
             return Err(wrong);
         }
-        let size = bytes.div_ceil(chunks as usize);
-        let needed = if size == 0 { 1 } else { bytes.div_ceil(size) };
-        if needed != chunks as usize {
-            return Err(wrong);
+        let layout = Self::of(bytes, chunks);
+        match layout.chunks == chunks {
+            true => Ok(layout),
+            false => Err(wrong),
         }
-        Ok(Self {
-            total: bytes,
-            chunks,
-            size,
-        })
     }
 
     pub(crate) fn total(&self) -> usize {

@@ -103,8 +103,7 @@ async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
 
 /// Whether there are objects of System V IPC of this user: in tables, of which each has a line of headings.
 fn has_objects(directory: &Path) -> bool {
-    // SAFETY: takes nothing, touches no memory and cannot fail.
-    let user = unsafe { libc::geteuid() }.to_string();
+    let user = rustix::process::geteuid().as_raw().to_string();
     ["msg", "sem", "shm"].iter().any(|kind| {
         let table = fs::read_to_string(directory.join(kind)).unwrap_or_default();
         let mut lines = table.lines().map(str::split_ascii_whitespace);

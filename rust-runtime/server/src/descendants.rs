@@ -5,6 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
 use crate::proc_file;
 
 /// A process, told from a later one of the same number.
@@ -17,7 +19,7 @@ pub(crate) struct Process {
 impl Process {
     /// Kills it, and no other that has its number by now.
     pub(crate) fn kill(self) {
-        self.signal(libc::SIGKILL);
+        self.signal(Signal::KILL);
     }
 
     /// Whether it gets no processor, as it was told to stop or has ended.
@@ -25,24 +27,17 @@ impl Process {
         Stat::of(self.number).is_none_or(|stat| stat.process != self || stat.rests)
     }
 
-    pub(crate) fn signal(self, wanted: i32) {
-        // SAFETY: all arguments are integers but for the null pointer, which the kernel takes for no information. The
-        // descriptor is opened here and given to nobody, so it is closed once and never used after that.
-        unsafe {
-            let handle = libc::syscall(libc::SYS_pidfd_open, self.number, 0);
-            if Stat::of(self.number).is_some_and(|stat| stat.process == self) {
-                if handle >= 0 {
-                    let no_info = std::ptr::null::<libc::siginfo_t>();
-                    let signal = libc::SYS_pidfd_send_signal;
-                    libc::syscall(signal, handle, wanted, no_info, 0);
-                } else {
-                    // Linux before 5.3: the number was its own a moment ago.
-                    libc::kill(self.number, wanted);
-                }
-            }
-            if handle >= 0 {
-                libc::close(handle as i32);
-            }
+    pub(crate) fn signal(self, wanted: Signal) {
+        let Some(number) = Pid::from_raw(self.number) else {
+            return;
+        };
+        let handle = pidfd_open(number, PidfdFlags::empty());
+        if Stat::of(self.number).is_some_and(|stat| stat.process == self) {
+            let _ = match handle {
+                Ok(handle) => pidfd_send_signal(handle, wanted),
+                // Linux before 5.3: the number was its own a moment ago.
+                Err(_) => kill_process(number, wanted),
+            };
         }
     }
 }

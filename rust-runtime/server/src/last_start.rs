@@ -1,10 +1,11 @@
 //! Whether any process or thread has begun since a look at all of them, so that the next look need not be taken.
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
+
+use rustix::fs::{PROC_SUPER_MAGIC, fstatfs};
 
 use crate::proc_file;
 
@@ -43,20 +44,15 @@ static LAST: LazyLock<Option<File>> = LazyLock::new(|| {
         .parse()
         .ok()
         .filter(|it: &u64| *it >= NUMBERS)?;
-    let file = File::open("/proc/loadavg").ok().filter(is_the_kernels)?;
+    let file = File::open("/proc/loadavg").ok()?;
+    fstatfs(&file)
+        .ok()
+        .filter(|of| of.f_type == PROC_SUPER_MAGIC)?;
     let before = number(&file)?;
     std::thread::Builder::new().spawn(|| {}).ok()?.join().ok()?;
     // What only looks like it, as some sandboxes have it, always says the same.
     (number(&file)? != before).then_some(file)
 });
-
-fn is_the_kernels(file: &File) -> bool {
-    // SAFETY: `statfs` is plain data, which the call fills, and the descriptor is open.
-    unsafe {
-        let mut of: libc::statfs = std::mem::zeroed();
-        libc::fstatfs(file.as_raw_fd(), &mut of) == 0 && of.f_type == libc::PROC_SUPER_MAGIC
-    }
-}
 
 /// The last of the file's fields.
 fn number(file: &File) -> Option<u64> {

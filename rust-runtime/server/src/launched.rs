@@ -9,8 +9,8 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
 use burst_protocol::{
-    CONTROL_FD, Command, Failure, FailureKind, PROGRAM, PackEvent, ProgramEvent, RunPack, Said,
-    Timestamp, frame,
+    CONTROL_FD, Command, Failure, FailureKind, Invocation, PROGRAM, PackEvent, ProgramEvent,
+    RunPack, Said, Timestamp, frame,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -32,8 +32,28 @@ impl Commands {
 /// The control socket, to which the workers' threads write in turn.
 pub(crate) struct Control(Mutex<UnixStream>);
 
+/// Runs one flare after the other until the runtime closes the control socket.
+pub(crate) fn serve(
+    sdk: &str,
+    mut run: impl FnMut(&Flare<'_>, &mut Commands) -> io::Result<()>,
+) -> io::Result<()> {
+    let (mut commands, control) = connect(sdk)?;
+    while let Some(command) = commands.next()? {
+        // An abort may cross the end of its flare.
+        if let Command::Run { run: number, pack } = command {
+            let flare = Flare {
+                run: number,
+                pack: &pack,
+                control: &control,
+            };
+            run(&flare, &mut commands)?;
+        }
+    }
+    Ok(())
+}
+
 /// Takes the control socket and says hello on it.
-pub(crate) fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
+fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
     let number = std::env::var(CONTROL_FD).ok();
     let number = number.and_then(|number| number.parse().ok());
     let socket = inherited::take(number.ok_or(io::ErrorKind::NotFound)?)?;
@@ -158,6 +178,20 @@ impl Flare<'_> {
         self.control.send(&said)
     }
 }
+
+/// What functions are told of a run, as variables of their processes.
+pub(crate) fn variables(told: &Invocation) -> impl Iterator<Item = (String, &String)> {
+    let told = told.0.iter();
+    told.map(|(name, value)| (format!("__OW_{}", name.to_ascii_uppercase()), value))
+}
+
+/// What a function has answered, which is to be an object or an array.
+pub(crate) fn output(answer: &[u8]) -> Option<Box<RawValue>> {
+    let output: Option<Box<RawValue>> = serde_json::from_slice(answer).ok();
+    output.filter(|output| output.get().starts_with(['{', '[']))
+}
+
+pub(crate) const NO_RESULT: &str = "The action did not return a dictionary or array.";
 
 /// A function's own fault.
 pub(crate) fn failure(message: &str) -> Failure {

@@ -4,7 +4,7 @@
 //! by other threads, child processes, or code inside the C library, and is logged for the pack.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use burst_protocol::{LINE, LINE_COST, LogStream};
 use tokio::net::unix::pipe::Receiver;
@@ -194,12 +194,8 @@ impl Pipe {
 
 /// Reads without asking the event loop, which may not have looked at the descriptor since it was
 /// written to. It does not block.
-pub(crate) fn read_now(descriptor: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
-    let (start, length) = (buffer.as_mut_ptr().cast(), buffer.len());
-    // SAFETY: the pointer and the length are those of a slice that is borrowed mutably until the call has returned, and
-    // the descriptor's owner is borrowed for as long.
-    let length = unsafe { libc::read(descriptor.as_raw_fd(), start, length) };
-    usize::try_from(length).map_err(|_| io::Error::last_os_error())
+pub(crate) fn read_now(descriptor: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+    Ok(rustix::io::read(descriptor, buffer)?)
 }
 
 #[cfg(test)]

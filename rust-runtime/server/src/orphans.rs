@@ -9,6 +9,10 @@ use std::io;
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, getpid, kill_process, set_child_subreaper,
+    waitid, waitpid,
+};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
@@ -47,11 +51,7 @@ pub(crate) fn reaped(process: i32) {
 /// # Errors
 /// When the kernel refuses.
 pub fn become_subreaper() -> io::Result<impl Future<Output = ()>> {
-    // SAFETY: takes numbers alone and reads no memory of ours; the attribute makes no difference to what Rust code
-    // may assume, only to whose children others become.
-    if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    set_child_subreaper(Some(getpid()))?;
     let mut ended = signal(SignalKind::child())?;
     Ok(async move {
         loop {
@@ -72,28 +72,20 @@ pub fn reap() {
         return;
     }
     for process in children(std::process::id() as i32) {
-        if supervised.contains(&process) {
+        let orphan = Pid::from_raw(process).filter(|_| !supervised.contains(&process));
+        let Some(process) = orphan else {
             continue;
+        };
+        // It is our child and only this function reaps it, under the lock held here: nobody else can have its number.
+        if supervised.is_empty() {
+            let _ = kill_process(process, Signal::KILL);
         }
-        // SAFETY: numbers alone, and null where `waitpid` may put the status, which it then leaves out. The process is
-        // our child and only this function reaps it, under the lock held here: nobody else can have its number.
-        unsafe {
-            if supervised.is_empty() {
-                libc::kill(process, libc::SIGKILL);
-            }
-            libc::waitpid(process, std::ptr::null_mut(), libc::WNOHANG);
-        }
+        let _ = waitpid(Some(process), WaitOptions::NOHANG);
     }
 }
 
 /// Whether a child of this process has ended and was not waited for.
 fn any_ended() -> bool {
-    // SAFETY: `siginfo_t` is integers and pointers, of which all zeroes is a valid value; the call fills it, or leaves
-    // it as it is where none has ended. `si_pid` reads a field that is there for SIGCHLD, which is all that `waitid`
-    // tells of, and zero otherwise.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_ALL, 0, &mut info, options) == 0 && info.si_pid() != 0
-    }
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, options), Ok(Some(_)))
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,6 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use burst_protocol::{CONTROL_FD, LANE_FDS, LISTENER_FD};
+use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
+use rustix::process::{
+    DumpableBehavior, Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group,
+    set_dumpable_behavior, waitid,
+};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
@@ -51,7 +56,7 @@ pub(crate) struct Started {
 /// The process group of a program: itself, and the children it started.
 pub(crate) struct ProcessGroup {
     /// None once the program has been buried: its number may be somebody else's then.
-    leader: Mutex<Option<i32>>,
+    leader: Mutex<Option<Pid>>,
     gone: watch::Sender<bool>,
 }
 
@@ -59,19 +64,18 @@ impl ProcessGroup {
     /// Kills every process of the group. Does nothing once it is gone.
     pub(crate) fn kill(&self) {
         if let Some(leader) = *self.leader() {
-            // SAFETY: sends a signal to a group whose leader has not been waited for, so that the
-            // number is still its own.
-            unsafe { libc::kill(-leader, libc::SIGKILL) };
+            // It has not been waited for, so that the number is still its own.
+            let _ = kill_process_group(leader, Signal::KILL);
         }
     }
 
     /// Stops the program, whatever it does, until it is told to go on.
     pub(crate) fn stop(&self) {
-        self.signal(libc::SIGSTOP);
+        self.signal(Signal::STOP);
     }
 
     pub(crate) fn go_on(&self) {
-        self.signal(libc::SIGCONT);
+        self.signal(Signal::CONT);
     }
 
     /// What the kernel has to tell of the program's stops, which it tells once: the last one of what came to pass since
@@ -79,39 +83,33 @@ impl ProcessGroup {
     pub(crate) fn state_change(&self) -> Option<StateChange> {
         // Under the lock the number is still its own.
         let leader = self.leader();
-        let process = (*leader)? as libc::id_t;
-        let options = libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG;
-        // SAFETY: `siginfo_t` is integers and pointers, of which all zeroes is a valid value; the call fills it, or
-        // leaves it as it is where there is nothing to tell. Without WEXITED it buries nobody. `si_pid` reads a field
-        // that is there for SIGCHLD, which is all that `waitid` tells of, and zero otherwise.
-        let (told, code) = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            let result = libc::waitid(libc::P_PID, process, &mut info, options);
-            (result == 0 && info.si_pid() != 0, info.si_code)
-        };
-        told.then_some(match code {
-            libc::CLD_CONTINUED => StateChange::Continued,
-            _ => StateChange::Stopped,
+        // Without EXITED nobody is buried.
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
+        let told = waitid(WaitId::Pid((*leader)?), options).ok()??;
+        Some(match told.continued() {
+            true => StateChange::Continued,
+            false => StateChange::Stopped,
         })
     }
 
     /// The program's own number, while it is its own.
     pub(crate) fn number(&self) -> Option<i32> {
-        *self.leader()
+        self.leader().map(Pid::as_raw_pid)
     }
 
-    fn signal(&self, signal: i32) {
+    fn signal(&self, signal: Signal) {
         if let Some(leader) = *self.leader() {
-            // SAFETY: as of `kill`.
-            unsafe { libc::kill(leader, signal) };
+            let _ = kill_process(leader, signal);
         }
     }
 
     /// Holds the program to so many MiB of memory from now on.
     pub(crate) fn limit_memory(&self, mebibytes: u64) -> Result<(), MemoryLimitError> {
         // Under the lock the number is still its own.
-        self.leader()
-            .map_or(Ok(()), |leader| memory_limit::apply(leader, mebibytes))
+        let leader = self.leader();
+        leader.map_or(Ok(()), |leader| {
+            memory_limit::apply(leader.as_raw_pid(), mebibytes)
+        })
     }
 
     /// Kills it, and waits until it is gone. A process in the kernel's hands may take its time, which nobody has: the
@@ -121,14 +119,14 @@ impl ProcessGroup {
         let _ = timeout(limits::DYING, self.gone()).await;
     }
 
+    fn leader(&self) -> MutexGuard<'_, Option<Pid>> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Waits until the program has ended and is buried.
     async fn gone(&self) {
         // The sender is `self`, so it is not dropped meanwhile.
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
-    }
-
-    fn leader(&self) -> MutexGuard<'_, Option<i32>> {
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -145,11 +143,7 @@ pub(crate) enum StateChange {
 /// # Errors
 /// When the kernel refuses.
 pub fn make_undumpable() -> io::Result<()> {
-    // SAFETY: takes integers alone; it only takes rights from others, none of which this process uses on itself.
-    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 /// Begins to start a program, with variables of its own, so many control sockets, and the socket on which its pack is
@@ -234,9 +228,10 @@ fn spawn(
     // None has a number that the child is to have, and none stays open here.
     let mut sources = Vec::new();
     for control in controls {
-        sources.push(beyond(control.as_fd(), free)?);
+        sources.push(fcntl_dupfd_cloexec(control, free)?);
     }
-    let listener = listener.map(|it| beyond(it.as_fd(), free)).transpose()?;
+    let listener = listener.map(|it| fcntl_dupfd_cloexec(it, free));
+    let listener = listener.transpose()?;
     let lanes = sources.iter().enumerate();
     let mut descriptors: Vec<_> = lanes
         .map(|(lane, source)| (source.as_raw_fd(), lane_number(lane)))
@@ -271,17 +266,6 @@ fn occupy_below(free: i32) -> io::Result<Vec<File>> {
         placeholders.push(File::open("/dev/null")?);
     }
     Ok(placeholders)
-}
-
-/// A copy with a number that no descriptor of the program has: this one or a greater one.
-fn beyond(descriptor: BorrowedFd<'_>, free: i32) -> io::Result<OwnedFd> {
-    let number = descriptor.as_raw_fd();
-    // SAFETY: takes integers alone.
-    match unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, free) } {
-        -1 => Err(io::Error::last_os_error()),
-        // SAFETY: it is open, and new.
-        copy => Ok(unsafe { OwnedFd::from_raw_fd(copy) }),
-    }
 }
 
 /// Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel still
@@ -354,7 +338,7 @@ fn supervise(
     exit: watch::Receiver<Option<ExitStatus>>,
 ) -> (Arc<ProcessGroup>, Child, io::Result<Started>) {
     let group = Arc::new(ProcessGroup {
-        leader: Mutex::new(Some(child.id() as i32)),
+        leader: Mutex::new(Some(Pid::from_child(&child))),
         gone: watch::Sender::new(false),
     });
     let started = match (child.stdout.take(), child.stderr.take()) {
@@ -372,29 +356,16 @@ fn supervise(
 
 /// Waits for the program's end, takes the rest of its group along, and reaps it.
 fn reap(group: &ProcessGroup, child: &mut Child) -> Option<ExitStatus> {
-    let process = child.id();
-    loop {
-        // SAFETY: `siginfo_t` is plain data; the call fills it. WNOWAIT leaves the process a
-        // zombie, so that its group's number stays taken.
-        let result = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            libc::waitid(
-                libc::P_PID,
-                process,
-                &mut info,
-                libc::WEXITED | libc::WNOWAIT,
-            )
-        };
-        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            break;
-        }
-    }
+    let process = Pid::from_child(child);
+    // NOWAIT leaves the process a zombie, so that its group's number stays taken.
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    let _ = retry_on_intr(|| waitid(WaitId::Pid(process), options));
     group.kill();
     let mut leader = group.leader();
     let status = child.wait();
     *leader = None;
     drop(leader);
-    orphans::reaped(process as i32);
+    orphans::reaped(process.as_raw_pid());
     status.ok()
 }
 
@@ -436,7 +407,7 @@ mod tests {
     fn a_program_that_went_on_is_known_though_it_has_stopped_again() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let group = ProcessGroup {
-            leader: Mutex::new(Some(child.id() as i32)),
+            leader: Mutex::new(Some(Pid::from_child(&child))),
             gone: watch::Sender::new(false),
         };
         assert_eq!(group.state_change(), None);

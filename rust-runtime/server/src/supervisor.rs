@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::{FailureKind, Init};
+use rustix::process::Signal;
 use tokio::sync::watch;
 
 use crate::descendants::{self, Process};
@@ -96,7 +97,7 @@ impl Program {
         flares.begun += 1;
         if alone {
             if std::mem::take(&mut flares.stopped) {
-                signal(&flares.workers, libc::SIGCONT);
+                signal(&flares.workers, Signal::CONT);
                 self.group.go_on();
             }
             flares.killed_before = self.memory.read();
@@ -119,7 +120,7 @@ impl Program {
     pub(crate) fn stop(&self) {
         let mut flares = self.flares();
         self.group.stop();
-        signal(&flares.workers, libc::SIGSTOP);
+        signal(&flares.workers, Signal::STOP);
         flares.stopped = true;
     }
 
@@ -265,7 +266,7 @@ impl Program {
     }
 }
 
-fn signal(workers: &[Process], signal: i32) {
+fn signal(workers: &[Process], signal: Signal) {
     workers.iter().for_each(|worker| worker.signal(signal));
 }
 

@@ -5,7 +5,6 @@
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -15,7 +14,7 @@ use super::dialler::Dialler;
 use super::handshake::Purpose;
 use super::outbox::Outbox;
 use super::watch::Watch;
-use super::{error, socket, spawn};
+use super::{Thread, error, socket};
 use crate::error::Error;
 use crate::local::Waker;
 use crate::remote::Frame;
@@ -27,7 +26,7 @@ const MOST: usize = 256 << 10;
 #[derive(Debug)]
 pub(super) struct ControlSender {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Thread,
 }
 
 /// What the thread shares with those who send.
@@ -70,11 +69,8 @@ impl ControlSender {
             waker,
         });
         let carrying = Arc::clone(&shared);
-        let thread = spawn("bcm-answer", move || carrying.run())?;
-        Ok(Self {
-            shared,
-            thread: Mutex::new(Some(thread)),
-        })
+        let thread = Thread::spawn("bcm-answer", move || carrying.run())?;
+        Ok(Self { shared, thread })
     }
 
     /// Sends a frame to a pack, unless `ended` says that there is nothing more to send. That it
@@ -113,9 +109,7 @@ impl ControlSender {
     pub(super) fn close(&self) {
         self.shared.pending.lock().closing = true;
         self.shared.waker.wake();
-        if let Some(thread) = self.thread.lock().take() {
-            let _ = thread.join();
-        }
+        self.thread.join();
         for way in &self.shared.ways {
             *way.lock() = Way::default();
         }

@@ -35,17 +35,12 @@ pub(super) struct Links {
     pub(super) control_sender: ControlSender,
     reader: Arc<Reader>,
     listener: Listener,
-    routes: Vec<Route>,
+    /// The connections for data to each other pack.
+    routes: Vec<Pool<Connection>>,
     /// Threads that may still be started to help with large messages.
     helpers: AtomicUsize,
     /// Asked once: the answer takes reading several files.
     pub(super) cores: usize,
-}
-
-/// The connections for data to one other pack.
-#[derive(Debug)]
-pub(super) struct Route {
-    pub(super) data: Pool<Connection>,
 }
 
 impl Links {
@@ -95,9 +90,7 @@ impl Links {
             control_sender.close();
             reader.close();
         })?;
-        let route = |_| Route {
-            data: Pool::new(cores.clamp(CONNECTIONS.0, CONNECTIONS.1)),
-        };
+        let route = |_| Pool::new(cores.clamp(CONNECTIONS.0, CONNECTIONS.1));
         Ok(Self {
             pack,
             packs,
@@ -142,7 +135,7 @@ impl Links {
         self.watch.renew(Arc::clone(inbox));
     }
 
-    pub(super) fn route(&self, pack: u32) -> Result<&Route, Error> {
+    pub(super) fn route(&self, pack: u32) -> Result<&Pool<Connection>, Error> {
         self.routes
             .get(pack as usize)
             .ok_or_else(|| error(Some(pack), "there is no such pack"))
@@ -171,7 +164,7 @@ impl Links {
     /// needs none, and the connection is given up.
     pub(super) fn last_words(&self, frame: &Frame<'_>) {
         for route in &self.routes {
-            route.last_words(frame);
+            last_words(route, frame);
         }
         self.control_sender.last_words(frame);
     }
@@ -179,7 +172,7 @@ impl Links {
     /// Hangs up. Does nothing the second time.
     pub(super) fn close(&self) {
         for route in &self.routes {
-            drop(route.data.close());
+            drop(route.close());
         }
         self.control_sender.close();
         self.watch.close();
@@ -188,16 +181,10 @@ impl Links {
     }
 }
 
-impl Route {
-    /// As [`Links::last_words`], on the connections for data only.
-    pub(super) fn last_words(&self, frame: &Frame<'_>) {
-        self.data.each_idle(|connection| say(connection, frame));
-    }
-}
-
-/// Writes a frame without waiting; whether that went well.
-fn say(connection: &mut Connection, frame: &Frame<'_>) -> bool {
-    connection.write(frame, || Err(Error::Closed)).is_ok()
+/// As [`Links::last_words`], on the connections for data to one pack only.
+pub(super) fn last_words(route: &Pool<Connection>, frame: &Frame<'_>) {
+    // Without waiting.
+    route.each_idle(|connection| connection.write(frame, || Err(Error::Closed)).is_ok());
 }
 
 impl Drop for Links {

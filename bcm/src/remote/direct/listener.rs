@@ -4,10 +4,9 @@ use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
@@ -16,7 +15,7 @@ use super::peers::Peers;
 use super::reader::Reader;
 use super::unauthenticated::Unauthenticated;
 use super::watch::Watch;
-use super::{error, socket, spawn};
+use super::{Thread, error, socket};
 use crate::config::PackConfig;
 use crate::error::Error;
 use crate::local::Waker;
@@ -32,7 +31,7 @@ const AT_ONCE: usize = 64;
 pub(super) struct Listener {
     endpoint: String,
     shared: Arc<Shared>,
-    acceptor: Mutex<Option<JoinHandle<()>>>,
+    acceptor: Thread,
 }
 
 #[derive(Debug)]
@@ -75,11 +74,11 @@ impl Listener {
             waker: Waker::new().map_err(wrap)?,
         });
         let accepting = Arc::clone(&shared);
-        let acceptor = spawn("bcm-accept", move || accepting.accept_all(&sockets))?;
+        let acceptor = Thread::spawn("bcm-accept", move || accepting.accept_all(&sockets))?;
         Ok(Self {
             endpoint,
             shared,
-            acceptor: Mutex::new(Some(acceptor)),
+            acceptor,
         })
     }
 
@@ -91,9 +90,7 @@ impl Listener {
     pub(super) fn close(&self) {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.waker.wake();
-        if let Some(acceptor) = self.acceptor.lock().take() {
-            let _ = acceptor.join();
-        }
+        self.acceptor.join();
     }
 }
 

@@ -41,10 +41,13 @@ mod socket;
 mod unauthenticated;
 mod watch;
 
+use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+
+use parking_lot::Mutex;
 
 use super::inbox::Inbox;
 use super::kind::BackendKind;
@@ -76,18 +79,26 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 }
 
 fn error(pack: Option<u32>, reason: impl ToString) -> Error {
-    Error::Backend {
-        backend: NAME,
-        pack,
-        reason: reason.to_string(),
-    }
+    Error::of_backend(NAME, pack, reason.to_string())
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(body)
-        .map_err(|reason| error(None, format!("cannot start a thread: {reason}")))
+/// A thread that is waited for when what it works for is closed.
+#[derive(Debug)]
+struct Thread(Mutex<Option<JoinHandle<()>>>);
+
+impl Thread {
+    fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<Self, Error> {
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
+        let failed = |reason: io::Error| error(None, format!("cannot start a thread: {reason}"));
+        Ok(Self(Mutex::new(Some(thread.map_err(failed)?))))
+    }
+
+    /// Does nothing the second time.
+    fn join(&self) {
+        if let Some(thread) = self.0.lock().take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 impl Direct {
@@ -123,9 +134,7 @@ impl Direct {
             return Err(Error::Closed);
         }
         let route = self.links.route(to)?;
-        let acquired = route
-            .data
-            .acquire(Peer::Pack(to), budget, || self.links.dial(to));
+        let acquired = route.acquire(Peer::Pack(to), budget, || self.links.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
             Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, budget)),
@@ -134,18 +143,18 @@ impl Direct {
         let result = connection.write(frame, || budget.remaining(Peer::Pack(to)).map(drop));
         match result {
             Ok(()) => {
-                route.data.put_back(connection);
+                route.put_back(connection);
                 if self.has_ended() {
-                    route.last_words(&self.goodbye());
+                    links::last_words(route, &self.goodbye());
                 }
                 Ok(())
             }
             Err(WriteError::GivenUp(reason)) => {
-                route.data.forget();
+                route.forget();
                 Err(reason)
             }
             Err(WriteError::Broken(reason)) => {
-                route.data.forget();
+                route.forget();
                 Err(self.gone(to, reason, budget))
             }
         }
@@ -172,6 +181,48 @@ impl Direct {
         }
     }
 
+    /// Writes the frames of one message.
+    fn send_to(
+        &self,
+        pack: u32,
+        frames: &[Frame<'_>],
+        budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error> {
+        let helpers = match self.helpers(frames.len()) {
+            0 => 0,
+            most => self.links.take_helpers(most),
+        };
+        let next = AtomicUsize::new(0);
+        let run = |budget: &mut WaitBudget<'_>| -> Result<(), Error> {
+            while let Some(frame) = frames.get(next.fetch_add(1, Ordering::Relaxed)) {
+                self.write(pack, frame, budget)?;
+            }
+            Ok(())
+        };
+        if helpers == 0 {
+            return run(budget);
+        }
+        let sent = thread::scope(|scope| {
+            let run = &run;
+            let threads: Vec<_> = (0..helpers)
+                .map(|_| {
+                    let mut budget = budget.share();
+                    scope.spawn(move || run(&mut budget))
+                })
+                .collect();
+            let mut result = run(budget);
+            for thread in threads {
+                let other = thread
+                    .join()
+                    .unwrap_or_else(|_| Err(error(Some(pack), "a sending thread panicked")));
+                result = result.and(other);
+            }
+            result
+        });
+        self.links.give_back_helpers(helpers);
+        sent
+    }
+
     /// Several threads share the frames of a large message when there are cores for it.
     fn helpers(&self, frames: usize) -> usize {
         (self.links.cores / 2)
@@ -192,53 +243,12 @@ impl Backend for Direct {
 
     fn send(
         &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        let helpers = match self.helpers(frames.len()) {
-            0 => 0,
-            most => self.links.take_helpers(most),
-        };
-        let next = AtomicUsize::new(0);
-        let run = |budget: &mut WaitBudget<'_>| -> Result<(), Error> {
-            while let Some(frame) = frames.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.write(to, frame, budget)?;
-            }
-            Ok(())
-        };
-        if helpers == 0 {
-            return run(budget);
-        }
-        let sent = thread::scope(|scope| {
-            let run = &run;
-            let threads: Vec<_> = (0..helpers)
-                .map(|_| {
-                    let mut budget = budget.share();
-                    scope.spawn(move || run(&mut budget))
-                })
-                .collect();
-            let mut result = run(budget);
-            for thread in threads {
-                let other = thread
-                    .join()
-                    .unwrap_or_else(|_| Err(error(Some(to), "a sending thread panicked")));
-                result = result.and(other);
-            }
-            result
-        });
-        self.links.give_back_helpers(helpers);
-        sent
-    }
-
-    fn broadcast(
-        &self,
         to: &[u32],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, budget))
+            .try_for_each(|&pack| self.send_to(pack, frames, budget))
     }
 
     /// A peer that cannot be reached is suspected and no error: whoever waits for its answer

@@ -9,10 +9,8 @@ use std::collections::HashMap;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use rustix::event::{Timespec, epoll};
 use socket2::Socket;
 
@@ -20,7 +18,7 @@ use super::connection_reader::{ConnectionReader, Turn};
 use super::peers::Peers;
 use super::reader_shared::ReaderShared;
 use super::watch::Watch;
-use super::{error, spawn};
+use super::{Thread, error};
 use crate::error::Error;
 use crate::local::Waker;
 
@@ -37,7 +35,7 @@ const WAKER: u64 = 0;
 #[derive(Debug)]
 pub(super) struct Reader {
     shared: Arc<ReaderShared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Thread,
 }
 
 impl Reader {
@@ -59,11 +57,8 @@ impl Reader {
             looked: Instant::now(),
             pause: None,
         };
-        let thread = spawn("bcm-read", move || reading.run())?;
-        Ok(Self {
-            shared,
-            thread: Mutex::new(Some(thread)),
-        })
+        let thread = Thread::spawn("bcm-read", move || reading.run())?;
+        Ok(Self { shared, thread })
     }
 
     /// This pack knows where the others are: what they send is read from now on.
@@ -80,9 +75,7 @@ impl Reader {
     /// Ends all connections and the thread. Does nothing the second time.
     pub(super) fn close(&self) {
         self.shared.ask(|pending| pending.closing = true);
-        if let Some(thread) = self.thread.lock().take() {
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
 

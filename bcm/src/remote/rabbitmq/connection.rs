@@ -64,9 +64,7 @@ impl Connection {
 
     /// As `link`, with more time for a server that is far away or busy.
     pub(super) async fn link_within(&self, limit: Duration) -> lapin::Result<Link> {
-        tokio::time::timeout(limit, self.make_link())
-            .await
-            .unwrap_or_else(|_| Err(broken()))
+        within(limit, self.make_link()).await
     }
 
     async fn make_link(&self) -> lapin::Result<Link> {
@@ -101,6 +99,15 @@ impl Connection {
             let _ = connection.close(200, "done".into()).await;
         }
     }
+}
+
+/// The answer to what a connection is asked, which may break without saying so.
+pub(super) async fn within<T>(
+    limit: Duration,
+    answer: impl Future<Output = lapin::Result<T>>,
+) -> lapin::Result<T> {
+    let answer = tokio::time::timeout(limit, answer).await;
+    answer.unwrap_or_else(|_| Err(broken()))
 }
 
 /// What a connection that broke without saying so is reported as.

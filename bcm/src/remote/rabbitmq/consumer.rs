@@ -9,7 +9,7 @@ use lapin::Consumer;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{FieldTable, ShortString};
 
-use super::connection::{CONNECTING, Link, broken};
+use super::connection::{CONNECTING, Link, broken, within};
 use super::publisher::{may_pass, recovery};
 use super::server::{error, failed};
 use super::{AGAIN, Shared};
@@ -29,9 +29,7 @@ pub(super) struct Reader {
 
 /// Begins to read a queue.
 pub(super) async fn consume(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
-    tokio::time::timeout(CONNECTING, begin(shared, queue))
-        .await
-        .unwrap_or_else(|_| Err(broken()))
+    within(CONNECTING, begin(shared, queue)).await
 }
 
 async fn begin(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
@@ -106,10 +104,8 @@ async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error
         }
         // A connection that breaks just now may never answer.
         let acknowledged = delivery.acker.ack(BasicAckOptions::default());
-        match tokio::time::timeout(CONNECTING, acknowledged).await {
-            Ok(Ok(_)) => {}
-            Ok(Err(reason)) => return Ok(Some(reason)),
-            Err(_) => return Ok(Some(broken())),
+        if let Err(reason) = within(CONNECTING, acknowledged).await {
+            return Ok(Some(reason));
         }
     }
 }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lapin::types::ShortString;
 use tokio::sync::{mpsc, oneshot};
 
 use super::inbox::Inbox;
@@ -135,35 +136,31 @@ fn over(
     let publisher = Arc::new(Publisher::new(Arc::clone(&shared)));
     let (control, outgoing) = mpsc::unbounded_channel();
     let expiry = names::expiry(config.deadline);
-    let opening = {
-        let (shared, publisher) = (Arc::clone(&shared), Arc::clone(&publisher));
-        async move {
-            let link = shared.back.link_within(CONNECTING / 2).await;
-            let link = link.map_err(server::failed)?;
-            let out = shared.out.link_within(CONNECTING / 2).await;
-            out.map_err(server::failed)?;
-            let (names, pack) = (&shared.names, shared.pack);
-            names
-                .declare(&link.channel, pack, expiry)
-                .await
-                .map_err(server::failed)?;
-            for queue in [names.control(pack), names.pack(pack)] {
-                let consumer = consumer::consume(&shared, &queue)
-                    .await
-                    .map_err(server::failed)?;
-                tokio::spawn(consumer::run(Arc::clone(&shared), queue, consumer));
-            }
-            tokio::spawn(publisher::run_commands(publisher, outgoing));
-            Ok(())
-        }
-    };
-    runtime.run_for(CONNECTING, opening)?;
+    let joining = join(Arc::clone(&shared), expiry);
+    runtime.run_for(
+        CONNECTING,
+        async move { joining.await.map_err(server::failed) },
+    )?;
+    runtime.spawn(publisher::run_commands(Arc::clone(&publisher), outgoing));
     Ok(Arc::new(RabbitMq {
         shared,
         publisher,
         control,
         runtime,
     }))
+}
+
+/// Declares the pack's queues and begins to read them.
+async fn join(shared: Arc<Shared>, expiry: Duration) -> lapin::Result<()> {
+    let link = shared.back.link_within(CONNECTING / 2).await?;
+    shared.out.link_within(CONNECTING / 2).await?;
+    let (names, pack) = (&shared.names, shared.pack);
+    names.declare(&link.channel, pack, expiry).await?;
+    for queue in [names.control(pack), names.pack(pack)] {
+        let consumer = consumer::consume(&shared, &queue).await?;
+        tokio::spawn(consumer::run(Arc::clone(&shared), queue, consumer));
+    }
+    Ok(())
 }
 
 impl RabbitMq {
@@ -174,29 +171,25 @@ impl RabbitMq {
         }
     }
 
+    /// Publishes the frames of a message with this key.
     fn publish(
         &self,
         peer: Peer,
-        messages: Vec<Message>,
+        (exchange, key): (&'static str, ShortString),
+        frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let publisher = Arc::clone(&self.publisher);
-        let task = async move { publisher.publish(&messages).await };
-        self.runtime.run(task, || budget.remaining(peer).map(drop))
+        Frame::batches(frames, BATCH).try_for_each(|batch| {
+            let message = |frame| Message::new(exchange, key.clone(), frame);
+            let messages: Vec<_> = batch.iter().map(message).collect();
+            let publisher = Arc::clone(&self.publisher);
+            let task = async move { publisher.publish(&messages).await };
+            self.runtime.run(task, || budget.remaining(peer).map(drop))
+        })
     }
-}
-
-/// Splits frames into what one sender hands over at a time.
-fn batches<'a, 'f>(frames: &'a [Frame<'f>]) -> impl Iterator<Item = &'a [Frame<'f>]> {
-    let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
-    frames.chunks((BATCH / largest).max(1))
 }
 
 impl Backend for RabbitMq {
-    fn endpoint(&self) -> Option<String> {
-        None
-    }
-
     fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
         self.runtime.spawn(watch::run(Arc::clone(&self.shared)));
         Ok(())
@@ -204,34 +197,18 @@ impl Backend for RabbitMq {
 
     fn send(
         &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        let queue = self.shared.names.pack(to);
-        batches(frames).try_for_each(|batch| {
-            let message = |frame| Message::to_queue(&queue, frame);
-            let messages = batch.iter().map(message).collect();
-            self.publish(Peer::Pack(to), messages, budget)
-        })
-    }
-
-    fn broadcast(
-        &self,
         to: &[u32],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        if to.len() < 2 || to.len() as u32 + 1 != self.shared.packs {
-            return to
-                .iter()
-                .try_for_each(|&pack| self.send(pack, frames, budget));
+        let names = &self.shared.names;
+        if to.len() > 1 && to.len() as u32 + 1 == self.shared.packs {
+            let to_all = (names::CAST, names.cast());
+            return self.publish(Peer::AnyWorker, to_all, frames, budget);
         }
-        let key = self.shared.names.cast();
-        batches(frames).try_for_each(|batch| {
-            let message = |frame| Message::to_all(&key, frame);
-            let messages = batch.iter().map(message).collect();
-            self.publish(Peer::AnyWorker, messages, budget)
+        to.iter().try_for_each(|&pack| {
+            let to_queue = (names::QUEUES, names.pack(pack));
+            self.publish(Peer::Pack(pack), to_queue, frames, budget)
         })
     }
 
@@ -242,7 +219,7 @@ impl Backend for RabbitMq {
             _ => self.shared.names.control(to),
         };
         self.control
-            .send(Outgoing::Publish(Message::to_queue(&queue, frame)))
+            .send(Outgoing::Publish(Message::new(names::QUEUES, queue, frame)))
             .map_err(|_| error("the server does not answer"))
     }
 

@@ -15,6 +15,8 @@ const GRACE: Duration = Duration::from_secs(60);
 const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 /// The exchange for frames for all: one that is in every virtual host, so that no flare leaves any.
 pub(super) const CAST: &str = "amq.direct";
+/// The one that takes each queue's name for its key.
+pub(super) const QUEUES: &str = "";
 /// Longest id that leaves room for the rest of a name, of which AMQP takes 255 bytes.
 const LONGEST_ID: usize = 200;
 

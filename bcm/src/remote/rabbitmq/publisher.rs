@@ -10,9 +10,9 @@ use lapin::types::ShortString;
 use lapin::{BasicProperties, Channel, Confirmation};
 use tokio::sync::{Mutex, mpsc};
 
-use super::connection::{CONNECTING, Link, broken};
+use super::connection::{CONNECTING, Link, broken, within};
 use super::server::{error, failed};
-use super::{AGAIN, Outgoing, RECOVERY, SILENCE, Shared, names};
+use super::{AGAIN, Outgoing, RECOVERY, SILENCE, Shared};
 use crate::error::Error;
 use crate::remote::Frame;
 
@@ -29,21 +29,13 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn to_queue(queue: &ShortString, frame: &Frame<'_>) -> Self {
-        Self::new("".into(), queue.clone(), frame)
-    }
-
-    pub(super) fn to_all(key: &ShortString, frame: &Frame<'_>) -> Self {
-        Self::new(names::CAST.into(), key.clone(), frame)
-    }
-
-    fn new(exchange: ShortString, key: ShortString, frame: &Frame<'_>) -> Self {
+    pub(super) fn new(exchange: &'static str, key: ShortString, frame: &Frame<'_>) -> Self {
         let header = frame.seal();
         let mut bytes = Vec::with_capacity(header.len() + frame.payload.len());
         bytes.extend_from_slice(&header);
         bytes.extend_from_slice(frame.payload);
         Self {
-            exchange,
+            exchange: exchange.into(),
             key,
             bytes,
         }
@@ -126,9 +118,7 @@ impl Publisher {
         }
         let link = self.shared.out.link().await?;
         let confirming = link.channel.confirm_select(ConfirmSelectOptions::default());
-        tokio::time::timeout(CONNECTING, confirming)
-            .await
-            .unwrap_or_else(|_| Err(broken()))?;
+        within(CONNECTING, confirming).await?;
         Ok(current.insert(link).clone())
     }
 }

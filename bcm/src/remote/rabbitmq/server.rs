@@ -128,11 +128,7 @@ fn option<'a>(uri: &'a str, name: &str) -> Option<&'a str> {
 }
 
 pub(super) fn error(reason: impl ToString) -> Error {
-    Error::Backend {
-        backend: NAME,
-        pack: None,
-        reason: reason.to_string(),
-    }
+    Error::of_backend(NAME, None, reason.to_string())
 }
 
 pub(super) fn failed(reason: lapin::Error) -> Error {

@@ -5,7 +5,7 @@
 //! stays logged in while its user changes.
 
 use super::keys;
-use super::resp::{Client, GoOn, Reply};
+use super::resp::{Reply, Talk};
 use super::resp_error::RespError;
 use super::server::Server;
 use crate::remote::credentials::{self, Credentials};
@@ -30,18 +30,16 @@ pub(super) fn of(server: &Server) -> Option<Credentials> {
 /// Makes the user, or finds it made; it reaches this flare's keys and channels and no others any
 /// more. Where channels cannot be kept apart, as in Redis 6.0, it has none.
 pub(super) fn make(
-    client: &mut Client,
+    talk: &mut Talk<'_>,
     account: &Credentials,
     (flare_id, database): (&str, i64),
-    go_on: GoOn<'_>,
 ) -> Result<(), RespError> {
     let mut make = |rules: Vec<String>| {
         let mut arguments: Vec<[&[u8]; 1]> =
             vec![[b"ACL"], [b"SETUSER"], [account.user.as_bytes()]];
         arguments.extend(rules.iter().map(|rule| [rule.as_bytes()]));
         let arguments: Vec<&[&[u8]]> = arguments.iter().map(|argument| &argument[..]).collect();
-        client.command(&arguments, go_on)?;
-        client.expect(1, go_on)
+        talk.ask(&arguments).map(drop)
     };
     let rules = rules(account, flare_id, database);
     match make([&rules[..], &of_channels(flare_id)].concat()) {
@@ -75,26 +73,19 @@ fn of_channels(flare_id: &str) -> Vec<String> {
 }
 
 /// Removes the users of a flare or a group, and those of flares that are over.
-pub(super) fn remove(
-    client: &mut Client,
-    flare_id: &str,
-    go_on: GoOn<'_>,
-) -> Result<(), RespError> {
-    client.command(&[&[b"ACL"], &[b"USERS"]], go_on)?;
-    let users = match client.reply(go_on)? {
-        Reply::Array(users) => users,
-        // Who may not see users has not made any.
-        Reply::Error(_) => return Ok(()),
-        _ => return Err(RespError::Protocol),
+pub(super) fn remove(talk: &mut Talk<'_>, flare_id: &str) -> Result<(), RespError> {
+    // Who may not see users has not made any.
+    let Some(users) = talk.try_ask(&[&[b"ACL"], &[b"USERS"]])? else {
+        return Ok(());
     };
     let mut removed = 0;
-    for user in &users {
+    for user in &users.array()? {
         if let Reply::Bulk(user) = user
             && credentials::is_done_with(&String::from_utf8_lossy(user), flare_id)
         {
-            client.command(&[&[b"ACL"], &[b"DELUSER"], &[user]], go_on)?;
+            talk.command(&[&[b"ACL"], &[b"DELUSER"], &[user]])?;
             removed += 1;
         }
     }
-    client.expect(removed, go_on)
+    talk.expect(removed)
 }

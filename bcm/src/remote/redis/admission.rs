@@ -1,9 +1,7 @@
 //! What the platform does with its own credentials: lets a flare in as a user of its own, and
 //! removes what it has left.
 
-use std::time::Instant;
-
-use super::resp::{Client, GoOn, Reply};
+use super::resp::{Client, Reply, Talk};
 use super::resp_error::RespError;
 use super::server::Server;
 use super::{CONTROL_TIMEOUT, account, connect, keys, within};
@@ -28,25 +26,7 @@ pub(super) fn admit(
     let account = account
         .or_else(|| Credentials::new(flare))
         .ok_or_else(|| server.error(ODD_ID))?;
-    let since = Instant::now();
-    let go_on: GoOn<'_> = &mut || within(&server, since, 3 * CONTROL_TIMEOUT);
-    let mut client = log_in(&server, go_on)?;
-    refuse_evicting(&server, &mut client, go_on)?;
-    let (flare_id, database) = (flare.flare_id, server.database());
-    account::make(&mut client, &account, (flare_id, database), go_on).map_err(
-        |reason| match reason {
-            RespError::Refused(reason) => server.error(format!(
-                "the server lets the platform's user make none for the flare (ACL SETUSER): {reason}"
-            )),
-            other => server.failed(other),
-        },
-    )?;
-    if let Some(group) = flare.group {
-        // A group's user may write after its flare was cleaned up behind, until the next begins.
-        keys::note_flare(&mut client, (group, flare_id), credentials::DAYS, go_on)
-            .and_then(|()| client.expect(2, go_on))
-            .map_err(|reason| server.failed(reason))?;
-    }
+    let_in(&server, &account, flare).map_err(|reason| server.failed(reason))?;
     let uri = server.uri_for(&account.user, &account.password);
     Ok(config.clone().with_uri(uri).into())
 }
@@ -60,65 +40,79 @@ pub(super) fn clean(
 ) -> Result<(), Error> {
     let server = Server::new(name, config)?;
     let mut client = connect(&server)?;
-    let since = Instant::now();
-    let go_on: GoOn<'_> = &mut || within(&server, since, 30 * CONTROL_TIMEOUT);
+    let go_on = &mut within(&server, 30 * CONTROL_TIMEOUT);
+    let talk = &mut client.talk(go_on);
     let mut clean = || {
         let removed = match config.shared_credentials {
             true => Ok(()),
-            false => account::remove(&mut client, flare_id, go_on),
+            false => account::remove(talk, flare_id),
         };
-        let flares = keys::noted_flares(&mut client, flare_id, go_on)?;
-        keys::delete_all(&mut client, &flares, go_on)?;
+        let flares = keys::noted_flares(talk, flare_id)?;
+        keys::delete_all(talk, &flares)?;
         if server.database() != 0 {
             // Where every connection begins.
-            client.command(&[&[b"SELECT"], &[b"0"]], go_on)?;
-            client.expect(1, go_on)?;
-            keys::delete_all(&mut client, &flares, go_on)?;
+            talk.ask(&[&[b"SELECT"], &[b"0"]])?;
+            keys::delete_all(talk, &flares)?;
         }
         removed
     };
     clean().map_err(|reason| server.failed(reason))
 }
 
-/// A connection as the platform's user, once it is known that nobody reads anything without
-/// logging in.
-fn log_in(server: &Server, go_on: GoOn<'_>) -> Result<Client, Error> {
-    let failed = |reason| server.failed(reason);
-    let mut client = Client::over(server.open().map_err(RespError::Connect).map_err(failed)?);
-    (client.command(&[&[b"GET"], &[b"burst:stranger"]], go_on)).map_err(failed)?;
-    if !matches!(client.reply(go_on).map_err(failed)?, Reply::Error(_)) {
-        return Err(server.error(
+/// Makes the user, once it is known that nobody reads anything without logging in.
+fn let_in(server: &Server, account: &Credentials, flare: &Admission<'_>) -> Result<(), RespError> {
+    let mut client = Client::over(server.open().map_err(RespError::Connect)?);
+    let go_on = &mut within(server, 3 * CONTROL_TIMEOUT);
+    let talk = &mut client.talk(go_on);
+    let stranger = talk.try_ask(&[&[b"GET"], &[b"burst:stranger"]])?;
+    if stranger.is_some() {
+        let open = server.error(
             "the server lets in whoever asks, as its user `default` has no password, so that no \
              flare could be kept from another's messages: set one (requirepass), or \
              shared-credentials = true for this backend if all flares may trust each other",
-        ));
+        );
+        return Err(open.into());
     }
-    client.log_in(server, go_on).map_err(failed)?;
-    Ok(client)
+    talk.log_in(server)?;
+    refuse_evicting(server, talk)?;
+    let flare_id = flare.flare_id;
+    let made = account::make(talk, account, (flare_id, server.database()));
+    made.map_err(|reason| match reason {
+        RespError::Refused(reason) => RespError::from(server.error(format!(
+            "the server lets the platform's user make none for the flare (ACL SETUSER): \
+             {reason}"
+        ))),
+        other => other,
+    })?;
+    match flare.group {
+        // A group's user may write after its flare was cleaned up behind, until the next begins.
+        Some(group) => {
+            keys::note_flare(talk, (group, flare_id), credentials::DAYS)?;
+            talk.expect(2)
+        }
+        None => Ok(()),
+    }
 }
 
 /// A server that is short of memory must refuse messages, and not drop those it has taken.
-fn refuse_evicting(server: &Server, client: &mut Client, go_on: GoOn<'_>) -> Result<(), Error> {
-    let mut info = || {
-        client.command(&[&[b"INFO"], &[b"memory"]], go_on)?;
-        client.reply(go_on)
-    };
-    let text = match info().map_err(|reason| server.failed(reason))? {
-        Reply::Bulk(text) => text,
-        Reply::Error(reason) => {
-            return Err(server.error(format!(
+fn refuse_evicting(server: &Server, talk: &mut Talk<'_>) -> Result<(), RespError> {
+    let text = match talk.ask(&[&[b"INFO"], &[b"memory"]]) {
+        Ok(Reply::Bulk(text)) => text,
+        Err(RespError::Refused(reason)) => {
+            let hidden = server.error(format!(
                 "the server does not let the platform's user see whether it drops messages when \
                  memory is short (INFO memory): {reason}"
-            )));
+            ));
+            return Err(hidden.into());
         }
-        _ => return Err(server.failed(RespError::Protocol)),
+        other => return Err(other.err().unwrap_or(RespError::Protocol)),
     };
     match policy(&String::from_utf8_lossy(&text)) {
         None | Some("noeviction") => Ok(()),
-        Some(policy) => Err(server.error(format!(
+        Some(policy) => Err(RespError::from(server.error(format!(
             "the server drops messages when memory is short, as its maxmemory-policy is {policy}: \
              set noeviction"
-        ))),
+        )))),
     }
 }
 

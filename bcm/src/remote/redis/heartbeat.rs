@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::keys;
 use super::presence;
-use super::resp::{Client, GoOn, Reply};
+use super::resp::{Reply, Talk};
 use super::resp_error::RespError;
 use super::threads::{End, Line, Task, Threads};
 use super::writer::Writer;
@@ -64,21 +64,14 @@ impl Count {
     }
 
     /// Counts. One reply, for [`Count::confirm`].
-    pub(super) fn up(&self, client: &mut Client, go_on: GoOn<'_>) -> Result<(), RespError> {
-        client.command(&[&[b"INCR"], &[self.key.as_bytes()]], go_on)
+    pub(super) fn up(&self, talk: &mut Talk<'_>) -> Result<(), RespError> {
+        talk.command(&[&[b"INCR"], &[self.key.as_bytes()]])
     }
 
     /// Reads where the count is now.
-    pub(super) fn confirm(
-        &self,
-        before: i64,
-        client: &mut Client,
-        go_on: GoOn<'_>,
-    ) -> Result<(), RespError> {
-        let count = match client.reply(go_on)? {
-            Reply::Integer(count) => count,
-            Reply::Error(reason) => return Err(RespError::Refused(reason)),
-            _ => return Err(RespError::Protocol),
+    pub(super) fn confirm(&self, before: i64, talk: &mut Talk<'_>) -> Result<(), RespError> {
+        let Reply::Integer(count) = talk.reply()? else {
+            return Err(RespError::Protocol);
         };
         if count <= before {
             let reason =
@@ -90,9 +83,9 @@ impl Count {
     }
 
     /// Says that nobody counts any more. Two replies.
-    fn leave(&self, client: &mut Client, expiry: u64, go_on: GoOn<'_>) -> Result<(), RespError> {
-        client.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]], go_on)?;
-        keys::expire(client, &self.key, expiry, go_on)
+    fn leave(&self, talk: &mut Talk<'_>, expiry: u64) -> Result<(), RespError> {
+        talk.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]])?;
+        keys::expire(talk, &self.key, expiry)
     }
 }
 
@@ -119,7 +112,7 @@ impl Heartbeat {
             watched: None,
             unsettled: 0,
         };
-        writer.control(|client, go_on| beating.beat(client, go_on).map(|()| 0))?;
+        writer.control(|talk| beating.beat(talk).map(|()| 0))?;
         threads.spawn(beating)?;
         Ok(Self { count, started })
     }
@@ -135,7 +128,7 @@ impl Heartbeat {
             return Ok(());
         }
         let expiry = writer.expiry();
-        writer.control(|client, go_on| self.count.leave(client, expiry, go_on).map(|()| 2))
+        writer.control(|talk| self.count.leave(talk, expiry).map(|()| 2))
     }
 }
 
@@ -170,40 +163,33 @@ fn key(flare_id: &str, pack: u32) -> String {
 }
 
 impl Beating {
-    fn beat(&mut self, client: &mut Client, go_on: GoOn<'_>) -> Result<(), RespError> {
+    fn beat(&mut self, talk: &mut Talk<'_>) -> Result<(), RespError> {
         let before = self.count.confirmed();
-        self.count.up(client, go_on)?;
-        keys::expire(client, &self.count.key, keys::expiry(self.deadline), go_on)?;
-        self.count.confirm(before, client, go_on)?;
-        client.expect(1, go_on)
+        self.count.up(talk)?;
+        keys::expire(talk, &self.count.key, keys::expiry(self.deadline))?;
+        self.count.confirm(before, talk)?;
+        talk.expect(1)
     }
 
     /// What a pack's key holds; nothing when it is not there.
-    fn value(&self, pack: u32, client: &mut Client, go_on: GoOn<'_>) -> Result<Vec<u8>, RespError> {
+    fn value(&self, pack: u32, talk: &mut Talk<'_>) -> Result<Vec<u8>, RespError> {
         let its = key(&self.flare_id, pack);
-        client.command(&[&[b"GET"], &[its.as_bytes()]], go_on)?;
-        match client.reply(go_on)? {
+        match talk.ask(&[&[b"GET"], &[its.as_bytes()]])? {
             Reply::Bulk(value) => Ok(value),
             Reply::Nil => Ok(Vec::new()),
-            Reply::Error(reason) => Err(RespError::Refused(reason)),
             _ => Err(RespError::Protocol),
         }
     }
 
     /// Looks at the next pack; gives the one that is lost.
-    fn watch(
-        &mut self,
-        client: &mut Client,
-        inbox: &Inbox,
-        go_on: GoOn<'_>,
-    ) -> Result<Option<u32>, RespError> {
+    fn watch(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<Option<u32>, RespError> {
         self.unsettled = self.unsettled.saturating_sub(1);
         let candidates = (1..self.packs)
             .map(|distance| (self.pack + distance) % self.packs)
             .filter(|&pack| !inbox.has_left(pack));
         let mut found = None;
         for pack in candidates.take(AT_ONCE) {
-            let value = self.value(pack, client, go_on)?;
+            let value = self.value(pack, talk)?;
             // The goodbye of one that has left is on its way.
             if value != LEFT {
                 found = Some((pack, value));
@@ -224,7 +210,7 @@ impl Beating {
             });
             return Ok(None);
         };
-        let is_there = presence::ask(client, &presence::channel(&self.flare_id, pack), go_on)?;
+        let is_there = presence::ask(talk, &presence::channel(&self.flare_id, pack))?;
         seen.still += 1;
         seen.gone = if is_there { 0 } else { seen.gone + 1 };
         let gone = if self.unsettled > 0 { STILL } else { GONE };
@@ -241,33 +227,30 @@ impl Task for Beating {
             self.unsettled = STILL;
             self.watched = None;
         }
-        let (client, _, attention) = line.parts()?;
         let own = presence::channel(&self.flare_id, self.pack);
-        presence::begin(client, &own, &mut || attention.go_on())
+        line.talk(|talk, _| presence::begin(talk, &own))
     }
 
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
         let begun = Instant::now();
-        let is_aborted = line.is_aborted();
-        {
-            let (client, inbox, attention) = line.parts()?;
-            let go_on: GoOn<'_> = &mut || attention.go_on();
-            if is_aborted {
-                // A pack that failed and could not say so is missed.
-                let own = presence::channel(&self.flare_id, self.pack);
-                presence::end(client, &own, go_on)?;
-                line.pause(PERIOD, true);
-                return Ok(());
-            }
-            self.beat(client, go_on)?;
+        if line.is_aborted() {
+            // A pack that failed and could not say so is missed.
+            let own = presence::channel(&self.flare_id, self.pack);
+            line.talk(|talk, _| presence::end(talk, &own))?;
+            line.pause(PERIOD, true);
+            return Ok(());
+        }
+        line.talk(|talk, inbox| {
+            self.beat(talk)?;
             let lost = match self.started.load(Ordering::Acquire) {
-                true => self.watch(client, inbox, go_on)?,
+                true => self.watch(talk, inbox)?,
                 false => None,
             };
             if let Some(pack) = lost {
                 inbox.lost(pack, "it has given no sign of life through the server");
             }
-        }
+            Ok::<_, RespError>(())
+        })?;
         // However far the server is; who was late is not in a hurry.
         line.pause(PERIOD.saturating_sub(begun.elapsed()).max(PERIOD / 2), true);
         Ok(())
@@ -278,18 +261,17 @@ impl Task for Beating {
     }
 
     fn finish(&mut self, line: &mut Line) {
-        let Ok((client, _, attention)) = line.parts() else {
-            return;
-        };
-        let go_on: GoOn<'_> = &mut || attention.go_on();
         let expiry = keys::expiry(self.deadline);
-        let said = (self.count.leave(client, expiry, go_on)).and_then(|()| client.expect(2, go_on));
+        let said = line.talk(|talk, _| {
+            self.count.leave(talk, expiry)?;
+            talk.expect(2)
+        });
         if said.is_ok() {
             self.count.left.store(true, Ordering::Release);
         }
         let own = presence::channel(&self.flare_id, self.pack);
         if said
-            .and_then(|()| presence::end(client, &own, go_on))
+            .and_then(|()| line.talk(|talk, _| presence::end(talk, &own)))
             .is_err()
         {
             // A reply may still come on it.

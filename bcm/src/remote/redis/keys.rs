@@ -3,13 +3,59 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
-use super::resp::{Client, GoOn, Reply};
+use super::resp::{Reply, Talk};
 use super::resp_error::RespError;
 use crate::remote::credentials::{GRACE, gone_at};
+use crate::wire::Header;
 
 /// What the names of a flare's keys begin with.
 pub(super) fn prefix(flare_id: &str) -> String {
     format!("burst:{flare_id}")
+}
+
+/// The names of a flare's keys that hold messages.
+#[derive(Debug, Clone)]
+pub(super) struct Keys {
+    prefix: String,
+}
+
+impl Keys {
+    pub(super) fn new(flare_id: &str) -> Self {
+        let prefix = prefix(flare_id);
+        Self { prefix }
+    }
+
+    /// The list of frames for a pack.
+    pub(super) fn pack(&self, pack: u32) -> String {
+        format!("{}:pack:{pack}", self.prefix)
+    }
+
+    /// A stream of frames for a pack.
+    pub(super) fn lane(&self, pack: u32, lane: u32) -> String {
+        format!("{}:lane:{pack}:{lane}", self.prefix)
+    }
+
+    /// Control frames for a pack.
+    pub(super) fn control(&self, pack: u32) -> String {
+        format!("{}:control:{pack}", self.prefix)
+    }
+
+    /// The stream of chunks for all packs.
+    pub(super) fn cast(&self) -> String {
+        format!("{}:cast", self.prefix)
+    }
+
+    /// A chunk that many packs read, or the packs that have read it.
+    pub(super) fn chunk(&self, header: &Header) -> String {
+        let Header {
+            source,
+            context,
+            sequence,
+            chunk,
+            ..
+        } = header;
+        format!("{}:{source}:{context}:{sequence}:{chunk}", self.cast())
+    }
 }
 
 /// How many seconds a key written now may stay.
@@ -19,31 +65,18 @@ pub(super) fn expiry(deadline: Option<SystemTime>) -> u64 {
 }
 
 /// Sets when a key goes. One reply.
-pub(super) fn expire(
-    client: &mut Client,
-    key: &str,
-    seconds: u64,
-    go_on: GoOn<'_>,
-) -> Result<(), RespError> {
+pub(super) fn expire(talk: &mut Talk<'_>, key: &str, seconds: u64) -> Result<(), RespError> {
     let seconds = seconds.to_string();
-    client.command(
-        &[&[b"EXPIRE"], &[key.as_bytes()], &[seconds.as_bytes()]],
-        go_on,
-    )
+    talk.command(&[&[b"EXPIRE"], &[key.as_bytes()], &[seconds.as_bytes()]])
 }
 
 /// Deletes a key and waits for it.
-pub(super) fn delete(client: &mut Client, key: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
-    client.command(&[&[b"DEL"], &[key.as_bytes()]], go_on)?;
-    client.expect(1, go_on)
+pub(super) fn delete(talk: &mut Talk<'_>, key: &str) -> Result<(), RespError> {
+    talk.ask(&[&[b"DEL"], &[key.as_bytes()]]).map(drop)
 }
 
 /// Deletes every key of these flares.
-pub(super) fn delete_all(
-    client: &mut Client,
-    flares: &HashSet<String>,
-    go_on: GoOn<'_>,
-) -> Result<(), RespError> {
+pub(super) fn delete_all(talk: &mut Talk<'_>, flares: &HashSet<String>) -> Result<(), RespError> {
     let mut names = flares.iter();
     let pattern = match (names.next(), names.next()) {
         (Some(only), None) => format!("burst:{}:*", literally(only)),
@@ -51,35 +84,27 @@ pub(super) fn delete_all(
     };
     let mut cursor = b"0".to_vec();
     loop {
-        client.command(
-            &[
-                &[b"SCAN"],
-                &[&cursor],
-                &[b"MATCH"],
-                &[pattern.as_bytes()],
-                &[b"COUNT"],
-                &[b"1000"],
-            ],
-            go_on,
-        )?;
-        let (next, keys) = match client.reply(go_on)? {
-            Reply::Array(parts) => match <[Reply; 2]>::try_from(parts) {
-                Ok([Reply::Bulk(next), Reply::Array(keys)]) => (next, keys),
-                _ => return Err(RespError::Protocol),
-            },
-            Reply::Error(reason) => return Err(RespError::Refused(reason)),
-            _ => return Err(RespError::Protocol),
+        let found = talk.ask(&[
+            &[b"SCAN"],
+            &[&cursor],
+            &[b"MATCH"],
+            &[pattern.as_bytes()],
+            &[b"COUNT"],
+            &[b"1000"],
+        ])?;
+        let Ok([Reply::Bulk(next), Reply::Array(keys)]) = <[_; 2]>::try_from(found.array()?) else {
+            return Err(RespError::Protocol);
         };
         let mut commands = 0;
         for key in &keys {
             if let Reply::Bulk(key) = key
                 && flare_of(key).is_some_and(|flare| flares.contains(flare))
             {
-                client.command(&[&[b"DEL"], &[key]], go_on)?;
+                talk.command(&[&[b"DEL"], &[key]])?;
                 commands += 1;
             }
         }
-        client.expect(commands, go_on)?;
+        talk.expect(commands)?;
         if next == b"0" {
             return Ok(());
         }
@@ -101,33 +126,20 @@ fn flares_of(group: &str) -> String {
 
 /// Notes that a flare is of a group, until the group is cleaned up behind. Two replies.
 pub(super) fn note_flare(
-    client: &mut Client,
+    talk: &mut Talk<'_>,
     (group, flare_id): (&str, &str),
     seconds: u64,
-    go_on: GoOn<'_>,
 ) -> Result<(), RespError> {
     let key = flares_of(group);
-    client.command(
-        &[&[b"SADD"], &[key.as_bytes()], &[flare_id.as_bytes()]],
-        go_on,
-    )?;
-    expire(client, &key, seconds, go_on)
+    talk.command(&[&[b"SADD"], &[key.as_bytes()], &[flare_id.as_bytes()]])?;
+    expire(talk, &key, seconds)
 }
 
 /// The flares that were noted for a group, and its own name; forgets them.
-pub(super) fn noted_flares(
-    client: &mut Client,
-    group: &str,
-    go_on: GoOn<'_>,
-) -> Result<HashSet<String>, RespError> {
+pub(super) fn noted_flares(talk: &mut Talk<'_>, group: &str) -> Result<HashSet<String>, RespError> {
     let key = flares_of(group);
-    client.command(&[&[b"SMEMBERS"], &[key.as_bytes()]], go_on)?;
-    let members = match client.reply(go_on)? {
-        Reply::Array(members) => members,
-        Reply::Error(reason) => return Err(RespError::Refused(reason)),
-        _ => return Err(RespError::Protocol),
-    };
-    delete(client, &key, go_on)?;
+    let members = talk.ask(&[&[b"SMEMBERS"], &[key.as_bytes()]])?.array()?;
+    delete(talk, &key)?;
     let mut flares = HashSet::from([group.to_owned()]);
     flares.extend(members.into_iter().filter_map(|member| match member {
         Reply::Bulk(flare) => String::from_utf8(flare).ok(),

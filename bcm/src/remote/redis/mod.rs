@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `redis-list`: frames in lists | [`list`] |
 //! | `redis-stream`: frames in streams | [`stream`] |
+//! | all that they have in common | [`layout`] |
 //! | the protocol, and where the server is | [`resp`], [`server`] |
 //! | reading a frame | [`value`] |
 //! | one flare: threads, writing, leaving | [`session`] |
@@ -31,6 +32,7 @@ mod admission;
 mod connections;
 mod heartbeat;
 mod keys;
+mod layout;
 mod presence;
 mod resp;
 mod resp_error;
@@ -47,7 +49,6 @@ use std::time::{Duration, Instant};
 use resp::Client;
 use server::Server;
 
-use super::Frame;
 use crate::error::Error;
 
 /// How long the server may take for a control frame, or to answer at all.
@@ -63,22 +64,17 @@ const LARGEST: usize = 256 << 20;
 const BATCH: usize = 8 << 20;
 
 fn connect(server: &Server) -> Result<Client, Error> {
-    let since = Instant::now();
-    Client::connect(server, &mut || within(server, since, 3 * CONTROL_TIMEOUT))
+    Client::connect(server, &mut within(server, 3 * CONTROL_TIMEOUT))
         .map_err(|reason| server.failed(reason))
 }
 
-fn within(server: &Server, since: Instant, limit: Duration) -> Result<(), Error> {
-    match since.elapsed() < limit {
+/// What a wait asks that is over after so long.
+fn within(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error> {
+    let since = Instant::now();
+    move || match since.elapsed() < limit {
         true => Ok(()),
         false => Err(server.error(format!("the server does not answer within {limit:?}"))),
     }
-}
-
-/// Splits frames into what one sender writes at a time.
-fn batches<'a, 'f>(frames: &'a [Frame<'f>]) -> impl Iterator<Item = &'a [Frame<'f>]> {
-    let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
-    frames.chunks((BATCH / largest).max(1))
 }
 
 /// Reads all that comes from a server as replies, or as lists of a key and a frame.
@@ -87,14 +83,15 @@ pub(crate) fn read_all(
     stream: std::os::unix::net::UnixStream,
     inbox: Option<&crate::remote::inbox::Inbox>,
 ) {
-    let mut client = Client::over(server::Stream::Unix(stream));
+    let mut client = Client::over(server::Stream::Plain(stream.into()));
     let go_on: resp::GoOn<'_> = &mut || Ok(());
+    let talk = &mut client.talk(go_on);
     match inbox {
-        None => while client.reply(go_on).is_ok() {},
+        None => while talk.reply().is_ok() {},
         Some(inbox) => {
-            while client.begin(b'*', go_on).is_ok()
-                && value::skip(&mut client, go_on).is_ok()
-                && value::read(&mut client, inbox, go_on).is_ok()
+            while talk.begin(b'*').is_ok()
+                && value::skip(talk).is_ok()
+                && value::read(talk, inbox).is_ok()
             {}
         }
     }

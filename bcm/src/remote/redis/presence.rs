@@ -9,7 +9,7 @@
 //! speak it, or does not let its user listen, knows of nobody.
 
 use super::keys;
-use super::resp::{Client, GoOn, Reply};
+use super::resp::{Reply, Talk};
 use super::resp_error::RespError;
 
 /// The name of a pack's channel.
@@ -18,38 +18,36 @@ pub(super) fn channel(flare_id: &str, pack: u32) -> String {
 }
 
 /// Listens, where the server allows it.
-pub(super) fn begin(client: &mut Client, channel: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
-    client.command(&[&[b"HELLO"], &[b"3"]], go_on)?;
-    if let Reply::Error(_) = client.reply(go_on)? {
+pub(super) fn begin(talk: &mut Talk<'_>, channel: &str) -> Result<(), RespError> {
+    if talk.try_ask(&[&[b"HELLO"], &[b"3"]])?.is_none() {
         return Ok(());
     }
-    client.listens = true;
-    client.command(&[&[b"SUBSCRIBE"], &[channel.as_bytes()]], go_on)?;
-    match client.reply(go_on)? {
-        Reply::Error(_) => speak_as_before(client, 0, go_on),
-        _ => Ok(()),
+    talk.client.listens = true;
+    match talk.try_ask(&[&[b"SUBSCRIBE"], &[channel.as_bytes()]])? {
+        None => speak_as_before(talk, 0),
+        Some(_) => Ok(()),
     }
 }
 
 /// Makes it a connection like any other again.
-pub(super) fn end(client: &mut Client, channel: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
-    if !client.listens {
+pub(super) fn end(talk: &mut Talk<'_>, channel: &str) -> Result<(), RespError> {
+    if !talk.client.listens {
         return Ok(());
     }
-    client.command(&[&[b"UNSUBSCRIBE"], &[channel.as_bytes()]], go_on)?;
-    speak_as_before(client, 1, go_on)
+    talk.command(&[&[b"UNSUBSCRIBE"], &[channel.as_bytes()]])?;
+    speak_as_before(talk, 1)
 }
 
 /// In RESP2, after so many other replies.
-fn speak_as_before(client: &mut Client, before: usize, go_on: GoOn<'_>) -> Result<(), RespError> {
-    client.command(&[&[b"HELLO"], &[b"2"]], go_on)?;
-    client.expect(before + 1, go_on)?;
-    client.listens = false;
+fn speak_as_before(talk: &mut Talk<'_>, before: usize) -> Result<(), RespError> {
+    talk.command(&[&[b"HELLO"], &[b"2"]])?;
+    talk.expect(before + 1)?;
+    talk.client.listens = false;
     Ok(())
 }
 
 /// Whether anybody listens.
-pub(super) fn ask(client: &mut Client, channel: &str, go_on: GoOn<'_>) -> Result<bool, RespError> {
-    client.command(&[&[b"PUBLISH"], &[channel.as_bytes()], &[b"?"]], go_on)?;
-    Ok(matches!(client.reply(go_on)?, Reply::Integer(1..)))
+pub(super) fn ask(talk: &mut Talk<'_>, channel: &str) -> Result<bool, RespError> {
+    let heard = talk.try_ask(&[&[b"PUBLISH"], &[channel.as_bytes()], &[b"?"]])?;
+    Ok(matches!(heard, Some(Reply::Integer(1..))))
 }

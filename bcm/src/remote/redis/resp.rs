@@ -5,7 +5,7 @@
 //! where they belong, and because every wait asks whether to go on; a general client copies both
 //! ways and waits for a fixed time.
 
-use std::io::{ErrorKind, IoSlice};
+use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read};
 
 use super::resp_error::RespError;
 use super::server::{Hook, Server, Stream};
@@ -26,20 +26,26 @@ pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Status,
-    Error(String),
     Integer(i64),
     Bulk(Vec<u8>),
     Array(Vec<Reply>),
     Nil,
 }
 
+impl Reply {
+    /// The elements of a reply that can only be an array.
+    pub(super) fn array(self) -> Result<Vec<Self>, RespError> {
+        match self {
+            Self::Array(elements) => Ok(elements),
+            _ => Err(RespError::Protocol),
+        }
+    }
+}
+
 /// One connection. After an error other than [`RespError::Refused`] it is of no use.
 #[derive(Debug)]
 pub(super) struct Client {
-    stream: Stream,
-    input: Box<[u8]>,
-    start: usize,
-    end: usize,
+    stream: BufReader<Stream>,
     /// It speaks RESP3 and listens on a channel: of no use to who expects another.
     pub(super) listens: bool,
 }
@@ -48,10 +54,7 @@ impl Client {
     /// A connection nothing was said on yet.
     pub(super) fn over(stream: Stream) -> Self {
         Self {
-            stream,
-            input: vec![0; READ_AHEAD].into(),
-            start: 0,
-            end: 0,
+            stream: BufReader::with_capacity(READ_AHEAD, stream),
             listens: false,
         }
     }
@@ -59,48 +62,58 @@ impl Client {
     /// Connects and logs in.
     pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
         let mut client = Self::over(server.open().map_err(RespError::Connect)?);
-        client.log_in(server, go_on)?;
+        client.talk(go_on).log_in(server)?;
         Ok(client)
     }
 
+    /// What is said on it, by someone who is asked while waiting.
+    pub(super) fn talk<'a>(&'a mut self, go_on: GoOn<'a>) -> Talk<'a> {
+        Talk {
+            client: self,
+            go_on,
+        }
+    }
+
+    pub(super) fn hook(&self) -> Result<Hook, RespError> {
+        Ok(self.stream.get_ref().hook()?)
+    }
+}
+
+/// Commands and replies on a connection.
+pub(super) struct Talk<'a> {
+    pub(super) client: &'a mut Client,
+    go_on: GoOn<'a>,
+}
+
+impl Talk<'_> {
     /// Becomes the user the server's address names, in its database.
-    pub(super) fn log_in(&mut self, server: &Server, go_on: GoOn<'_>) -> Result<(), RespError> {
+    pub(super) fn log_in(&mut self, server: &Server) -> Result<(), RespError> {
         let mut replies = 0;
         if let Some(password) = server.password() {
             let password: &[u8] = password.as_bytes();
             match server.user() {
-                Some(user) => {
-                    self.command(&[&[b"AUTH"], &[user.as_bytes()], &[password]], go_on)?;
-                }
-                None => self.command(&[&[b"AUTH"], &[password]], go_on)?,
+                Some(user) => self.command(&[&[b"AUTH"], &[user.as_bytes()], &[password]])?,
+                None => self.command(&[&[b"AUTH"], &[password]])?,
             }
             replies += 1;
         }
         if server.database() != 0 {
             let database = server.database().to_string();
-            self.command(&[&[b"SELECT"], &[database.as_bytes()]], go_on)?;
+            self.command(&[&[b"SELECT"], &[database.as_bytes()]])?;
             replies += 1;
         }
-        self.command(&[&[b"PING"]], go_on)?;
-        self.expect(replies + 1, go_on)
+        self.command(&[&[b"PING"]])?;
+        self.expect(replies + 1)
     }
 
-    /// Asks whether the server is still there.
-    pub(super) fn ping(&mut self, go_on: GoOn<'_>) -> Result<(), RespError> {
-        self.command(&[&[b"PING"]], go_on)?;
-        self.expect(1, go_on)
-    }
-
-    pub(super) fn hook(&self) -> Result<Hook, RespError> {
-        Ok(self.stream.hook()?)
+    /// Gives a command and reads the reply.
+    pub(super) fn ask(&mut self, arguments: &[&[&[u8]]]) -> Result<Reply, RespError> {
+        self.command(arguments)?;
+        self.reply()
     }
 
     /// Writes a command. An argument is given in parts, which are not copied together.
-    pub(super) fn command(
-        &mut self,
-        arguments: &[&[&[u8]]],
-        go_on: GoOn<'_>,
-    ) -> Result<(), RespError> {
+    pub(super) fn command(&mut self, arguments: &[&[&[u8]]]) -> Result<(), RespError> {
         let mut lines = Vec::with_capacity(arguments.len());
         for (place, argument) in arguments.iter().enumerate() {
             let length: usize = argument.iter().map(|part| part.len()).sum();
@@ -118,22 +131,18 @@ impl Client {
         let mut left = &mut slices[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            let written = self.stream.write_vectored(left);
-            match done(written, go_on)? {
-                Some(0) => return Err(RespError::HungUp),
-                Some(written) => IoSlice::advance_slices(&mut left, written),
-                None => {}
-            }
+            let written = self.client.stream.get_mut().write_vectored(left);
+            IoSlice::advance_slices(&mut left, done(written, self.go_on)?);
         }
         Ok(())
     }
 
     /// Reads a whole reply, past what others say on channels.
-    pub(super) fn reply(&mut self, go_on: GoOn<'_>) -> Result<Reply, RespError> {
+    pub(super) fn reply(&mut self) -> Result<Reply, RespError> {
         loop {
-            let reply = self.nested_reply(DEPTH, go_on)?;
+            let reply = self.nested_reply(DEPTH)?;
             let kind = match &reply {
-                Reply::Array(parts) if self.listens => parts.first(),
+                Reply::Array(parts) if self.client.listens => parts.first(),
                 _ => None,
             };
             if !matches!(kind, Some(Reply::Bulk(kind)) if kind == b"message") {
@@ -142,19 +151,41 @@ impl Client {
         }
     }
 
-    fn nested_reply(&mut self, depth: u32, go_on: GoOn<'_>) -> Result<Reply, RespError> {
-        let (kind, line) = self.line(go_on)?;
+    /// Reads replies and fails on the first one that is an error.
+    pub(super) fn expect(&mut self, replies: usize) -> Result<(), RespError> {
+        let mut refused = None;
+        for _ in 0..replies {
+            match self.reply() {
+                Err(RespError::Refused(reason)) => {
+                    refused.get_or_insert(reason);
+                }
+                answer => drop(answer?),
+            }
+        }
+        refused.map_or(Ok(()), |reason| Err(RespError::Refused(reason)))
+    }
+
+    /// As [`Talk::ask`]; nothing when the server refuses.
+    pub(super) fn try_ask(&mut self, arguments: &[&[&[u8]]]) -> Result<Option<Reply>, RespError> {
+        match self.ask(arguments) {
+            Err(RespError::Refused(_)) => Ok(None),
+            answer => answer.map(Some),
+        }
+    }
+
+    fn nested_reply(&mut self, depth: u32) -> Result<Reply, RespError> {
+        let (kind, line) = self.line()?;
         Ok(match kind {
             b'+' => Reply::Status,
-            b'-' => Reply::Error(line),
+            // Within another one none is known.
+            b'-' if depth == DEPTH => return Err(RespError::Refused(line)),
             b':' => Reply::Integer(line.parse().map_err(|_| RespError::Protocol)?),
             b'$' => match length(&line)? {
                 None => Reply::Nil,
                 Some(length) if length > LARGEST_REPLY => return Err(RespError::Protocol),
                 Some(length) => {
                     let mut bytes = vec![0; length];
-                    self.bulk(&mut bytes, go_on)?;
-                    self.end_bulk(go_on)?;
+                    self.rest(&mut bytes)?;
                     Reply::Bulk(bytes)
                 }
             },
@@ -169,7 +200,7 @@ impl Client {
                     let length = if kind == b'%' { 2 * length } else { length };
                     Reply::Array(
                         (0..length)
-                            .map(|_| self.nested_reply(depth - 1, go_on))
+                            .map(|_| self.nested_reply(depth - 1))
                             .collect::<Result<_, _>>()?,
                     )
                 }
@@ -179,9 +210,9 @@ impl Client {
     }
 
     /// Reads the beginning of an array or a bulk string, `None` for nil. What follows is read
-    /// with [`Client::bulk`] and [`Client::end_bulk`].
-    pub(super) fn begin(&mut self, kind: u8, go_on: GoOn<'_>) -> Result<Option<usize>, RespError> {
-        let (found, line) = self.line(go_on)?;
+    /// with [`Talk::bulk`], [`Talk::rest`] or [`Talk::skip`].
+    pub(super) fn begin(&mut self, kind: u8) -> Result<Option<usize>, RespError> {
+        let (found, line) = self.line()?;
         match found {
             b'-' => Err(RespError::Refused(line)),
             // Nil is said by either kind.
@@ -192,98 +223,67 @@ impl Client {
     }
 
     /// Reads the next bytes of a bulk string straight to where they belong.
-    pub(super) fn bulk(&mut self, mut place: &mut [u8], go_on: GoOn<'_>) -> Result<(), RespError> {
+    pub(super) fn bulk(&mut self, mut place: &mut [u8]) -> Result<(), RespError> {
         while !place.is_empty() {
-            if self.start < self.end {
-                let count = place.len().min(self.end - self.start);
-                let (now, later) = place.split_at_mut(count);
-                now.copy_from_slice(&self.input[self.start..self.start + count]);
-                self.start += count;
-                place = later;
-            } else if place.len() >= READ_AHEAD {
-                match done(self.stream.read(place), go_on)? {
-                    Some(0) => return Err(RespError::HungUp),
-                    Some(count) => place = &mut place[count..],
-                    None => {}
-                }
-            } else {
-                self.fill(go_on)?;
-            }
+            let count = done(self.client.stream.read(place), self.go_on)?;
+            place = &mut place[count..];
         }
         Ok(())
     }
 
-    /// Drops the next bytes of a bulk string.
-    pub(super) fn skip(&mut self, mut count: usize, go_on: GoOn<'_>) -> Result<(), RespError> {
-        let mut hole = [0; 4096];
-        while count > 0 {
-            let now = count.min(hole.len());
-            self.bulk(&mut hole[..now], go_on)?;
-            count -= now;
-        }
-        Ok(())
-    }
-
-    /// Reads the end of a bulk string.
-    pub(super) fn end_bulk(&mut self, go_on: GoOn<'_>) -> Result<(), RespError> {
+    /// Reads the last bytes of a bulk string, and its end.
+    pub(super) fn rest(&mut self, place: &mut [u8]) -> Result<(), RespError> {
+        self.bulk(place)?;
         let mut end = [0; 2];
-        self.bulk(&mut end, go_on)?;
-        if end == *b"\r\n" {
-            Ok(())
-        } else {
-            Err(RespError::Protocol)
-        }
-    }
-
-    fn line(&mut self, go_on: GoOn<'_>) -> Result<(u8, String), RespError> {
-        let mut line = Vec::new();
-        loop {
-            let buffered = &self.input[self.start..self.end];
-            match buffered.iter().position(|&byte| byte == b'\n') {
-                Some(place) => {
-                    line.extend_from_slice(&buffered[..place]);
-                    self.start += place + 1;
-                    break;
-                }
-                None => {
-                    line.extend_from_slice(buffered);
-                    self.start = self.end;
-                    if line.len() > LONGEST_LINE {
-                        return Err(RespError::Protocol);
-                    }
-                    self.fill(go_on)?;
-                }
-            }
-        }
-        match line.as_slice() {
-            [kind, text @ .., b'\r'] => Ok((*kind, String::from_utf8_lossy(text).into_owned())),
+        self.bulk(&mut end)?;
+        match &end {
+            b"\r\n" => Ok(()),
             _ => Err(RespError::Protocol),
         }
     }
 
-    fn fill(&mut self, go_on: GoOn<'_>) -> Result<(), RespError> {
-        loop {
-            match done(self.stream.read(&mut self.input), go_on)? {
-                Some(0) => return Err(RespError::HungUp),
-                Some(count) => {
-                    (self.start, self.end) = (0, count);
-                    return Ok(());
-                }
-                None => {}
+    /// Drops the last bytes of a bulk string, and its end.
+    pub(super) fn skip(&mut self, mut count: usize) -> Result<(), RespError> {
+        let mut hole = [0; 4096];
+        while count > hole.len() {
+            self.bulk(&mut hole)?;
+            count -= hole.len();
+        }
+        self.rest(&mut hole[..count])
+    }
+
+    fn line(&mut self) -> Result<(u8, String), RespError> {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\n") {
+            if line.len() > LONGEST_LINE {
+                return Err(RespError::Protocol);
             }
+            let stream = &mut self.client.stream;
+            let count = done(stream.fill_buf().map(<[u8]>::len), self.go_on)?;
+            let buffered = &stream.buffer()[..count];
+            let end = buffered.iter().position(|&byte| byte == b'\n');
+            let taken = end.map_or(count, |place| place + 1);
+            line.extend_from_slice(&buffered[..taken]);
+            stream.consume(taken);
+        }
+        match line.as_slice() {
+            [kind, text @ .., b'\r', b'\n'] => {
+                Ok((*kind, String::from_utf8_lossy(text).into_owned()))
+            }
+            _ => Err(RespError::Protocol),
         }
     }
 }
 
-/// What a system call has done: `None` when it only passed time.
-fn done(result: std::io::Result<usize>, go_on: GoOn<'_>) -> Result<Option<usize>, RespError> {
+/// How much a system call has done: nothing when it only passed time.
+fn done(result: std::io::Result<usize>, go_on: GoOn<'_>) -> Result<usize, RespError> {
     match result {
-        Ok(count) => Ok(Some(count)),
+        Ok(0) => Err(RespError::HungUp),
+        Ok(count) => Ok(count),
         Err(error) => match error.kind() {
-            ErrorKind::Interrupted => Ok(None),
+            ErrorKind::Interrupted => Ok(0),
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                go_on().map_err(RespError::GivenUp)?;
-                Ok(None)
+                go_on().map(|()| 0).map_err(RespError::GivenUp)
             }
             _ => Err(RespError::Broken(error)),
         },
@@ -307,16 +307,15 @@ mod tests {
 
     fn client() -> (Client, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        (Client::over(Stream::Unix(ours)), theirs)
+        (Client::over(Stream::Plain(ours.into())), theirs)
     }
 
     #[test]
     fn commands_and_replies_have_the_protocols_form() {
         let (mut client, mut server) = client();
-        client
-            .command(&[&[b"SET"], &[b"key"], &[b"he", b"", b"llo"]], &mut || {
-                Ok(())
-            })
+        let go_on: GoOn<'_> = &mut || Ok(());
+        let mut talk = client.talk(go_on);
+        talk.command(&[&[b"SET"], &[b"key"], &[b"he", b"", b"llo"]])
             .unwrap();
         let expected = b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nhello\r\n";
         let mut written = vec![0; expected.len()];
@@ -326,7 +325,7 @@ mod tests {
         server
             .write_all(b"+OK\r\n:7\r\n$-1\r\n*2\r\n$1\r\na\r\n*1\r\n$0\r\n\r\n-ERR no\r\n")
             .unwrap();
-        let mut next = || client.reply(&mut || Ok(())).unwrap();
+        let mut next = || talk.reply().unwrap();
         assert_eq!(next(), Reply::Status);
         assert_eq!(next(), Reply::Integer(7));
         assert_eq!(next(), Reply::Nil);
@@ -335,7 +334,7 @@ mod tests {
             next(),
             Reply::Array(vec![Reply::Bulk(b"a".to_vec()), inner])
         );
-        assert_eq!(next(), Reply::Error("ERR no".to_owned()));
+        assert!(matches!(talk.reply(), Err(RespError::Refused(reason)) if reason == "ERR no"));
     }
 
     #[test]
@@ -346,7 +345,7 @@ mod tests {
         let map = "%1\r\n$5\r\nproto\r\n:3\r\n";
         let said = format!("{map}{message}_\r\n{message}{message}:1\r\n");
         server.write_all(said.as_bytes()).unwrap();
-        let mut next = || client.reply(&mut || Ok(())).unwrap();
+        let mut next = || client.talk(&mut || Ok(())).reply().unwrap();
         let proto = Reply::Bulk(b"proto".to_vec());
         assert_eq!(next(), Reply::Array(vec![proto, Reply::Integer(3)]));
         assert_eq!(next(), Reply::Nil);
@@ -365,7 +364,7 @@ mod tests {
             let (mut client, mut server) = client();
             server.write_all(wrong.as_bytes()).unwrap();
             drop(server);
-            assert!(client.reply(&mut || Ok(())).is_err(), "{wrong:?}");
+            assert!(client.talk(&mut || Ok(())).reply().is_err(), "{wrong:?}");
         }
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
+use socket2::Socket;
 
 use super::resp_error::RespError;
 #[cfg(feature = "tls")]
@@ -120,11 +121,7 @@ impl Server {
     }
 
     pub(super) fn error(&self, reason: impl ToString) -> Error {
-        Error::Backend {
-            backend: self.0.name,
-            pack: None,
-            reason: reason.to_string(),
-        }
+        Error::of_backend(self.0.name, None, reason.to_string())
     }
 
     /// The error to return when a command did not go through.
@@ -184,56 +181,45 @@ pub(super) fn addresses(
 
 #[derive(Debug)]
 pub(super) enum Stream {
-    Tcp(TcpStream),
+    Plain(Socket),
     #[cfg(feature = "tls")]
     Tls(Box<TlsStream>),
-    Unix(UnixStream),
 }
 
 /// Ends a connection another thread is reading from.
 #[derive(Debug)]
 pub(super) struct Hook(Socket);
 
-#[derive(Debug)]
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
 impl Hook {
     pub(super) fn cut(&self) {
-        let _ = match &self.0 {
-            Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
-        };
+        let _ = self.0.shutdown(Shutdown::Both);
     }
 }
 
 impl Stream {
     pub(super) fn hook(&self) -> std::io::Result<Hook> {
         Ok(Hook(match self {
-            Self::Tcp(stream) => Socket::Tcp(stream.try_clone()?),
+            Self::Plain(socket) => socket.try_clone()?,
             #[cfg(feature = "tls")]
-            Self::Tls(stream) => Socket::Tcp(stream.sock.try_clone()?),
-            Self::Unix(stream) => Socket::Unix(stream.try_clone()?),
+            Self::Tls(stream) => stream.sock.try_clone()?.into(),
         }))
     }
 
     pub(super) fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> std::io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.write_vectored(slices),
+            Self::Plain(socket) => socket.write_vectored(slices),
             #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.write_vectored(slices),
-            Self::Unix(stream) => stream.write_vectored(slices),
         }
     }
+}
 
-    pub(super) fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
+impl Read for Stream {
+    fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
         match self {
-            Self::Tcp(stream) => stream.read(place),
+            Self::Plain(socket) => socket.read(place),
             #[cfg(feature = "tls")]
             Self::Tls(stream) => stream.read(place),
-            Self::Unix(stream) => stream.read(place),
         }
     }
 }
@@ -241,36 +227,35 @@ impl Stream {
 impl Address {
     fn open(&self) -> std::io::Result<Stream> {
         match self {
-            Self::Tcp(host, port) => Ok(Stream::Tcp(connect(host, *port)?)),
+            Self::Tcp(host, port) => connect(host, *port).map(Stream::Plain),
             #[cfg(feature = "tls")]
             Self::Tls(host, port, tls) => {
-                let stream = tls.over(connect(host, *port)?)?;
+                let stream = tls.over(connect(host, *port)?.into())?;
                 Ok(Stream::Tls(Box::new(stream)))
             }
-            Self::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(LOOK))?;
-                stream.set_write_timeout(Some(LOOK))?;
-                Ok(Stream::Unix(stream))
-            }
+            Self::Unix(path) => prepare(UnixStream::connect(path)?.into()).map(Stream::Plain),
         }
     }
 }
 
-fn connect(host: &str, port: u16) -> std::io::Result<TcpStream> {
+fn connect(host: &str, port: u16) -> std::io::Result<Socket> {
     let mut last = ErrorKind::NotFound.into();
     for address in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(LOOK))?;
-                stream.set_write_timeout(Some(LOOK))?;
-                return Ok(stream);
+                return prepare(stream.into());
             }
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+fn prepare(socket: Socket) -> std::io::Result<Socket> {
+    socket.set_read_timeout(Some(LOOK))?;
+    socket.set_write_timeout(Some(LOOK))?;
+    Ok(socket)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connections::Connections;
 use super::heartbeat::{Count, Heartbeat};
-use super::resp::{Client, GoOn};
+use super::resp::Talk;
 use super::resp_error::RespError;
 use super::threads::{Task, Threads};
 use super::writer::Writer;
@@ -72,17 +72,15 @@ impl Session {
     pub(super) fn leave(
         &self,
         own: &[String],
-        mut wake: impl FnMut(&mut Client, &Frame<'_>, GoOn<'_>) -> Result<usize, RespError>,
+        mut wake: impl FnMut(&mut Talk<'_>, &Frame<'_>) -> Result<usize, RespError>,
     ) {
         let config = self.inbox.config();
         let frame = Frame {
             header: Header::notice(Kind::Credit, config.flare, config.pack, 0),
             payload: &[],
         };
-        self.threads.leave(|| {
-            self.writer
-                .control(|client, go_on| wake(client, &frame, go_on))
-        });
+        self.threads
+            .leave(|| self.writer.control(|talk| wake(talk, &frame)));
         self.take_leave(own);
     }
 

@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::CONTROL_TIMEOUT;
 use super::connections::Connections;
-use super::resp::Client;
+use super::resp::{Client, Talk};
 use super::resp_error::RespError;
 use super::server::{Hook, Server};
 use super::writer::Broken;
@@ -132,24 +132,13 @@ pub(super) struct Line {
 }
 
 /// Why a task cannot go on.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 pub(super) enum End {
     /// Something is wrong with the server or the connection.
-    Server(RespError),
+    Server(#[from] RespError),
     /// Something arrived that cannot be right.
-    Frame(WireError),
-}
-
-impl From<RespError> for End {
-    fn from(error: RespError) -> Self {
-        Self::Server(error)
-    }
-}
-
-impl From<WireError> for End {
-    fn from(error: WireError) -> Self {
-        Self::Frame(error)
-    }
+    Frame(#[from] WireError),
 }
 
 impl Threads {
@@ -293,8 +282,8 @@ impl Line {
     }
 
     fn connect(&mut self) -> Result<(), RespError> {
-        let attention = Attention::new(&self.connections.server, &self.finish);
-        let client = Client::connect(&self.connections.server, &mut || attention.go_on())?;
+        let server = &self.connections.server;
+        let client = Client::connect(server, &mut attention(server, &self.finish))?;
         self.take(client)
     }
 
@@ -306,19 +295,19 @@ impl Line {
 
     /// Drops a connection that the server has closed since the last flare.
     fn check(&mut self) {
-        let attention = Attention::new(&self.connections.server, &self.finish);
-        if let Some(client) = &mut self.client
-            && client.ping(&mut || attention.go_on()).is_err()
-        {
+        if self.talk(|talk, _| talk.ask(&[&[b"PING"]])).is_err() {
             self.client = None;
         }
     }
 
-    /// The connection, and what decides whether to go on waiting on it.
-    pub(super) fn parts(&mut self) -> Result<(&mut Client, &Inbox, Attention<'_>), RespError> {
+    /// Says something on the connection, and hears what comes for the inbox.
+    pub(super) fn talk<T, E: From<RespError>>(
+        &mut self,
+        what: impl FnOnce(&mut Talk<'_>, &Inbox) -> Result<T, E>,
+    ) -> Result<T, E> {
         let client = self.client.as_mut().ok_or(RespError::HungUp)?;
-        let attention = Attention::new(&self.connections.server, &self.finish);
-        Ok((client, &self.inbox, attention))
+        let go_on = &mut attention(&self.connections.server, &self.finish);
+        what(&mut client.talk(go_on), &self.inbox)
     }
 
     /// It is of no use any more.
@@ -336,32 +325,12 @@ impl Line {
     }
 }
 
-/// A wait for a server that says something from time to time: it ends when nothing has come for too long.
-pub(super) struct Attention<'a> {
-    server: &'a Server,
-    finish: &'a Finish,
-    since: Instant,
-}
-
-impl<'a> Attention<'a> {
-    fn new(server: &'a Server, finish: &'a Finish) -> Self {
-        Self {
-            server,
-            finish,
-            since: Instant::now(),
-        }
-    }
-
-    pub(super) fn go_on(&self) -> Result<(), Error> {
-        if self.finish.is_now() {
-            return Err(Error::Closed);
-        }
-        match self.since.elapsed() < SILENCE {
-            true => Ok(()),
-            false => {
-                let reason = format!("the server has said nothing for {SILENCE:?}");
-                Err(self.server.error(reason))
-            }
-        }
+/// What a wait asks for a server that says something from time to time: it ends when nothing has come for too long.
+fn attention(server: &Server, finish: &Finish) -> impl FnMut() -> Result<(), Error> {
+    let since = Instant::now();
+    move || match since.elapsed() < SILENCE {
+        _ if finish.is_now() => Err(Error::Closed),
+        true => Ok(()),
+        false => Err(server.error(format!("the server has said nothing for {SILENCE:?}"))),
     }
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::connections::{Connections, ControlConnection};
-use super::resp::{Client, GoOn, Reply};
+use super::resp::{Client, GoOn, Talk};
 use super::resp_error::RespError;
 use super::{AGAIN, CONTROL_TIMEOUT, RECOVERY, keys, within};
 use crate::cancellation::WaitBudget;
@@ -41,7 +41,7 @@ impl Writer {
         &self,
         peer: Peer,
         budget: &mut WaitBudget<'_>,
-        mut write: impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
+        mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let mut broken = Broken::default();
         loop {
@@ -60,16 +60,15 @@ impl Writer {
         &self,
         peer: Peer,
         budget: &mut WaitBudget<'_>,
-        write: &mut impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
+        write: &mut impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), RespError> {
-        let since = Instant::now();
-        let mut client = self.connections.pool.acquire(peer, budget, || {
-            Client::connect(&self.connections.server, &mut || {
-                within(&self.connections.server, since, 3 * CONTROL_TIMEOUT)
-            })
-        })?;
+        let server = &self.connections.server;
+        let in_time = &mut within(server, 3 * CONTROL_TIMEOUT);
+        let connect = || Client::connect(server, in_time);
+        let mut client = self.connections.pool.acquire(peer, budget, connect)?;
         let go_on: GoOn<'_> = &mut || budget.remaining(peer).map(drop);
-        let result = write(&mut client, go_on).and_then(|replies| client.expect(replies, go_on));
+        let talk = &mut client.talk(go_on);
+        let result = write(talk).and_then(|replies| talk.expect(replies));
         match result {
             Ok(()) => self.connections.pool.put_back(client),
             Err(_) => self.connections.pool.forget(),
@@ -80,17 +79,17 @@ impl Writer {
     /// Runs commands for a control frame. `write` gives the number of replies to come.
     pub(super) fn control(
         &self,
-        mut write: impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
+        mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let server = &self.connections.server;
         let mut control = self.connections.control.lock();
-        let since = Instant::now();
-        let go_on: GoOn<'_> = &mut || within(server, since, CONTROL_TIMEOUT);
+        let go_on: GoOn<'_> = &mut within(server, CONTROL_TIMEOUT);
         let mut broken = Broken::default();
         loop {
             let result = match &mut *control {
                 ControlConnection::Open(client) => {
-                    write(client, go_on).and_then(|replies| client.expect(replies, go_on))
+                    let talk = &mut client.talk(go_on);
+                    write(talk).and_then(|replies| talk.expect(replies))
                 }
                 ControlConnection::Broken => match Client::connect(server, go_on) {
                     Ok(client) => {
@@ -116,9 +115,9 @@ impl Writer {
 
     /// Deletes what nobody will read any more. What cannot be deleted now expires.
     pub(super) fn delete(&self, leftovers: &[String]) {
-        let _ = self.control(|client, go_on| {
+        let _ = self.control(|talk| {
             for key in leftovers {
-                client.command(&[&[b"DEL"], &[key.as_bytes()]], go_on)?;
+                talk.command(&[&[b"DEL"], &[key.as_bytes()]])?;
             }
             Ok(leftovers.len())
         });
@@ -144,22 +143,5 @@ impl Broken {
 
     pub(super) fn mended(&mut self) {
         self.0 = None;
-    }
-}
-
-impl Client {
-    /// Reads replies and fails on the first one that is an error.
-    pub(super) fn expect(&mut self, replies: usize, go_on: GoOn<'_>) -> Result<(), RespError> {
-        let mut result = Ok(());
-        for _ in 0..replies {
-            match self.reply(go_on) {
-                Ok(Reply::Error(reason)) if result.is_ok() => {
-                    result = Err(RespError::Refused(reason));
-                }
-                Ok(_) => {}
-                Err(broken) => return Err(broken),
-            }
-        }
-        result
     }
 }

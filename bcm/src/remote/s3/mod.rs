@@ -200,9 +200,8 @@ impl S3 {
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<Tasks, Error> {
-        let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
         let mut announced = Tasks::new();
-        for some in frames.chunks((WRITING / largest).max(1)) {
+        for some in Frame::batches(frames, WRITING) {
             let mut stored = Tasks::new();
             let mut announcement = Batch::default();
             for frame in some {
@@ -243,24 +242,7 @@ async fn all(mut tasks: Tasks) -> Result<(), Error> {
 }
 
 impl Backend for S3 {
-    fn endpoint(&self) -> Option<String> {
-        None
-    }
-
-    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
-        Ok(())
-    }
-
     fn send(
-        &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        self.broadcast(&[to], frames, budget)
-    }
-
-    fn broadcast(
         &self,
         to: &[u32],
         frames: &[Frame<'_>],

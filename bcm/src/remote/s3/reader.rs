@@ -25,15 +25,11 @@ const GATHERING: Duration = Duration::from_secs(1);
 pub(super) type Deleter = mpsc::UnboundedSender<Path>;
 
 /// Why reading ends.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
 enum End {
-    Service(Error),
-    Frame(WireError),
-}
-
-impl From<WireError> for End {
-    fn from(error: WireError) -> Self {
-        Self::Frame(error)
-    }
+    Service(#[from] Error),
+    Frame(#[from] WireError),
 }
 
 impl Shared {
@@ -121,10 +117,8 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
     let location = shared.locations.data(&header);
     let place = chunk.bytes();
     let expected = place.len();
-    let found = shared.store.get_into(&location, place).await;
-    let found = found
-        .map_err(End::Service)?
-        .ok_or_else(|| End::Service(error("a stored chunk is gone before it was read")))?;
+    let found = shared.store.get_into(&location, place).await?;
+    let found = found.ok_or_else(|| error("a stored chunk is gone before it was read"))?;
     if found != expected {
         return Err(WireError::Length { expected, found }.into());
     }

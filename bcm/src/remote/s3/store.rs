@@ -284,11 +284,7 @@ fn was_cut(reason: &object_store::Error) -> bool {
 }
 
 pub(super) fn error(reason: impl ToString) -> Error {
-    Error::Backend {
-        backend: NAME,
-        pack: None,
-        reason: reason.to_string(),
-    }
+    Error::of_backend(NAME, None, reason.to_string())
 }
 
 fn failed(reason: object_store::Error) -> Error {

@@ -12,11 +12,10 @@ use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::value::RawValue;
 
 use super::Log;
+use crate::launched;
 
 /// Where answers are written to.
 const ANSWERS: i32 = 3;
-
-const NO_RESULT: &str = "The action did not return a dictionary or array.";
 
 /// Lines that nobody ends are logged in pieces of so many bytes.
 const PIECE: usize = 64 * 1024;
@@ -50,12 +49,10 @@ impl Action {
         let mut command = Command::new(exec);
         command
             .env_remove(CONTROL_FD)
+            .envs(launched::variables(told))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        for (name, value) in &told.0 {
-            command.env(format!("__OW_{}", name.to_ascii_uppercase()), value);
-        }
         let number = writer.as_raw_fd();
         // SAFETY: the closure makes nothing but system calls on integers. `writer` is open until the child has started,
         // and is not number 3, which is the control socket's here.
@@ -187,7 +184,10 @@ impl Action {
         let new = self.answer.len() - read;
         let end = self.answer[new..].iter().position(|&byte| byte == b'\n');
         let answer = match end {
-            Some(end) => result(&self.answer[..new + end]),
+            Some(end) => match launched::output(&self.answer[..new + end]) {
+                Some(output) => Answer::Result(output),
+                None => Answer::NoResult(launched::NO_RESULT.to_owned()),
+            },
             None if self.answer.len() > OUTPUT_LIMIT => {
                 Answer::NoResult("the output is larger than 16 MiB as JSON".to_owned())
             }
@@ -195,15 +195,6 @@ impl Action {
         };
         self.answer.clear();
         Ok(Some(answer))
-    }
-}
-
-/// An answer of an action, which is to be an object or an array.
-fn result(line: &[u8]) -> Answer {
-    let output: Option<Box<RawValue>> = serde_json::from_slice(line).ok();
-    match output.filter(|output| output.get().starts_with(['{', '['])) {
-        Some(output) => Answer::Result(output),
-        None => Answer::NoResult(NO_RESULT.to_owned()),
     }
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::thread;
 
-use burst_protocol::{Command, LogStream, PackEvent, Timestamp};
+use burst_protocol::{LogStream, PackEvent, Timestamp};
 
 use crate::launched::{self, Commands, Flare, failure};
 use action::{Action, Answer};
@@ -17,20 +17,10 @@ use action::{Action, Answer};
 /// # Errors
 /// When there is no control socket, or the runtime cannot be talked to.
 pub fn serve(exec: &Path) -> io::Result<()> {
-    let (mut commands, control) = launched::connect("action-loop")?;
     let mut actions = Vec::new();
-    while let Some(command) = commands.next()? {
-        // An abort may cross the end of its flare.
-        if let Command::Run { run, pack } = command {
-            let flare = Flare {
-                run,
-                pack: &pack,
-                control: &control,
-            };
-            self::run(&flare, exec, &mut actions, &mut commands)?;
-        }
-    }
-    Ok(())
+    launched::serve("action-loop", |flare, commands| {
+        run(flare, exec, &mut actions, commands)
+    })
 }
 
 fn run(

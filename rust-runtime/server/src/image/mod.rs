@@ -11,7 +11,7 @@ mod server;
 use std::collections::BTreeMap;
 use std::io;
 
-use burst_protocol::{Command, PackEvent, Timestamp};
+use burst_protocol::{PackEvent, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{HANDED_ON, IMAGE};
@@ -41,21 +41,10 @@ pub fn serve(main: &str) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let (mut commands, control) = launched::connect("image")?;
     let mut server = None;
-    while let Some(command) = commands.next()? {
-        // An abort may cross the end of its flare.
-        if let Command::Run { run, pack } = command {
-            let flare = Flare {
-                run,
-                pack: &pack,
-                control: &control,
-            };
-            let running = run_flare(&flare, &image, main, &mut server, &mut commands);
-            runtime.block_on(running)?;
-        }
-    }
-    Ok(())
+    launched::serve("image", |flare, commands| {
+        runtime.block_on(run_flare(flare, &image, main, &mut server, commands))
+    })
 }
 
 async fn run_flare(
@@ -131,17 +120,12 @@ fn init_body(flare: &Flare<'_>, main: &str) -> io::Result<Vec<u8>> {
         binary: bool,
         env: BTreeMap<String, String>,
     }
-    let told = &flare.pack.invocation.0;
-    let name = told.get("action_name").map_or("", String::as_str);
+    let told = &flare.pack.invocation;
+    let name = told.0.get("action_name").map_or("", String::as_str);
     let deadline = (flare.pack.deadline.as_micros() / 1000).to_string();
     let mut env = own_variables();
-    env.extend(
-        (told
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.clone())))
-        .chain([("deadline", deadline)])
-        .map(|(name, value)| (format!("__OW_{}", name.to_ascii_uppercase()), value)),
-    );
+    env.extend(launched::variables(told).map(|(name, value)| (name, value.clone())));
+    env.insert("__OW_DEADLINE".to_owned(), deadline);
     let Code { text, binary } = Code::read(&std::env::current_dir()?)?;
     Ok(serde_json::to_vec(&Init {
         value: Value {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use burst_protocol::{CONTROL_FD, Invocation};
 use hyper::StatusCode;
+use rustix::process::{Signal, set_parent_process_death_signal};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::process::{Child, Command};
@@ -15,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use super::http::{self, CallError, Reply};
 use super::{Image, NOT_INITIALISED};
 use crate::environment::IMAGE;
+use crate::launched;
 
 /// What came of a call.
 pub(super) enum Answer {
@@ -49,18 +51,11 @@ impl Server {
             .env_remove(IMAGE)
             .envs(&image.environment)
             .envs(own)
+            .envs(launched::variables(told))
             .stdin(Stdio::null());
-        for (name, value) in &told.0 {
-            command.env(format!("__OW_{}", name.to_ascii_uppercase()), value);
-        }
         // SAFETY: the closure makes one system call on integers.
         unsafe {
-            command.pre_exec(
-                || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
-                    0 => Ok(()),
-                    _ => Err(io::Error::last_os_error()),
-                },
-            );
+            command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?));
         }
         Ok(Self {
             child: command.spawn()?,
@@ -85,64 +80,50 @@ impl Server {
             };
             http::post(stream, "/init", body).await
         };
-        let reply = match self.ask(asked).await? {
-            Asked::Replied(reply) => reply,
-            Asked::Died(status) => return Ok(Answer::Died(status)),
-        };
-        Ok(match reply {
-            Ok(reply) if reply.status == StatusCode::OK => {
-                self.initialised = true;
-                Answer::Ready
-            }
+        let answer = self.ask(asked, |reply| match reply {
+            Ok(reply) if reply.status == StatusCode::OK => Answer::Ready,
             Ok(reply) => Answer::Failed(format!("{NOT_INITIALISED}: {}", reason(&reply))),
             Err(error) => Answer::Failed(format!("{NOT_INITIALISED}: {error}")),
-        })
+        });
+        let answer = answer.await?;
+        self.initialised = matches!(answer, Answer::Ready);
+        Ok(answer)
     }
 
     pub(super) async fn run(&mut self, body: Vec<u8>) -> io::Result<Answer> {
         let asked = async { http::post(http::connect().await?, "/run", body).await };
-        let reply = match self.ask(asked).await? {
-            Asked::Replied(reply) => reply,
-            Asked::Died(status) => return Ok(Answer::Died(status)),
-        };
-        Ok(match reply {
-            Ok(reply) if reply.status == StatusCode::OK => match output(&reply) {
+        let answer = self.ask(asked, |reply| match reply {
+            Ok(reply) if reply.status == StatusCode::OK => match launched::output(&reply.body) {
                 Some(output) => Answer::Output(output),
-                None => Answer::Failed(NO_RESULT.to_owned()),
+                None => Answer::Failed(launched::NO_RESULT.to_owned()),
             },
             Ok(reply) => Answer::Failed(reason(&reply)),
             Err(error) => Answer::Failed(format!("{NO_RESPONSE}: {error}.")),
-        })
+        });
+        answer.await
     }
 
+    /// What the reply to a call means, unless the server dies of it.
     async fn ask(
         &mut self,
         call: impl Future<Output = Result<Reply, CallError>>,
-    ) -> io::Result<Asked> {
+        meaning: impl FnOnce(Result<Reply, CallError>) -> Answer,
+    ) -> io::Result<Answer> {
         let reply = tokio::select! {
             biased;
             reply = call => reply,
-            status = self.child.wait() => return status.map(Asked::Died),
+            status = self.child.wait() => return status.map(Answer::Died),
         };
-        match reply {
-            // As a rule the server has died, which is known a moment later.
-            Err(CallError::Http(_) | CallError::Unreachable(_)) => {
-                match timeout(DYING, self.child.wait()).await {
-                    Ok(status) => status.map(Asked::Died),
-                    Err(_) => Ok(Asked::Replied(reply)),
-                }
-            }
-            reply => Ok(Asked::Replied(reply)),
+        // As a rule the server has died, which is known a moment later.
+        if let Err(CallError::Http(_) | CallError::Unreachable(_)) = reply
+            && let Ok(status) = timeout(DYING, self.child.wait()).await
+        {
+            return status.map(Answer::Died);
         }
+        Ok(meaning(reply))
     }
 }
 
-enum Asked {
-    Replied(Result<Reply, CallError>),
-    Died(ExitStatus),
-}
-
-const NO_RESULT: &str = "The action did not return a dictionary or array.";
 const NO_RESPONSE: &str = "The action did not produce a valid response";
 
 /// Between two looks whether it listens.
@@ -151,11 +132,6 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the end of a process may take to be known that ends its connections.
 const DYING: Duration = Duration::from_millis(100);
-
-fn output(reply: &Reply) -> Option<Box<RawValue>> {
-    let output: Option<Box<RawValue>> = serde_json::from_slice(&reply.body).ok();
-    output.filter(|output| output.get().starts_with(['{', '[']))
-}
 
 /// What it says is wrong.
 fn reason(reply: &Reply) -> String {

@@ -25,7 +25,6 @@ mod line;
 mod watcher;
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
@@ -34,7 +33,7 @@ use socket2::Socket;
 use super::dialler::Dialler;
 use super::handshake::Purpose;
 use super::membership::Membership;
-use super::{error, spawn};
+use super::{Thread, error};
 use crate::error::Error;
 use crate::local::Waker;
 use crate::remote::Frame;
@@ -48,7 +47,7 @@ pub(super) const EXPLANATION: Duration = Duration::from_millis(600);
 #[derive(Debug)]
 pub(super) struct Watch {
     shared: Arc<Shared>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Thread,
 }
 
 /// What others leave for the watch's thread.
@@ -88,11 +87,8 @@ impl Watch {
             may_go: Condvar::new(),
         });
         let watcher = Watcher::new(inbox, membership, dialler, Arc::clone(&shared));
-        let thread = spawn("bcm-watch", move || watcher.run())?;
-        Ok(Self {
-            shared,
-            thread: Mutex::new(Some(thread)),
-        })
+        let thread = Thread::spawn("bcm-watch", move || watcher.run())?;
+        Ok(Self { shared, thread })
     }
 
     /// Dials the middle of the star in the first flare. The packs' endpoints are known.
@@ -168,9 +164,7 @@ impl Watch {
     /// Hangs up and ends the thread. Does nothing the second time.
     pub(super) fn close(&self) {
         self.ask(|pending| pending.closing = true);
-        if let Some(thread) = self.thread.lock().take() {
-            let _ = thread.join();
-        }
+        self.thread.join();
     }
 }
 

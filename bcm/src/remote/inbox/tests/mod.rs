@@ -24,16 +24,7 @@ const LIMIT: u64 = 64 << 10;
 struct Recorder(Mutex<Vec<(u32, Header)>>);
 
 impl Backend for Recorder {
-    fn endpoint(&self) -> Option<String> {
-        None
-    }
-    fn start(&self, _: &[String]) -> Result<(), Error> {
-        Ok(())
-    }
-    fn send(&self, _: u32, _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
-        Ok(())
-    }
-    fn broadcast(&self, _: &[u32], _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
+    fn send(&self, _: &[u32], _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
         Ok(())
     }
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {

@@ -27,10 +27,12 @@ mod receiver;
 use std::iter;
 use std::sync::Arc;
 
-use super::connections::Connections;
-use super::server::Server;
+use super::BATCH;
+use super::keys::{Keys, expire};
+use super::layout::{self, Layout};
+use super::resp::Talk;
+use super::resp_error::RespError;
 use super::session::Session;
-use super::{LARGEST, admission, batches, server};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
@@ -38,17 +40,9 @@ use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
 use crate::wire::{Header, Kind};
-use commands::Keys;
 use receiver::Receiver;
 
-const NAME: &str = "redis-list";
-
-pub(in crate::remote) const KIND: BackendKind = BackendKind {
-    admit: |flare, config| admission::admit(NAME, flare, config),
-    clean: |flare_id, config| admission::clean(NAME, flare_id, config),
-    servers: |config| server::addresses(NAME, config),
-    ..BackendKind::new(NAME)
-};
+pub(in crate::remote) const KIND: BackendKind = layout::kind::<Lists>();
 
 /// Threads that take messages: one waits for the server while the other reads.
 const RECEIVERS: usize = 2;
@@ -57,150 +51,96 @@ const INLINE: usize = 4 << 10;
 
 /// See the module's documentation.
 #[derive(Debug)]
-struct RedisList {
+struct Lists {
     keys: Keys,
     pack: u32,
-    session: Session,
 }
 
 pub(in crate::remote) fn open(
     config: &PackConfig,
     inbox: Arc<Inbox>,
 ) -> Result<Arc<dyn Backend>, Error> {
-    let server = Server::new(NAME, &config.backend)?;
-    RedisList::over(Arc::new(Connections::open(server)?), config, inbox)
+    layout::open::<Lists>(config, inbox)
 }
 
-impl RedisList {
-    fn over(
-        connections: Arc<Connections>,
-        config: &PackConfig,
-        inbox: Arc<Inbox>,
-    ) -> Result<Arc<dyn Backend>, Error> {
-        let (keys, pack) = (Keys::new(&config.flare_id), config.pack);
-        let readers = read_by(&keys, pack).map(|list| Receiver::new(&keys, list));
-        let session = Session::begin(connections, config, inbox, readers)?;
-        Ok(Arc::new(Self {
-            keys,
-            pack,
-            session,
-        }))
+impl Layout for Lists {
+    const NAME: &'static str = "redis-list";
+    type Reader = Receiver;
+
+    fn new(config: &PackConfig) -> Self {
+        Self {
+            keys: Keys::new(&config.flare_id),
+            pack: config.pack,
+        }
     }
 
-    /// The lists that only this pack reads.
-    fn own(&self) -> [String; 2] {
-        [self.keys.pack(self.pack), self.keys.control(self.pack)]
-    }
-}
-
-/// What each thread of a pack reads.
-fn read_by(keys: &Keys, pack: u32) -> impl Iterator<Item = String> {
-    let messages = iter::repeat_n(keys.pack(pack), RECEIVERS);
-    iter::once(keys.control(pack)).chain(messages)
-}
-
-impl Backend for RedisList {
-    fn endpoint(&self) -> Option<String> {
-        None
+    fn read(&self) -> Vec<String> {
+        let messages = iter::repeat_n(self.keys.pack(self.pack), RECEIVERS);
+        let control = self.keys.control(self.pack);
+        iter::once(control).chain(messages).collect()
     }
 
-    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
-        self.session.start();
-        Ok(())
+    fn reader(&self, list: String, _config: &PackConfig) -> Receiver {
+        Receiver::new(&self.keys, list)
+    }
+
+    fn own(&self) -> Vec<String> {
+        vec![self.keys.pack(self.pack), self.keys.control(self.pack)]
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> String {
+        match frame.header.kind {
+            // It must not overtake the last messages.
+            Kind::Goodbye => self.keys.pack(to),
+            _ => self.keys.control(to),
+        }
+    }
+
+    fn add(
+        talk: &mut Talk<'_>,
+        list: &str,
+        frame: &Frame<'_>,
+        expiry: u64,
+    ) -> Result<(), RespError> {
+        let header = frame.seal();
+        talk.command(&[&[b"RPUSH"], &[list.as_bytes()], &[&header, frame.payload]])?;
+        // An emptied list is gone, its expiry with it, so each push sets it anew.
+        expire(talk, list, expiry)
     }
 
     fn send(
         &self,
-        to: u32,
-        frames: &[Frame<'_>],
-        budget: &mut WaitBudget<'_>,
-    ) -> Result<(), Error> {
-        let (list, expiry) = (self.keys.pack(to), self.session.writer.expiry());
-        batches(frames).try_for_each(|batch| {
-            self.session
-                .writer
-                .run(Peer::Pack(to), budget, |client, go_on| {
-                    for frame in batch {
-                        commands::push(client, &list, frame, expiry, go_on)?;
-                    }
-                    Ok(2 * batch.len())
-                })
-        })
-    }
-
-    fn broadcast(
-        &self,
+        session: &Session,
         to: &[u32],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let expiry = self.session.writer.expiry();
+        let expiry = session.writer.expiry();
         let lists: Vec<String> = to.iter().map(|&pack| self.keys.pack(pack)).collect();
         let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
-        if let [frame] = frames
-            && frame.payload.len() <= INLINE
-        {
-            return self.session.writer.run(peer, budget, |client, go_on| {
-                for list in &lists {
-                    commands::push(client, list, frame, expiry, go_on)?;
-                }
-                Ok(2 * lists.len())
-            });
-        }
-        batches(frames).try_for_each(|batch| {
-            self.session.writer.run(peer, budget, |client, go_on| {
+        let small = matches!(frames, [frame] if frame.payload.len() <= INLINE);
+        let stored = to.len() > 1 && !small;
+        Frame::batches(frames, BATCH).try_for_each(|batch| {
+            session.writer.run(peer, budget, |talk| {
                 for frame in batch {
-                    let frame = frame.sealed();
-                    let key = self.keys.cast(&frame.header);
-                    commands::store(client, &key, &frame, to.len(), expiry, go_on)?;
-                    let announcement = Frame {
-                        header: Header {
-                            kind: Kind::Stored,
-                            ..frame.header
-                        },
-                        payload: &[],
-                    };
+                    let mut frame = frame.sealed();
+                    if stored {
+                        let key = self.keys.chunk(&frame.header);
+                        commands::store(talk, &key, &frame, to.len(), expiry)?;
+                        frame = Frame {
+                            header: Header {
+                                kind: Kind::Stored,
+                                ..frame.header
+                            },
+                            payload: &[],
+                        };
+                    }
                     for list in &lists {
-                        commands::push(client, list, &announcement, expiry, go_on)?;
+                        Self::add(talk, list, &frame, expiry)?;
                     }
                 }
-                Ok((2 + 2 * lists.len()) * batch.len())
+                Ok(2 * (usize::from(stored) + lists.len()) * batch.len())
             })
         })
-    }
-
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        // A goodbye must not overtake the last messages.
-        let list = match frame.header.kind {
-            Kind::Goodbye => self.keys.pack(to),
-            _ => self.keys.control(to),
-        };
-        let expiry = self.session.writer.expiry();
-        self.session.writer.control(|client, go_on| {
-            commands::push(client, &list, frame, expiry, go_on)?;
-            Ok(2)
-        })
-    }
-
-    fn payload_limit(&self) -> usize {
-        LARGEST
-    }
-
-    fn leave(&self) {
-        let expiry = self.session.writer.expiry();
-        self.session.leave(&self.own(), |client, frame, go_on| {
-            for list in read_by(&self.keys, self.pack) {
-                commands::push(client, &list, frame, expiry, go_on)?;
-            }
-            Ok(2 * (1 + RECEIVERS))
-        });
-    }
-
-    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
-        Self::over(self.session.connections(), config, inbox)
-    }
-
-    fn close(&self) {
-        self.session.close(&self.own());
     }
 }

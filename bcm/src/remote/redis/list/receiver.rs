@@ -1,10 +1,11 @@
 //! What a receiving thread does: takes one frame after another from a list.
 
-use super::super::resp::{Client, GoOn};
+use super::super::keys::Keys;
+use super::super::resp::Talk;
 use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
-use super::commands::{self, Keys};
+use super::commands;
 use crate::remote::inbox::{Inbox, Incoming};
 use crate::wire::{Header, Kind};
 
@@ -25,13 +26,7 @@ impl Receiver {
         }
     }
 
-    fn read_stored(
-        &self,
-        client: &mut Client,
-        inbox: &Inbox,
-        header: &Header,
-        go_on: GoOn<'_>,
-    ) -> Result<(), End> {
+    fn read_stored(&self, talk: &mut Talk<'_>, inbox: &Inbox, header: &Header) -> Result<(), End> {
         let header = Header {
             kind: Kind::Data,
             ..*header
@@ -40,17 +35,16 @@ impl Receiver {
         let Incoming::Chunk(mut chunk) = inbox.open(&header)? else {
             return Ok(());
         };
-        let key = self.keys.cast(&header);
-        client.command(&[&[b"GET"], &[key.as_bytes()]], go_on)?;
-        let Some(length) = client.begin(b'$', go_on)? else {
+        let key = self.keys.chunk(&header);
+        talk.command(&[&[b"GET"], &[key.as_bytes()]])?;
+        let Some(length) = talk.begin(b'$')? else {
             let gone = "a stored chunk is gone before it was read".to_owned();
             return Err(RespError::Refused(gone).into());
         };
         value::check(chunk.bytes().len(), length)?;
-        client.bulk(chunk.bytes(), go_on)?;
-        client.end_bulk(go_on)?;
+        talk.rest(chunk.bytes())?;
         chunk.verify_and_commit()?;
-        commands::release(client, &key, go_on)?;
+        commands::release(talk, &key)?;
         Ok(())
     }
 }
@@ -58,21 +52,17 @@ impl Receiver {
 impl Task for Receiver {
     /// Takes one frame from the list, or nothing after a second.
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        let (client, inbox, attention) = line.parts()?;
-        let go_on: GoOn<'_> = &mut || attention.go_on();
-        client.command(
-            &[&[b"BLPOP"], &[self.list.as_bytes()], &[BLOCK_SECONDS]],
-            go_on,
-        )?;
-        if client.begin(b'*', go_on)?.is_none() {
-            return Ok(());
-        }
-        value::skip(client, go_on)?;
-        let stored = value::read(client, inbox, go_on)?;
-        match stored {
-            Some(header) => self.read_stored(client, inbox, &header, go_on),
-            None => Ok(()),
-        }
+        line.talk(|talk, inbox| {
+            talk.command(&[&[b"BLPOP"], &[self.list.as_bytes()], &[BLOCK_SECONDS]])?;
+            if talk.begin(b'*')?.is_none() {
+                return Ok(());
+            }
+            value::skip(talk)?;
+            match value::read(talk, inbox)? {
+                Some(header) => self.read_stored(talk, inbox, &header),
+                None => Ok(()),
+            }
+        })
     }
 
     /// What the server popped for a connection that broke is gone.

@@ -3,12 +3,12 @@
 
 use std::time::SystemTime;
 
-use super::super::keys::expiry;
-use super::super::resp::{Client, GoOn};
+use super::super::keys::{Keys, expiry};
+use super::super::resp::Talk;
 use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
-use super::commands::{self, Keys};
+use super::commands;
 use crate::config::PackConfig;
 use crate::remote::inbox::Inbox;
 use crate::wire::Kind;
@@ -49,60 +49,62 @@ impl Reader {
     }
 
     /// Reads one entry.
-    fn entry(&mut self, client: &mut Client, inbox: &Inbox, go_on: GoOn<'_>) -> Result<(), End> {
-        expect(client.begin(b'*', go_on)?, 2)?;
-        let length = client.begin(b'$', go_on)?.unwrap_or(0);
+    fn entry(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<(), End> {
+        expect(talk.begin(b'*')?, 2)?;
+        let length = talk.begin(b'$')?.unwrap_or(0);
         if length > LONGEST_ID {
             return Err(RespError::Protocol.into());
         }
         let mut id = vec![0; length];
-        client.bulk(&mut id, go_on)?;
-        client.end_bulk(go_on)?;
-        expect(client.begin(b'*', go_on)?, 2)?;
-        value::skip(client, go_on)?;
-        let (header, length) = value::begin(client, go_on)?;
-        let new = value::receive(client, inbox, &header, length, go_on)?;
+        talk.rest(&mut id)?;
+        expect(talk.begin(b'*')?, 2)?;
+        value::skip(talk)?;
+        let (header, length) = value::begin(talk)?;
+        let new = value::receive(talk, inbox, &header, length)?;
         if !self.common {
             self.done.push(id.clone());
         } else if new && header.kind == Kind::Data {
-            self.read.push((id.clone(), self.keys.readers(&header)));
+            self.read.push((id.clone(), self.keys.chunk(&header)));
         }
         self.after = id;
         Ok(())
     }
-}
 
-impl Task for Reader {
-    fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        let (client, inbox, attention) = line.parts()?;
-        let go_on: GoOn<'_> = &mut || attention.go_on();
+    /// Takes what has come, and what was taken out of the stream.
+    fn read(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<(), End> {
         let (me, expiry) = ((self.pack, self.readers), expiry(self.deadline));
         while let Some((id, readers)) = self.read.last() {
-            if commands::note(client, readers, me, expiry, go_on)? {
+            if commands::note(talk, readers, me, expiry)? {
                 self.done.push(id.clone());
             }
             self.read.pop();
         }
         let removing = !self.done.is_empty();
         if removing {
-            commands::remove(client, &self.stream, &self.done, go_on)?;
+            commands::remove(talk, &self.stream, &self.done)?;
         }
-        commands::read(client, &self.stream, &self.after, go_on)?;
+        commands::read(talk, &self.stream, &self.after)?;
         if removing {
-            client.expect(1, go_on)?;
+            talk.expect(1)?;
             self.done.clear();
         }
-        let Some(streams) = client.begin(b'*', go_on)? else {
-            return Ok(());
-        };
-        expect(Some(streams), 1)?;
-        expect(client.begin(b'*', go_on)?, 2)?;
-        value::skip(client, go_on)?;
-        let entries = client.begin(b'*', go_on)?.unwrap_or(0);
+        match talk.begin(b'*')? {
+            None => return Ok(()),
+            streams => expect(streams, 1)?,
+        }
+        expect(talk.begin(b'*')?, 2)?;
+        value::skip(talk)?;
+        let entries = talk.begin(b'*')?.unwrap_or(0);
         for _ in 0..entries {
-            self.entry(client, inbox, go_on)?;
+            self.entry(talk, inbox)?;
         }
         Ok(())
+    }
+}
+
+impl Task for Reader {
+    fn step(&mut self, line: &mut Line) -> Result<(), End> {
+        line.talk(|talk, inbox| self.read(talk, inbox))
     }
 }
 

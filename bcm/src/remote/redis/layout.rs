@@ -1,0 +1,134 @@
+//! What the backends are but for how frames lie on the server, which is all that they differ in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::connections::Connections;
+use super::resp::Talk;
+use super::resp_error::RespError;
+use super::server::{self, Server};
+use super::session::Session;
+use super::threads::Task;
+use super::{LARGEST, admission};
+use crate::cancellation::WaitBudget;
+use crate::config::PackConfig;
+use crate::error::Error;
+use crate::remote::inbox::Inbox;
+use crate::remote::kind::BackendKind;
+use crate::remote::{Backend, Frame};
+
+/// How frames lie on the server in one flare, as one of its packs sees it.
+pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
+    /// The backend's.
+    const NAME: &'static str;
+    type Reader: Task;
+
+    fn new(config: &PackConfig) -> Self;
+
+    /// The keys that the pack reads, with a thread for each.
+    fn read(&self) -> Vec<String>;
+
+    /// What reads one.
+    fn reader(&self, key: String, config: &PackConfig) -> Self::Reader;
+
+    /// The keys that nobody else reads.
+    fn own(&self) -> Vec<String>;
+
+    /// The key that a control frame for a pack goes to.
+    fn control(&self, to: u32, frame: &Frame<'_>) -> String;
+
+    /// Puts a frame behind the others of a key. Two replies.
+    fn add(talk: &mut Talk<'_>, key: &str, frame: &Frame<'_>, expiry: u64)
+    -> Result<(), RespError>;
+
+    /// As [`Backend::send`].
+    fn send(
+        &self,
+        session: &Session,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error>;
+}
+
+pub(super) const fn kind<L: Layout>() -> BackendKind {
+    BackendKind {
+        admit: |flare, config| admission::admit(L::NAME, flare, config),
+        clean: |flare_id, config| admission::clean(L::NAME, flare_id, config),
+        servers: |config| server::addresses(L::NAME, config),
+        ..BackendKind::new(L::NAME)
+    }
+}
+
+pub(super) fn open<L: Layout>(
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+) -> Result<Arc<dyn Backend>, Error> {
+    let server = Server::new(L::NAME, &config.backend)?;
+    Redis::<L>::over(Arc::new(Connections::open(server)?), config, inbox)
+}
+
+/// One flare's use of a server.
+#[derive(Debug)]
+struct Redis<L> {
+    layout: L,
+    session: Session,
+}
+
+impl<L: Layout> Redis<L> {
+    fn over(
+        connections: Arc<Connections>,
+        config: &PackConfig,
+        inbox: Arc<Inbox>,
+    ) -> Result<Arc<dyn Backend>, Error> {
+        let layout = L::new(config);
+        let read = layout.read().into_iter();
+        let readers = read.map(|key| layout.reader(key, config));
+        let session = Session::begin(connections, config, inbox, readers)?;
+        Ok(Arc::new(Self { layout, session }))
+    }
+}
+
+impl<L: Layout> Backend for Redis<L> {
+    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        self.session.start();
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error> {
+        self.layout.send(&self.session, to, frames, budget)
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        let (writer, key) = (&self.session.writer, self.layout.control(to, frame));
+        let expiry = writer.expiry();
+        writer.control(|talk| L::add(talk, &key, frame, expiry).map(|()| 2))
+    }
+
+    fn payload_limit(&self) -> usize {
+        LARGEST
+    }
+
+    fn leave(&self) {
+        let (read, expiry) = (self.layout.read(), self.session.writer.expiry());
+        self.session.leave(&self.layout.own(), |talk, frame| {
+            for key in &read {
+                L::add(talk, key, frame, expiry)?;
+            }
+            Ok(2 * read.len())
+        });
+    }
+
+    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        Self::over(self.session.connections(), config, inbox)
+    }
+
+    fn close(&self) {
+        self.session.close(&self.layout.own());
+    }
+}
