@@ -87,7 +87,7 @@ fn takes(api: &Api, what: &str) {
 }
 
 fn calls_run_in_one_container(driver: Driver) {
-    let platform = Platform::start(Settings::new(driver).slots(1));
+    let platform = Platform::lent(Settings::new(driver).slots(1));
     let api = platform.api();
     store(api, "together", TOGETHER, json!({"concurrency": CALLS}));
     for _ in 0..3 {
@@ -126,7 +126,7 @@ fn calls_run_in_one_container_of_docker() {
 
 #[test]
 fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
     let limits = json!({"concurrency": 3, "timeout": 60000});
     store(api, "ends", ENDS, limits);
@@ -150,7 +150,7 @@ fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
 
 #[test]
 fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
     store(
         api,
@@ -166,7 +166,7 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
 
 #[test]
 fn calls_beyond_what_a_container_takes_wait_for_their_turn() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
     store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
     together(api, "pairs", 6, 2);
@@ -188,7 +188,7 @@ function main({ file }) {
 
 #[test]
 fn a_call_that_fails_leaves_those_beside_it_alone() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("go");
@@ -213,7 +213,7 @@ const main = ({ time }) => new Promise((resolve) => setTimeout(resolve, time, { 
 /// The runtime takes none in as soon as a call is overdue, of which nobody else hears before that has ended.
 #[test]
 fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
     let api = platform.api();
     store(
         api,
@@ -231,7 +231,7 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
                 assert_eq!(record["response"]["result"], call, "{record:#}");
             }
         });
-        fs::read_to_string(platform.log_file()).unwrap()
+        platform.said()
     };
     wait::until_seen("one is turned away", wait::SOON, log, |log| {
         log.contains("takes no more")

@@ -159,7 +159,7 @@ fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Scrip
 /// The kernel keeps whom containers look for in one table for all of them.
 #[test]
 fn who_looks_for_everybody_keeps_nobody_from_being_found() {
-    let platform = Platform::start(Settings::new(Driver::Docker).slots(8));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     let tenants = Tenants::two(&platform);
     tenants.first.deploy("hostile", &built::program("hostile"));
     tenants
@@ -181,17 +181,18 @@ fn who_looks_for_everybody_keeps_nobody_from_being_found() {
 /// A program can read all that it is told.
 #[test]
 fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
-    for kind in backends::kinds() {
-        let backend = Backend::start(kind, "127.0.0.1");
+    let backends = Backend::all("127.0.0.1");
+    let platform = Platform::start(backends::offered(&backends, Settings::new(Driver::Process)));
+    let tenant = Tenants::two(&platform).first;
+    tenant.deploy("hostile", &built::program("hostile"));
+    for backend in &backends {
         let Some(secret) = backend.server.as_ref().and_then(|server| server.secret()) else {
             continue;
         };
-        let platform = Platform::start(backend.chosen(Settings::new(Driver::Process)));
-        let tenant = Tenants::two(&platform).first;
-        tenant.deploy("hostile", &built::program("hostile"));
         let steps = script::honest(json!([{"do": "backend-address"}]));
         let inputs = vec![json!({"steps": steps}); 2];
-        let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous"});
+        let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous",
+            "backend": backend.kind()});
         let flare = tenant.api().ended(&tenant.api().flare("hostile", &request));
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         for output in tenant.api().result(&flare.flare_id).outputs {
