@@ -121,7 +121,7 @@ fn hostile_sandboxes_harm_nobody_on_rabbitmq() {
 
 #[track_caller]
 fn on_rabbitmq(driver: Driver, host: &str) {
-    let server = RabbitMq::managed_at(host);
+    let server = RabbitMq::lent_at(host);
     let scripts = [rabbitmq::scripts(&server.management()), servers::scripts()];
     on(driver, "rabbitmq", &server, scripts.concat());
 }
