@@ -112,7 +112,7 @@ fn by_the_key_that_it_is_given_while_it_runs() {
 /// In a sandbox no function reaches the controller: what it is told is tried by who called it.
 #[test]
 fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
-    const TIMEOUT: Duration = Duration::from_secs(15);
+    const TIMEOUT: Duration = Duration::from_secs(8);
     let platform = Platform::lent(Settings::new(Driver::Sandbox).slots(2));
     let api = platform.api();
     store(api, "twice", TWICE, TIMEOUT, json!([]));

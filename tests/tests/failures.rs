@@ -2,7 +2,6 @@
 //! was, and nothing is left behind (issue 2, point 3).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use burst_client::{Flare, Output};
@@ -58,7 +57,7 @@ fn cases(groups: bool) -> Vec<Case> {
             names_worker: false,
             warm: true,
             // As long as a busy machine may take to have workers begin, of whom one is to loop by then.
-            options: json!({"timeout": 2_000}),
+            options: json!({"timeout": 3_000}),
             ..Case::of_worker("loop", "timeout")
         },
     ];
@@ -92,7 +91,6 @@ fn sandboxes_over_direct() {
 
 #[test]
 fn sandboxes_of_root_over_direct() {
-    let _undisturbed = undisturbed();
     let platform = Platform::lent(settings(Driver::Sandbox).as_root());
     all_cases(&platform, &cases(true), None);
 }
@@ -103,24 +101,16 @@ fn docker_packs_over_redis_list() {
     over_redis_list(Driver::Docker, &redis);
 }
 
-/// A worker of one case may take a whole processor, and times are measured: one platform at a time.
-fn undisturbed() -> MutexGuard<'static, ()> {
-    static UNDISTURBED: Mutex<()> = Mutex::new(());
-    UNDISTURBED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn settings(driver: Driver) -> Settings {
     Settings::new(driver).limit(Duration::from_secs(600))
 }
 
 fn over_direct(driver: Driver) {
-    let _undisturbed = undisturbed();
     let platform = Platform::lent(settings(driver));
     all_cases(&platform, &cases(driver == Driver::Docker), None);
 }
 
 fn over_redis_list(driver: Driver, redis: &Redis) {
-    let _undisturbed = undisturbed();
     let settings = settings(driver).backend("redis-list", &redis.uri());
     let platform = Platform::start(settings);
     all_cases(&platform, &cases(driver == Driver::Docker), Some(redis));
@@ -294,7 +284,6 @@ fn check_output(output: &Output, case: &Case) {
 /// for ever either.
 #[test]
 fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
-    let _undisturbed = undisturbed();
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let before = platform.footprint();

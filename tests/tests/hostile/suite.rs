@@ -25,6 +25,8 @@ const LIFETIME: Duration = Duration::from_secs(900);
 /// How long a pack is watched that should be doing nothing, and for how long it may be at work meanwhile.
 const WATCH: Duration = Duration::from_millis(400);
 const AT_WORK: u64 = 100;
+/// Between two looks at a flare.
+const LOOK: Duration = Duration::from_millis(20);
 /// Of what is found, so much is told.
 const TOLD: usize = 400;
 /// The JVM's threads and descriptors may grow by so many, as its pools fill.
@@ -164,7 +166,7 @@ fn ended(api: &Api, id: &str) -> Option<Flare> {
         if flare.state.is_final() {
             return Some(flare);
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(LOOK);
     }
     None
 }
