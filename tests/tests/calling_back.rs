@@ -85,7 +85,7 @@ fn ends(platform: &Platform, told: &Value) {
 #[test]
 fn by_the_key_that_it_is_given_while_it_runs() {
     const TIMEOUT: Duration = Duration::from_secs(8);
-    let platform = Platform::lent(Settings::new(Driver::Process).slots(2));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     store(api, "twice", TWICE, TIMEOUT, json!([]));
     let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
@@ -113,7 +113,7 @@ fn by_the_key_that_it_is_given_while_it_runs() {
 #[test]
 fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
     const TIMEOUT: Duration = Duration::from_secs(8);
-    let platform = Platform::lent(Settings::new(Driver::Sandbox).slots(2));
+    let platform = Platform::lent(Settings::new(Driver::Sandbox));
     let api = platform.api();
     store(api, "twice", TWICE, TIMEOUT, json!([]));
     store(api, "keyless", TELLER, TIMEOUT, json!([]));

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use burst_tests::{Api, Driver, Loan, Platform, Settings, wait};
+use burst_tests::{Api, Driver, Platform, Settings, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -40,8 +40,8 @@ struct Paths {
 fn of_web_actions() {
     let platform = platform();
     let paths = Paths {
-        hello: web_action(&platform, "hello"),
-        large: web_action(&platform, "large"),
+        hello: "/api/v1/web/guest/default/hello.text".to_owned(),
+        large: "/api/v1/web/guest/default/large.text".to_owned(),
     };
     are_in_nobodys_way(&platform, &paths);
 }
@@ -60,12 +60,12 @@ fn of_the_gateway() {
 
 /// One on which both actions are anybody's.
 #[track_caller]
-fn platform() -> Loan {
+fn platform() -> Platform {
     let settings = Settings::new(Driver::Process)
         .set("burst.http.connections.header-timeout", PATIENCE)
         .set("burst.http.connections.stall-timeout", PATIENCE)
         .set("burst.http.body-pace.within", PATIENCE);
-    let platform = Platform::lent(settings);
+    let platform = Platform::start(settings);
     let large = format!("def main(args):\n    return {{'body': 'x' * {LARGE}}}\n");
     for (name, code) in [("hello", HELLO), ("large", &large)] {
         let body = json!({
@@ -76,10 +76,6 @@ fn platform() -> Loan {
         assert_eq!(answer.status, 200, "{}", answer.text);
     }
     platform
-}
-
-fn web_action(platform: &Platform, name: &str) -> String {
-    format!("/api/v1/web/{}/default/{name}.text", platform.namespace())
 }
 
 /// Has an API with an operation that calls an action of this name; its path, without the host.
