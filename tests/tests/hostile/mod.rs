@@ -62,26 +62,28 @@ fn there_are_many_of_them_and_none_twice() {
 #[test]
 fn hostile_processes_harm_nobody() {
     let driver = Driver::Process;
-    suite::play(driver, Settings::new(driver), scripts());
+    suite::play(driver, &Platform::lent(suite::settings(driver)), scripts());
 }
 
 #[test]
 fn hostile_containers_harm_nobody() {
     let driver = Driver::Docker;
-    suite::play(driver, Settings::new(driver), scripts());
+    suite::play(driver, &Platform::lent(suite::settings(driver)), scripts());
 }
 
 #[test]
 fn hostile_sandboxes_harm_nobody() {
     let driver = Driver::Sandbox;
     let scripts = scripts().into_iter().filter(|script| !script.counted);
-    suite::play(driver, Settings::new(driver), scripts.collect());
+    let platform = Platform::lent(suite::settings(driver));
+    suite::play(driver, &platform, scripts.collect());
 }
 
 #[test]
 fn hostile_sandboxes_of_root_harm_nobody() {
     let driver = Driver::Sandbox;
-    suite::play(driver, Settings::new(driver).as_root(), scripts());
+    let platform = Platform::lent(suite::settings(driver).as_root());
+    suite::play(driver, &platform, scripts());
 }
 
 #[test]
@@ -150,8 +152,10 @@ fn on_s3(driver: Driver, host: &str) {
 
 #[track_caller]
 fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Script>) {
-    let settings = Settings::new(driver).backend(kind, &server.uri());
-    suite::play(driver, settings, scripts);
+    let settings = suite::settings(driver).backend(kind, &server.uri());
+    let platform = Platform::start(settings);
+    suite::play(driver, &platform, scripts);
+    drop(platform);
     let look = || server.left_behind();
     wait::until_seen("nothing is left", wait::SOON, look, Vec::is_empty);
 }
