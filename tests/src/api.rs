@@ -62,7 +62,7 @@ impl Answer {
 
 /// What an answer that must be good says.
 #[track_caller]
-fn told<T: DeserializeOwned>(answer: Result<burst_client::Answer<T>, Error>) -> T {
+pub(crate) fn told<T: DeserializeOwned>(answer: Result<burst_client::Answer<T>, Error>) -> T {
     let read = answer.and_then(|answer| answer.read());
     read.unwrap_or_else(|cause| panic!("{cause}"))
 }

@@ -29,19 +29,30 @@ pub struct Backend {
 
 impl Backend {
     /// Starts its server.
-    pub fn start(kind: String, host: &str) -> Self {
+    fn start(kind: String, host: &str) -> Self {
         let server = backend::of(&kind).map(|server| (server.at)(host));
         Self { kind, server }
     }
 
-    /// The settings with this as the backend of flares that name none.
-    pub fn chosen(&self, settings: Settings) -> Settings {
-        let kind = &self.kind;
-        match &self.server {
-            Some(server) => settings.backend(kind, &server.uri()),
-            None => settings
-                .set(&format!("burst.backends.{kind}.kind"), kind)
-                .flag("--default-backend", kind),
-        }
+    /// One of each kind, with their servers.
+    pub fn all(host: &str) -> Vec<Self> {
+        let kinds = kinds().into_iter();
+        kinds.map(|kind| Self::start(kind, host)).collect()
     }
+
+    /// What flares name it by.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+}
+
+/// The settings with all of these for flares that name one.
+pub fn offered(backends: &[Backend], settings: Settings) -> Settings {
+    (backends.iter()).fold(
+        settings,
+        |settings, Backend { kind, server }| match server {
+            Some(server) => settings.flag("--backend", format!("{kind}={}", server.uri())),
+            None => settings.set(&format!("burst.backends.{kind}.kind"), kind),
+        },
+    )
 }

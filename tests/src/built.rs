@@ -26,12 +26,13 @@ pub fn program(name: &str) -> PathBuf {
 }
 
 /// The environment in which users' crates are built: what they have in common is compiled once, soon rather than
-/// well, and without a network.
-pub fn as_users_build() -> [(&'static str, String); 3] {
+/// well, and without a network. They have it in common if it is compiled in the same way, of this workspace or not.
+pub fn as_users_build() -> [(&'static str, String); 4] {
     let target = repository().join("target/users");
     [
         ("CARGO_TARGET_DIR", target.to_str().unwrap().to_owned()),
         ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0".to_owned()),
+        ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16".to_owned()),
         ("CARGO_NET_OFFLINE", "true".to_owned()),
     ]
 }

@@ -1,6 +1,6 @@
 //! The work function that tries to break out.
 
-use crate::{Platform, Settings, built};
+use crate::{Loan, Platform, Settings, built};
 
 /// What it is deployed as.
 pub const NAME: &str = "escaping";
@@ -9,8 +9,21 @@ pub const NAME: &str = "escaping";
 #[track_caller]
 pub fn start(settings: Settings) -> Platform {
     let platform = Platform::start(settings);
+    deploy(&platform);
+    platform
+}
+
+/// As [`start`], of those that are lent.
+#[track_caller]
+pub fn lent(settings: Settings) -> Loan {
+    let platform = Platform::lent(settings);
+    deploy(&platform);
+    platform
+}
+
+#[track_caller]
+fn deploy(platform: &Platform) {
     let program = built::program(NAME);
     let deploy = ["deploy", NAME, program.to_str().unwrap()];
     platform.cli(&deploy).exits(0);
-    platform
 }

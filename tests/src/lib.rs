@@ -3,6 +3,7 @@
 //! | idea | file |
 //! | --- | --- |
 //! | start a platform, stop it, prove that nothing is left | `platform`, `driver`, `settings`, `leftovers` |
+//! | have one that runs already, and leave it as it was | `lending`, `borrower`, `administrator` |
 //! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
 //! | flares that keep coming, faults | `traffic`, `faults` |
 //! | one process of either, and the ordinary user it is | `node`, `account` |
@@ -32,8 +33,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod account;
+pub mod administrator;
 pub mod api;
 pub mod backends;
+mod borrower;
 pub mod built;
 pub mod certificates;
 pub mod cli;
@@ -52,6 +55,7 @@ pub mod image;
 pub mod invariants;
 pub mod invocations;
 pub mod leftovers;
+pub mod lending;
 pub mod load;
 pub mod neighbour;
 pub mod network;
@@ -72,6 +76,7 @@ pub use burst_test_servers::{
 };
 pub use cluster::Cluster;
 pub use driver::Driver;
+pub use lending::Loan;
 pub use neighbour::Neighbour;
 pub use platform::Platform;
 pub use settings::Settings;

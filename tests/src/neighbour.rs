@@ -10,17 +10,21 @@ use crate::{built, wait};
 use burst_client::{Flare, Logs};
 
 const NAME: &str = "neighbour";
+/// Before where a pack listens.
+const LISTENS: &str = "listens:";
 /// Longer than any test.
 const MILLIS: u64 = 600_000;
 /// How long a round may take while others do their worst. Nothing that is well waits for it.
 const PATIENCE: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(50);
+/// About as long as a round takes.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Two workers in two packs.
 #[derive(Debug)]
 pub struct Neighbour<'a> {
     tenant: &'a Tenant,
     flare: String,
+    addresses: Vec<String>,
 }
 
 impl<'a> Neighbour<'a> {
@@ -40,7 +44,11 @@ impl<'a> Neighbour<'a> {
         let request = json!({"size": Self::SIZE, "params": {"millis": MILLIS}, "granularity": 1,
             "packing": "homogeneous", "timeout": MILLIS + 60_000});
         let flare = tenant.api().flare(NAME, &request);
-        let neighbour = Self { tenant, flare };
+        let mut neighbour = Self {
+            tenant,
+            flare,
+            addresses: Vec::new(),
+        };
         wait::until_seen(
             "the neighbour is at work",
             wait::SOON,
@@ -48,6 +56,8 @@ impl<'a> Neighbour<'a> {
             Result::is_ok,
         )
         .unwrap();
+        tenant.api().all_wrote(&neighbour.flare, LISTENS);
+        neighbour.addresses = neighbour.told();
         neighbour
     }
 
@@ -64,10 +74,15 @@ impl<'a> Neighbour<'a> {
     }
 
     /// Where its packs listen.
+    pub fn addresses(&self) -> &[String] {
+        &self.addresses
+    }
+
+    /// What it has told of that.
     #[track_caller]
-    pub fn addresses(&self) -> Vec<String> {
+    fn told(&self) -> Vec<String> {
         let lines = (0..Self::SIZE).flat_map(|worker| self.logs(worker).logs);
-        let said = lines.filter_map(|line| line.line.strip_prefix("listens: ").map(str::to_owned));
+        let said = lines.filter_map(|line| line.line.strip_prefix(LISTENS).map(str::to_owned));
         said.flat_map(|said| said.split(' ').map(str::to_owned).collect::<Vec<_>>())
             .filter(|address| !address.is_empty())
             .collect()

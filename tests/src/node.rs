@@ -24,7 +24,7 @@ pub struct Node {
     child: Child,
     log: PathBuf,
     // Dropping it calls the watchdog off.
-    _watchdog: Sender<()>,
+    watchdog: Option<Sender<()>>,
 }
 
 impl Node {
@@ -48,7 +48,7 @@ impl Node {
         }
         let child = command::spawn(command).unwrap();
         Self {
-            _watchdog: watch(child.id(), lifetime),
+            watchdog: Some(watch(child.id(), lifetime)),
             child,
             log: log.to_owned(),
         }
@@ -68,6 +68,11 @@ impl Node {
             let line = rest.lines().next().unwrap_or_default();
             Some(Ok(line.trim_start_matches(" on ").trim().to_owned()))
         })
+    }
+
+    /// Has it be killed when it lives longer than this from now on, or by nobody.
+    pub fn limit(&mut self, lifetime: Option<Duration>) {
+        self.watchdog = lifetime.map(|lifetime| watch(self.pid(), lifetime));
     }
 
     /// Its process id, which is also that of its session.
@@ -102,14 +107,12 @@ impl Node {
         self.child.try_wait().unwrap()
     }
 
-    /// Prints what it said last.
-    pub fn last_words(log: &Path) {
+    /// What it said last.
+    pub fn last_words(log: &Path) -> String {
         let said = said(log);
         let lines: Vec<&str> = said.lines().collect();
-        eprintln!("last words in {}:", log.display());
-        for line in &lines[lines.len().saturating_sub(60)..] {
-            eprintln!("  {line}");
-        }
+        let last = lines[lines.len().saturating_sub(60)..].join("\n  ");
+        format!("last words in {}:\n  {last}", log.display())
     }
 }
 
@@ -168,6 +171,11 @@ pub fn assert_good_end(what: &str, status: Option<ExitStatus>) {
 /// Kills a process by its id; one that is gone is fine.
 pub fn kill(process: u32) {
     let _ = rustix::process::kill_process(pid(process), Signal::KILL);
+}
+
+/// Asks a process to end; one that is gone is fine.
+pub fn end(process: u32) {
+    let _ = rustix::process::kill_process(pid(process), Signal::TERM);
 }
 
 /// Kills a node when its test hangs: whatever the test waits for then fails.

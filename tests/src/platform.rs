@@ -1,4 +1,4 @@
-//! A whole platform of one's own: started for a test, proven gone after it.
+//! A whole platform: started for a test, or lent to several one after the other, and proven gone in the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,6 +8,8 @@ use std::thread;
 use tempfile::TempDir;
 
 use crate::account::{self, Account};
+use crate::administrator::{self, Administrator};
+use crate::borrower::Borrower;
 use crate::cli::Cli;
 use crate::command::Finished;
 use crate::driver::Driver;
@@ -15,16 +17,17 @@ use crate::leftovers::Footprint;
 use crate::node::{self, Node};
 use crate::processes::{self, Process};
 use crate::settings::Settings;
-use crate::{Api, control_groups, docker};
+use crate::{Api, control_groups, docker, wait};
 
 /// A running platform. Dropping it stops it and checks that nothing is left of it.
 #[derive(Debug)]
 pub struct Platform {
     settings: Settings,
     account: Account,
-    scratch: TempDir,
+    home: TempDir,
     token: String,
     running: Option<Running>,
+    borrower: Option<Borrower>,
 }
 
 #[derive(Debug)]
@@ -43,9 +46,10 @@ impl Platform {
         let mut platform = Self {
             account: settings.account(),
             settings,
-            scratch: account::directory("burst-test-"),
+            home: account::directory("burst-test-"),
             token: node::token(),
             running: None,
+            borrower: None,
         };
         platform.start_again();
         platform
@@ -62,7 +66,7 @@ impl Platform {
             node::burst(
                 self.settings.prefix(),
                 &self.account,
-                self.scratch.path(),
+                self.home.path(),
                 &arguments,
             ),
             &self.log_file(),
@@ -70,7 +74,7 @@ impl Platform {
             lifetime,
         );
         let ready = node.ready().unwrap_or_else(|said| panic!("{said}"));
-        let properties = fs::read_to_string(self.data().join("properties")).unwrap();
+        let properties = self.first_users();
         let auth = properties
             .lines()
             .find_map(|line| line.trim().strip_prefix("AUTH="))
@@ -130,36 +134,124 @@ impl Platform {
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
-    /// Its API with its first credentials.
+    /// Its API with the credentials of whose it is now: its first user's, or its borrower's.
     #[track_caller]
     pub fn api(&self) -> &Api {
+        match &self.borrower {
+            Some(borrower) => borrower.api(),
+            None => self.first_api(),
+        }
+    }
+
+    #[track_caller]
+    fn first_api(&self) -> &Api {
         &self.running.as_ref().expect("it runs").api
+    }
+
+    /// The namespace of these credentials.
+    pub fn namespace(&self) -> &str {
+        let borrowed = self.borrower.as_ref().map(Borrower::namespace);
+        borrowed.unwrap_or(administrator::FIRST)
+    }
+
+    /// The properties file with these credentials, and the administrator's.
+    pub fn properties(&self) -> PathBuf {
+        let borrowed = self.borrower.as_ref().map(Borrower::properties);
+        borrowed.unwrap_or_else(|| self.data().join("properties"))
+    }
+
+    /// What stands in that of who has started it.
+    #[track_caller]
+    fn first_users(&self) -> String {
+        fs::read_to_string(self.data().join("properties")).unwrap()
     }
 
     /// The `burst` command as this platform's user runs it.
     #[track_caller]
     pub fn cli(&self, arguments: &[&str]) -> Finished {
-        Cli::of(self.api(), self.scratch.path()).run(arguments)
+        self.cli_setup().run(arguments)
     }
 
     /// The `burst` command, to be set up otherwise than [`Platform::cli`] does.
+    #[track_caller]
     pub fn cli_setup(&self) -> Cli {
-        Cli::of(self.api(), self.scratch.path())
+        Cli::of(self.api(), self.scratch())
     }
 
     /// The definitions, flares and packages.
     pub fn data(&self) -> PathBuf {
-        self.scratch.path().join("data")
+        self.home.path().join("data")
     }
 
-    /// A directory for the test's own files, gone with the platform.
+    /// A directory for the test's own files, gone with the platform, or when that is given back.
     pub fn scratch(&self) -> &Path {
-        self.scratch.path()
+        let borrowed = self.borrower.as_ref().map(Borrower::scratch);
+        borrowed.unwrap_or(self.home.path())
     }
 
-    /// What it wrote on its standard output and error.
+    /// What it wrote on its standard output and error, since its start.
     pub fn log_file(&self) -> PathBuf {
-        self.scratch.path().join("platform.log")
+        self.home.path().join("platform.log")
+    }
+
+    /// What it wrote there since it was started, or borrowed.
+    pub fn said(&self) -> String {
+        let said = node::said(&self.log_file());
+        match &self.borrower {
+            Some(borrower) => borrower.since(&said).to_owned(),
+            None => said,
+        }
+    }
+
+    /// Whether it is as one with these settings would be.
+    pub(crate) fn is_of(&self, settings: &Settings) -> bool {
+        self.settings.start_the_same(settings)
+    }
+
+    /// Gives it to somebody who has it in a namespace of his own, for as long as these settings let one live.
+    #[track_caller]
+    pub(crate) fn lend(&mut self, settings: &Settings) {
+        assert!(self.borrower.is_none(), "it is lent already");
+        let running = self.running.as_mut().expect("it runs");
+        running.node.limit(Some(settings.lifetime()));
+        let base = running.api.base().to_owned();
+        let said = node::said(&self.log_file()).len();
+        let home = self.home.path();
+        self.borrower = Some(Borrower::new(&base, &self.first_users(), home, said));
+    }
+
+    /// Takes it back: ends what its borrower has under way, and the packs that are warm, and checks that nothing else
+    /// is left than there was `before` anybody had it.
+    #[track_caller]
+    pub(crate) fn take_back(&mut self, before: &Footprint) {
+        let borrower = self.borrower.take().expect("it is lent");
+        Administrator::of(self.first_api().base(), &self.first_users()).revoke_all();
+        let mut told = BTreeSet::new();
+        let look = || {
+            self.end_packs(&mut told);
+            let invokers = self.api().invokers().into_iter();
+            let lacks = invokers.filter(|it| it.state != "up" || it.drained);
+            (self.footprint(), lacks.collect::<Vec<_>>())
+        };
+        wait::until_seen("nothing is left", wait::SOON, look, |(footprint, lacks)| {
+            footprint == before && lacks.is_empty()
+        });
+        // With what its flares may have used until now.
+        drop(borrower);
+        self.running.as_mut().expect("it runs").node.limit(None);
+    }
+
+    /// Ends packs, as who started them does, unless they have been told before.
+    fn end_packs(&self, told: &mut BTreeSet<u32>) {
+        let own = Some(self.pid());
+        for process in self.processes() {
+            if processes::parent(process.pid) == own && told.insert(process.pid) {
+                node::end(process.pid);
+            }
+        }
+        for container in self.containers() {
+            docker::remove(&docker::id(&container));
+        }
     }
 
     /// How many workers it runs at once.
@@ -230,7 +322,7 @@ impl Platform {
     }
 
     /// Ends what a failed test leaves, so that it disturbs no other; checks nothing.
-    fn sweep(&mut self) {
+    pub(crate) fn sweep(&mut self) {
         let session = self.running.as_ref().map(|running| running.node.pid());
         if let Some(running) = self.running.take() {
             running.node.kill();
@@ -247,7 +339,7 @@ impl Platform {
         if let (Driver::Sandbox, Some(owner)) = (self.settings.driver(), self.owner()) {
             control_groups::remove(&owner);
         }
-        Node::last_words(&self.log_file());
+        eprintln!("{}", Node::last_words(&self.log_file()));
     }
 }
 

@@ -128,6 +128,18 @@ impl Settings {
         arguments
     }
 
+    /// Whether a platform that was started with these may be had for those.
+    pub(crate) fn start_the_same(&self, other: &Self) -> bool {
+        self.root == other.root
+            && self.prefix == other.prefix
+            && self.arguments() == other.arguments()
+    }
+
+    /// Whether what is pre-warmed is there before any flare, and is after it what the flare was.
+    pub(crate) fn prewarms(&self) -> bool {
+        self.prewarmed > 0
+    }
+
     pub(crate) fn lifetime(&self) -> Duration {
         self.limit
     }

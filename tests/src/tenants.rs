@@ -22,12 +22,13 @@ pub struct Tenants {
 }
 
 impl Tenants {
-    /// The namespace that every platform has, and a new one.
+    /// The namespace of whose the platform is now, and a new one.
     #[track_caller]
     pub fn two(platform: &Platform) -> Self {
-        let create = ["admin", "namespace", "create", "second", "--output", "json"];
-        let properties = platform.data().join("properties");
-        let owner = platform.cli_setup().properties(properties);
+        // Others than this borrower have had one, too.
+        let name = format!("beside-{}", platform.namespace());
+        let create = ["admin", "namespace", "create", &name, "--output", "json"];
+        let owner = platform.cli_setup().properties(platform.properties());
         let created = owner.run(&create).exits(0).json();
         let auth = created["auth"].as_str().expect("credentials");
         Self {

@@ -6,7 +6,7 @@ use burst_tests::{Driver, Platform, Settings, built};
 
 #[test]
 fn an_answer_that_is_lost_starts_nothing_twice() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let program = built::program("hello");
     platform
         .cli(&["deploy", "hello", program.to_str().unwrap()])

@@ -3,14 +3,14 @@
 use std::fs;
 
 use burst_tests::unchanged::changing_nothing;
-use burst_tests::{Answer, Driver, Platform, Settings, failing, wire};
+use burst_tests::{Answer, Driver, Loan, Platform, Settings, failing, wire};
 use reqwest::Method;
 use serde_json::json;
 
 const MIB: u64 = 1 << 20;
 
-fn platform() -> Platform {
-    let platform = Platform::start(Settings::new(Driver::Process));
+fn platform() -> Loan {
+    let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     platform
 }

@@ -4,11 +4,11 @@ use std::fs;
 
 use burst_tests::package::{definition, for_another_machine, needing_a_newer_c_library, zip_of};
 use burst_tests::unchanged::changing_nothing;
-use burst_tests::{Driver, Platform, Settings, built, failing};
+use burst_tests::{Driver, Loan, Platform, Settings, built, failing};
 use serde_json::json;
 
-fn platform() -> Platform {
-    let platform = Platform::start(Settings::new(Driver::Process));
+fn platform() -> Loan {
+    let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     platform
 }

@@ -72,7 +72,7 @@ fn result(record: &Value) -> &Value {
 
 #[test]
 fn an_image_that_keeps_the_contract_runs_actions() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     let image = Image::serving("keeps", "");
     store(&platform, "keeps", &image, None);
     for runs in 1..=3 {
@@ -80,7 +80,7 @@ fn an_image_that_keeps_the_contract_runs_actions() {
         let output = result(&record);
         assert_eq!(output["runs"], runs, "it stays: {output}");
         assert_eq!(output["value"], json!({"x": "é"}));
-        assert_eq!(output["action"], "/guest/keeps");
+        assert_eq!(output["action"], format!("/{}/keeps", platform.namespace()));
         assert_eq!(
             (&output["place"], &output["own"]),
             (&json!("/srv"), &json!("yes"))
@@ -122,7 +122,7 @@ fn an_image_that_keeps_the_contract_runs_actions() {
 
 #[test]
 fn an_image_gets_the_code_that_comes_with_it() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     let image = Image::serving("takes", "");
     store(&platform, "text", &image, Some("print('é')"));
     let record = invoke(&platform, "text", &json!({}), 200);
@@ -141,7 +141,7 @@ fn an_image_gets_the_code_that_comes_with_it() {
 
 #[test]
 fn an_image_that_misbehaves_fails_its_own_calls() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     let image = Image::serving("misbehaves", "");
     store(&platform, "bad", &image, None);
     for (act, said) in [
@@ -184,7 +184,7 @@ fn an_image_that_misbehaves_fails_its_own_calls() {
 
 #[test]
 fn an_image_that_does_not_come_up_says_why() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     // It has nothing at all, not even a C library, and the runtime comes up in it all the same.
     for (name, image, said) in [
         (
@@ -222,7 +222,7 @@ fn an_image_that_does_not_come_up_says_why() {
 
 #[test]
 fn a_driver_without_images_says_so() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let image = Image("example/none:at-all".to_owned());
     store(&platform, "image", &image, None);
     let record = invoke(&platform, "image", &json!({}), 502);

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use burst_client::Flare;
-use burst_tests::escaping::{NAME, start};
+use burst_tests::escaping::{NAME, lent, start};
 use burst_tests::{Driver, Platform, Settings, built, failing, wait};
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ fn every_way_out_of_a_sandbox_is_closed() {
         Settings::new(Driver::Sandbox),
         Settings::new(Driver::Sandbox).as_root(),
     ] {
-        let platform = start(settings);
+        let platform = lent(settings);
         let input = json!({"try": "everything"});
         let tried = output(&platform, &json!({"size": 1, "params": input}));
         all_refused(&tried, REFUSED_IN_SANDBOX);
@@ -174,7 +174,7 @@ fn who_takes_too_much_memory_goes_down_alone() {
 #[track_caller]
 fn too_much_memory_ends_its_own_pack(settings: Settings) {
     const MEMORY: u32 = 128;
-    let platform = start(settings);
+    let platform = lent(settings);
     failing::deploy(&platform);
     let api = platform.api();
     let other = json!({"size": 1, "params": failing::hold(60_000), "memory": MEMORY});
@@ -218,7 +218,7 @@ fn who_ends_its_runtime_loses_its_own_pack_only() {
 
 #[track_caller]
 fn ending_its_runtime_ends_its_own_pack(settings: Settings) {
-    let platform = start(settings);
+    let platform = lent(settings);
     let before = platform.footprint();
     let id = platform
         .api()

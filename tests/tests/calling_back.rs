@@ -85,7 +85,7 @@ fn ends(platform: &Platform, told: &Value) {
 #[test]
 fn by_the_key_that_it_is_given_while_it_runs() {
     const TIMEOUT: Duration = Duration::from_secs(8);
-    let platform = Platform::start(Settings::new(Driver::Process).slots(2));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     store(api, "twice", TWICE, TIMEOUT, json!([]));
     let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
@@ -98,7 +98,8 @@ fn by_the_key_that_it_is_given_while_it_runs() {
         "the port is the one it was given in place of 0"
     );
     // A stranger's call has no key at all: the function's opens its owner's namespace.
-    let stranger = api.anonymous(Method::GET, "web/guest/default/caller.json?n=21");
+    let path = format!("web/{}/default/caller.json?n=21", platform.namespace());
+    let stranger = api.anonymous(Method::GET, &path);
     let web: Value = api.send(stranger).expect(200);
     assert_eq!(web["got"], json!({"twice": 42}), "{web}");
     assert_ne!(web["key"], told["key"]);
@@ -111,8 +112,8 @@ fn by_the_key_that_it_is_given_while_it_runs() {
 /// In a sandbox no function reaches the controller: what it is told is tried by who called it.
 #[test]
 fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
-    const TIMEOUT: Duration = Duration::from_secs(15);
-    let platform = Platform::start(Settings::new(Driver::Sandbox).slots(2));
+    const TIMEOUT: Duration = Duration::from_secs(8);
+    let platform = Platform::lent(Settings::new(Driver::Sandbox));
     let api = platform.api();
     store(api, "twice", TWICE, TIMEOUT, json!([]));
     store(api, "keyless", TELLER, TIMEOUT, json!([]));

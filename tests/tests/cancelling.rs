@@ -11,30 +11,31 @@ const LIMIT: Duration = wait::SOON;
 
 #[test]
 fn processes() {
-    every_case(Driver::Process, Some(&Redis::start()));
+    over_redis(Driver::Process, &Redis::start());
 }
 
 #[test]
 fn containers() {
     let redis = Redis::start_at(&docker::bridge_gateway());
-    every_case(Driver::Docker, Some(&redis));
+    over_redis(Driver::Docker, &redis);
 }
 
 #[test]
 fn sandboxes() {
-    every_case(Driver::Sandbox, None);
+    every_case(&Platform::lent(Settings::new(Driver::Sandbox)), None);
 }
 
 #[track_caller]
-fn every_case(driver: Driver, redis: Option<&Redis>) {
-    let mut settings = Settings::new(driver);
-    if let Some(redis) = redis {
-        settings = settings.backend("redis-list", &redis.uri());
-    }
-    let platform = Platform::start(settings);
-    failing::deploy(&platform);
+fn over_redis(driver: Driver, redis: &Redis) {
+    let settings = Settings::new(driver).backend("redis-list", &redis.uri());
+    every_case(&Platform::start(settings), Some(redis));
+}
+
+#[track_caller]
+fn every_case(platform: &Platform, redis: Option<&Redis>) {
+    failing::deploy(platform);
     // Worker 3 computes and never looks up; the others wait for it in a receive and a barrier.
-    cancelled(&platform, redis, &failing::input("loop", 3), |worker| {
+    cancelled(platform, redis, &failing::input("loop", 3), |worker| {
         if worker == 3 {
             failing::MARK
         } else {
@@ -42,7 +43,7 @@ fn every_case(driver: Driver, redis: Option<&Redis>) {
         }
     });
     // Nobody is left who could listen to anything.
-    cancelled(&platform, redis, &json!({"how": "loop"}), |_| failing::MARK);
+    cancelled(platform, redis, &json!({"how": "loop"}), |_| failing::MARK);
 }
 
 #[track_caller]

@@ -4,22 +4,22 @@ use burst_tests::backends::{self, Backend};
 use burst_tests::{Driver, Platform, Settings, built, docker};
 use serde_json::json;
 
-const NAME: &str = "collectives";
 const OPERATIONS: usize = 13;
 
 /// Three packs of two workers: members of a pack, leaders, and others in between.
 #[track_caller]
-fn all_operations(settings: Settings) {
-    let platform = Platform::start(settings);
-    let program = built::program(NAME);
-    let deploy = ["deploy", NAME, program.to_str().unwrap()];
+fn all_operations(platform: &Platform, backend: &str) {
+    // By another name, no pack of another backend's is warm.
+    let name = format!("collectives-on-{backend}");
+    let program = built::program("collectives");
+    let deploy = ["deploy", &name, program.to_str().unwrap()];
     platform.cli(&deploy).exits(0);
     let api = platform.api();
     let request = json!({"size": 6, "params": {}, "granularity": 2, "packing": "homogeneous",
-        "timeout": 90_000});
+        "timeout": 90_000, "backend": backend});
     // The second on the same packs, as another user.
     for start in ["cold", "warm"] {
-        let flare = api.ended(&api.flare(NAME, &request));
+        let flare = api.ended(&api.flare(&name, &request));
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         assert_eq!(flare.packs.len(), 3);
         for pack in &flare.packs {
@@ -34,34 +34,37 @@ fn all_operations(settings: Settings) {
 
 #[test]
 fn of_processes_on_every_backend() {
-    on_every_backend(&Settings::new(Driver::Process), "127.0.0.1");
+    on_every_backend(Settings::new(Driver::Process), "127.0.0.1");
 }
 
 #[test]
 fn of_containers_on_every_backend() {
-    on_every_backend(&Settings::new(Driver::Docker), &docker::bridge_gateway());
+    on_every_backend(Settings::new(Driver::Docker), &docker::bridge_gateway());
 }
 
 /// Of this machine by its loopback, which a sandbox has as well.
 #[test]
 fn of_sandboxes_on_every_backend() {
-    on_every_backend(&Settings::new(Driver::Sandbox), "127.0.0.1");
+    on_every_backend(Settings::new(Driver::Sandbox), "127.0.0.1");
 }
 
 /// By an address that a sandbox is given for it.
 #[test]
 fn of_sandboxes_of_root_on_every_backend() {
     let settings = Settings::new(Driver::Sandbox).as_root();
-    on_every_backend(&settings, &docker::bridge_gateway());
+    on_every_backend(settings, &docker::bridge_gateway());
 }
 
 #[track_caller]
-fn on_every_backend(settings: &Settings, host: &str) {
-    for kind in backends::kinds() {
-        eprintln!("on {kind}");
-        let backend = Backend::start(kind, host);
-        all_operations(backend.chosen(settings.clone()));
-        let left = (backend.server).map(|server| server.left_behind());
-        assert_eq!(left.unwrap_or_default(), Vec::<String>::new());
+fn on_every_backend(settings: Settings, host: &str) {
+    let backends = Backend::all(host);
+    let platform = Platform::start(backends::offered(&backends, settings));
+    for backend in &backends {
+        eprintln!("on {}", backend.kind());
+        all_operations(&platform, backend.kind());
+    }
+    drop(platform);
+    for server in backends.iter().filter_map(|it| it.server.as_ref()) {
+        assert_eq!(server.left_behind(), Vec::<String>::new());
     }
 }

@@ -34,6 +34,10 @@ function main({ what }) {
 }
 ";
 
+fn one_slot(driver: Driver) -> Settings {
+    Settings::new(driver).slots(1)
+}
+
 fn store(api: &Api, name: &str, code: &str, limits: Value) {
     let body = json!({"exec": {"kind": "nodejs:default", "code": code}, "limits": limits});
     let answer = api.put(&format!("actions/{name}?overwrite=true"), &body);
@@ -86,8 +90,7 @@ fn takes(api: &Api, what: &str) {
     assert_eq!(record["response"]["result"], call, "{record:#}");
 }
 
-fn calls_run_in_one_container(driver: Driver) {
-    let platform = Platform::start(Settings::new(driver).slots(1));
+fn calls_run_in_one_container(platform: &Platform) {
     let api = platform.api();
     store(api, "together", TOGETHER, json!({"concurrency": CALLS}));
     for _ in 0..3 {
@@ -111,22 +114,22 @@ fn calls_run_in_one_container(driver: Driver) {
 
 #[test]
 fn calls_run_in_one_process() {
-    calls_run_in_one_container(Driver::Process);
+    calls_run_in_one_container(&Platform::lent(one_slot(Driver::Process)));
 }
 
 #[test]
 fn calls_run_in_one_sandbox() {
-    calls_run_in_one_container(Driver::Sandbox);
+    calls_run_in_one_container(&Platform::start(one_slot(Driver::Sandbox)));
 }
 
 #[test]
 fn calls_run_in_one_container_of_docker() {
-    calls_run_in_one_container(Driver::Docker);
+    calls_run_in_one_container(&Platform::start(one_slot(Driver::Docker)));
 }
 
 #[test]
 fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     let limits = json!({"concurrency": 3, "timeout": 60000});
     store(api, "ends", ENDS, limits);
@@ -150,7 +153,7 @@ fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
 
 #[test]
 fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     store(
         api,
@@ -166,7 +169,7 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
 
 #[test]
 fn calls_beyond_what_a_container_takes_wait_for_their_turn() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
     together(api, "pairs", 6, 2);
@@ -188,7 +191,7 @@ function main({ file }) {
 
 #[test]
 fn a_call_that_fails_leaves_those_beside_it_alone() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("go");
@@ -213,7 +216,7 @@ const main = ({ time }) => new Promise((resolve) => setTimeout(resolve, time, { 
 /// The runtime takes none in as soon as a call is overdue, of which nobody else hears before that has ended.
 #[test]
 fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(1));
+    let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     store(
         api,
@@ -231,7 +234,7 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
                 assert_eq!(record["response"]["result"], call, "{record:#}");
             }
         });
-        fs::read_to_string(platform.log_file()).unwrap()
+        platform.said()
     };
     wait::until_seen("one is turned away", wait::SOON, log, |log| {
         log.contains("takes no more")
@@ -246,7 +249,7 @@ fn calls_run_in_what_was_prewarmed() {
 }
 
 fn a_pair_runs_in_what_was_prewarmed(driver: Driver) {
-    let platform = Platform::start(Settings::new(driver).slots(1).prewarmed(1));
+    let platform = Platform::start(one_slot(driver).prewarmed(1));
     let api = platform.api();
     wait::until_seen(
         "it is pre-warmed",

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs lines of a shell with APIHOST and AUTH set as the README does it.
 fn shell(platform: &Platform, lines: &str) -> String {
-    let script = format!(". {}/properties\n{lines}", platform.data().display());
+    let script = format!(". {}\n{lines}", platform.properties().display());
     let mut bash = Command::new("bash");
     bash.args(["-euc", &script]).current_dir(platform.scratch());
     let finished = command::run(&mut bash, LIMIT);
@@ -54,13 +54,16 @@ fn readme() -> String {
 
 #[test]
 fn what_the_readme_says() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let hello = built::program("hello");
     platform
         .cli(&["deploy", "hello", hello.to_str().unwrap()])
         .exits(0);
-    let data = platform.data().display().to_string();
-    let said = shell(&platform, &readme().replace("~/.burst", &data));
+    let properties = platform.properties().display().to_string();
+    let said = shell(
+        &platform,
+        &readme().replace("~/.burst/properties", &properties),
+    );
     assert!(said.contains("\"hello\""), "{said}");
     for worker in 0..8 {
         let greeting = format!("Hello, World, from worker {worker} of 8");
@@ -70,7 +73,7 @@ fn what_the_readme_says() {
 
 #[test]
 fn the_whole_path() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let program = STANDARD.encode(fs::read(built::program(failing::NAME)).unwrap());
     let body = json!({"exec": {"kind": "rust", "code": program}}).to_string();
     fs::write(platform.scratch().join("definition.json"), body).unwrap();
@@ -139,7 +142,7 @@ fn the_whole_path() {
 
 #[test]
 fn cancel_a_running_flare() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let request = post(r#"{"size":4,"params":{"how":"hold","millis":60000}}"#);
     let (status, accepted) = curl(&platform, &request, "bursts/failing");
@@ -161,7 +164,7 @@ fn cancel_a_running_flare() {
 
 #[test]
 fn what_needs_no_credentials() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     for path in ["ping", "metrics", "api/v1/openapi.yaml"] {
         let said = shell(

@@ -2,7 +2,6 @@
 //! was, and nothing is left behind (issue 2, point 3).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use burst_client::{Flare, Output};
@@ -26,6 +25,8 @@ struct Case {
     kind: &'static str,
     /// Whether one worker can be named, or only its pack.
     names_worker: bool,
+    /// Whether its packs are warm: its time is none that packs start in.
+    warm: bool,
     options: Value,
 }
 
@@ -36,6 +37,7 @@ impl Case {
             state: "failed",
             kind,
             names_worker: true,
+            warm: false,
             options: json!({}),
         }
     }
@@ -53,8 +55,9 @@ fn cases(groups: bool) -> Vec<Case> {
         Case {
             state: "timed-out",
             names_worker: false,
-            // As long as a busy machine may take to start the packs, of whose workers one is to loop by then.
-            options: json!({"timeout": 6_000}),
+            warm: true,
+            // As long as a busy machine may take to have workers begin, of whom one is to loop by then.
+            options: json!({"timeout": 3_000}),
             ..Case::of_worker("loop", "timeout")
         },
     ];
@@ -68,65 +71,62 @@ fn cases(groups: bool) -> Vec<Case> {
 
 #[test]
 fn process_packs_over_direct() {
-    all_cases(Driver::Process, None);
+    over_direct(Driver::Process);
 }
 
 #[test]
 fn process_packs_over_redis_list() {
-    all_cases(Driver::Process, Some(&Redis::start()));
+    over_redis_list(Driver::Process, &Redis::start());
 }
 
 #[test]
 fn docker_packs_over_direct() {
-    all_cases(Driver::Docker, None);
+    over_direct(Driver::Docker);
 }
 
 #[test]
 fn sandboxes_over_direct() {
-    all_cases(Driver::Sandbox, None);
+    over_direct(Driver::Sandbox);
 }
 
 #[test]
 fn sandboxes_of_root_over_direct() {
-    cases_of(Settings::new(Driver::Sandbox).as_root(), &cases(true), None);
+    let platform = Platform::lent(settings(Driver::Sandbox).as_root());
+    all_cases(&platform, &cases(true), None);
 }
 
 #[test]
 fn docker_packs_over_redis_list() {
-    all_cases(
-        Driver::Docker,
-        Some(&Redis::start_at(&docker::bridge_gateway())),
-    );
+    let redis = Redis::start_at(&docker::bridge_gateway());
+    over_redis_list(Driver::Docker, &redis);
 }
 
-/// A worker of one case may take a whole processor, and times are measured: one platform at a time.
-static UNDISTURBED: Mutex<()> = Mutex::new(());
+fn settings(driver: Driver) -> Settings {
+    Settings::new(driver).limit(Duration::from_secs(600))
+}
+
+fn over_direct(driver: Driver) {
+    let platform = Platform::lent(settings(driver));
+    all_cases(&platform, &cases(driver == Driver::Docker), None);
+}
+
+fn over_redis_list(driver: Driver, redis: &Redis) {
+    let settings = settings(driver).backend("redis-list", &redis.uri());
+    let platform = Platform::start(settings);
+    all_cases(&platform, &cases(driver == Driver::Docker), Some(redis));
+}
 
 /// Runs every case on one platform, one after the other, and reports all that went wrong: what one
 /// leaves behind would show in the next.
-fn all_cases(driver: Driver, redis: Option<&Redis>) {
-    cases_of(
-        Settings::new(driver),
-        &cases(driver == Driver::Docker),
-        redis,
-    );
-}
-
-fn cases_of(settings: Settings, cases: &[Case], redis: Option<&Redis>) {
-    let _undisturbed = UNDISTURBED.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut settings = settings.limit(Duration::from_secs(600));
-    if let Some(redis) = redis {
-        settings = settings.backend("redis-list", &redis.uri());
-    }
-    let platform = Platform::start(settings);
-    failing::deploy(&platform);
+fn all_cases(platform: &Platform, cases: &[Case], redis: Option<&Redis>) {
+    failing::deploy(platform);
     let before = platform.footprint();
     let commands = redis.map(Redis::commands);
     let wrong: Vec<&str> = (cases.iter())
         .filter(|case| {
             eprintln!("--- {}", case.how);
             catch_unwind(AssertUnwindSafe(|| {
-                one_case(&platform, redis, case, &before)
+                one_case(platform, redis, case, &before)
             }))
             .is_err()
         })
@@ -149,9 +149,13 @@ fn cases_of(settings: Settings, cases: &[Case], redis: Option<&Redis>) {
 
 fn one_case(platform: &Platform, redis: Option<&Redis>, case: &Case, before: &Footprint) {
     let mut request = json!({
-        "size": SIZE, "params": failing::input(case.how, WHO),
+        "size": SIZE, "params": failing::succeed(),
         "granularity": GRANULARITY, "packing": "homogeneous", "timeout": 30_000,
     });
+    if case.warm {
+        warm_up(platform, &request);
+    }
+    request["params"] = failing::input(case.how, WHO);
     let options = case.options.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(options);
     let id = platform.api().flare(failing::NAME, &request);
@@ -167,6 +171,15 @@ fn one_case(platform: &Platform, redis: Option<&Redis>, case: &Case, before: &Fo
         let look = || redis.keys();
         wait::until_seen("no keys are left", wait::SOON, look, Vec::is_empty);
     }
+}
+
+/// Runs a flare whose packs are kept for the next one.
+#[track_caller]
+fn warm_up(platform: &Platform, request: &Value) {
+    let warmed = platform.api().flare(failing::NAME, request);
+    assert_eq!(platform.api().ended(&warmed).state, "succeeded");
+    let warm = || platform.api().warm_packs();
+    wait::until_seen("its packs are kept", wait::SOON, warm, |n| *n == 2);
 }
 
 fn check_flare(platform: &Platform, flare: &Flare, case: &Case) {
@@ -271,8 +284,7 @@ fn check_output(output: &Output, case: &Case) {
 /// for ever either.
 #[test]
 fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
-    let _undisturbed = UNDISTURBED.lock().unwrap_or_else(PoisonError::into_inner);
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let before = platform.footprint();
     let request = |params: Value, timeout: u32| {
@@ -282,15 +294,7 @@ fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
         })
     };
     // In warm packs the worker returns long before the deadline.
-    let warming = request(failing::succeed(), 60_000);
-    let warmed = platform.api().flare(failing::NAME, &warming);
-    assert_eq!(platform.api().ended(&warmed).state, "succeeded");
-    wait::until_seen(
-        "its packs are kept",
-        wait::SOON,
-        || platform.api().warm_packs(),
-        |n| *n == 2,
-    );
+    warm_up(&platform, &request(failing::succeed(), 60_000));
     let request = request(failing::input("succeed", WHO), 3_000);
     let id = platform.api().flare(failing::NAME, &request);
     let flare = platform.api().ended(&id);

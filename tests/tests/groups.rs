@@ -6,14 +6,14 @@ use std::fs;
 
 use burst_client::{Flare, Group};
 use burst_tests::Redis;
-use burst_tests::{Driver, Platform, Settings, failing, node, processes, wait};
+use burst_tests::{Driver, Loan, Platform, Settings, failing, node, processes, wait};
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
 const LONG: u64 = 60_000;
 
-fn platform(driver: Driver) -> Platform {
-    let platform = Platform::start(Settings::new(driver));
+fn platform(driver: Driver) -> Loan {
+    let platform = Platform::lent(Settings::new(driver));
     failing::deploy(&platform);
     platform
 }
@@ -165,10 +165,9 @@ fn sockets(programs: &BTreeSet<u32>) -> BTreeSet<String> {
 }
 
 /// What connected the packs in the first flare connects them in the others.
-fn stays_connected(settings: Settings) {
-    let platform = Platform::start(settings);
-    failing::deploy(&platform);
-    let group = Opened::new(&platform, json!({})).open();
+fn stays_connected(platform: &Platform) {
+    failing::deploy(platform);
+    let group = Opened::new(platform, json!({})).open();
     let (_, programs) = group.count();
     let first = sockets(&programs);
     for call in 2..5 {
@@ -184,13 +183,14 @@ fn stays_connected(settings: Settings) {
 
 #[test]
 fn packs_stay_connected_from_one_flare_to_the_next() {
-    stays_connected(Settings::new(Driver::Process));
+    stays_connected(&Platform::lent(Settings::new(Driver::Process)));
 }
 
 #[test]
 fn packs_stay_connected_to_their_server_which_keeps_nothing() {
     let redis = Redis::start();
-    stays_connected(Settings::new(Driver::Process).backend("redis-list", &redis.uri()));
+    let settings = Settings::new(Driver::Process).backend("redis-list", &redis.uri());
+    stays_connected(&Platform::start(settings));
     assert_eq!(redis.keys(), Vec::<String>::new());
     assert_eq!(redis.users(), ["default"]);
 }
@@ -322,7 +322,8 @@ fn parent_of(process: u32) -> u32 {
 
 #[test]
 fn a_restart_closes_groups_and_says_so() {
-    let mut platform = platform(Driver::Process);
+    let mut platform = Platform::start(Settings::new(Driver::Process));
+    failing::deploy(&platform);
     let id = Opened::new(&platform, json!({})).open().id;
     platform.kill();
     platform.start_again();

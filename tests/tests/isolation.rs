@@ -9,7 +9,7 @@ const SECRET: &str = "marker-of-a-secret-input";
 
 #[test]
 fn containers_are_locked_down() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     failing::deploy(&platform);
     let request = json!({"size": 2, "params": failing::hold(60_000), "memory": 128});
     let id = platform.api().flare(failing::NAME, &request);
@@ -90,7 +90,7 @@ fn unprivileged_user(container: &str) -> Vec<u32> {
 #[test]
 fn the_runtime_is_closed_to_the_program_it_supervises() {
     for settings in Settings::isolated() {
-        let platform = Platform::start(settings);
+        let platform = Platform::lent(settings);
         failing::deploy(&platform);
         let flare = platform
             .api()
@@ -188,7 +188,7 @@ fn a_program_is_not_given_the_platforms_redis_password() {
 
 #[test]
 fn the_data_directory_is_its_owners_alone() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     for file in ["properties", "standalone.conf"] {
         let permissions = platform.data().join(file).metadata().unwrap().permissions();
         let mode = std::os::unix::fs::PermissionsExt::mode(&permissions);
@@ -198,7 +198,7 @@ fn the_data_directory_is_its_owners_alone() {
 
 #[test]
 fn another_namespace_is_out_of_reach() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let api = platform.api();
     let own = api.get("bursts/failing").json["namespace"]

@@ -73,7 +73,7 @@ fn outputs(platform: &Platform, name: &str, workers: i64) -> Vec<Value> {
 }
 
 fn functions(settings: Settings) {
-    let platform = Platform::start(settings);
+    let platform = Platform::lent(settings);
     let part = "NAME = 'part'\n";
     let python = zip(&[("__main__.py", PYTHON), ("part.py", part)]);
     let part = "exports.NAME = 'part';\n";
@@ -132,7 +132,7 @@ fn functions_run_in_containers() {
 
 #[test]
 fn functions_of_node_in_containers_find_the_packages_of_openwhisks_image() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     let source = "const packages = ['openwhisk', 'redis', 'uuid'];
         const main = () => ({ found: packages.map((name) => typeof require(name)) });";
     store(&platform, "packages", "nodejs:default", source);
@@ -145,7 +145,7 @@ fn functions_of_node_in_containers_find_the_packages_of_openwhisks_image() {
 
 #[test]
 fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
-    let platform = Platform::start(Settings::new(Driver::Process).slots(4));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let scratch = tempfile::tempdir().unwrap();
     let cli = Cli::of(platform.api(), scratch.path());
     let put = |name: &str, text: &str| {

@@ -70,7 +70,7 @@ fn packages_that_nobody_needs_are_deleted() {
 /// The port that is everybody's unless he names another is somebody else's.
 #[test]
 fn a_second_user_is_told_to_take_another_port() {
-    let first = Platform::start(Settings::new(Driver::Process));
+    let first = Platform::lent(Settings::new(Driver::Process));
     let home = account::directory("burst-second-");
     let port = first.api().address().rsplit(':').next().unwrap().to_owned();
     let data = home.path().join("data");

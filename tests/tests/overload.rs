@@ -119,7 +119,7 @@ const BAD: [(&str, &str, u64, &str); 5] = [
 #[test]
 fn faults_of_one_namespace_are_no_others() {
     const CALLS: u64 = 100;
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let Tenants { first, second } = Tenants::two(&platform);
     for (name, code, timeout, _) in BAD {
         let limits = json!({"timeout": timeout, "memory": 128});

@@ -1,5 +1,5 @@
-//! Whole-system tests of a platform in one process, `burst standalone`. They share nothing but this machine, so that
-//! several run at a time.
+//! Whole-system tests of a platform in one process, `burst standalone`. They share nothing but this machine and, one
+//! after the other, platforms (`burst_tests::lending`), so that several run at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod asked_again;
@@ -20,6 +20,7 @@ mod installed;
 mod isolation;
 mod kinds;
 mod large;
+mod lending;
 mod neighbours;
 mod openwhisk_clients;
 mod ordinary_user;

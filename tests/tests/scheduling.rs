@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use burst_client::{Flare, Start};
-use burst_tests::{Driver, Platform, Settings, failing, wait};
+use burst_tests::{Driver, Loan, Platform, Settings, failing, wait};
 use serde_json::{Value, json};
 
 const LONG: u64 = 60_000;
 
-fn platform() -> Platform {
-    let platform = Platform::start(Settings::new(Driver::Process));
+fn platform() -> Loan {
+    let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     platform
 }

@@ -1,7 +1,7 @@
 //! What packs of one machine have of it, and what flares of one pack have of each other.
 
 use burst_client::Flare;
-use burst_tests::escaping::{NAME, start};
+use burst_tests::escaping::{NAME, lent};
 use burst_tests::{Driver, Platform, Settings, docker, processes, wait};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn a_warm_pack_has_what_its_present_workers_are_given() {
 
 #[track_caller]
 fn has_what_its_workers_are_given(settings: Settings) {
-    let platform = start(settings);
+    let platform = lent(settings);
     succeeds(&run(&platform, 1, &touch(50)), "cold");
     // Each the most that workers of 128 MiB can, and more than fewer of them could together.
     for _ in 0..2 {
@@ -62,7 +62,7 @@ fn a_sandbox_of_root_takes_nothing_from_other_users() {
 
 #[track_caller]
 fn who_takes_all_takes_it_from_nobody(settings: Settings, look: impl Fn(&Platform)) {
-    let platform = start(settings);
+    let platform = lent(settings);
     let api = platform.api();
     // With less it would be killed for its memory before: a watch takes 192 bytes.
     let options = json!({
@@ -91,7 +91,7 @@ fn what_a_flare_leaves_the_next_one_on_its_pack_does_not_find() {
 
 #[track_caller]
 fn leaves_nothing_to_find(settings: Settings) {
-    let platform = start(settings);
+    let platform = lent(settings);
     succeeds(&run(&platform, 1, &json!({"try": "leave"})), "cold");
     let flare = run(&platform, 1, &json!({"try": "look"}));
     succeeds(&flare, "warm");
@@ -102,7 +102,7 @@ fn leaves_nothing_to_find(settings: Settings) {
 
 #[test]
 fn an_idle_pack_gets_no_processor() {
-    let platform = start(Settings::new(Driver::Docker));
+    let platform = lent(Settings::new(Driver::Docker));
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     let container = docker::id(&platform.containers()[0]);
     wait::until("the program is stopped", wait::SOON, || {
@@ -117,7 +117,7 @@ fn an_idle_pack_gets_no_processor() {
 
 #[test]
 fn an_idle_sandbox_gets_no_processor() {
-    let platform = start(Settings::new(Driver::Sandbox));
+    let platform = lent(Settings::new(Driver::Sandbox));
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     wait::until("the program is stopped", wait::SOON, || {
         let processes = platform.processes();

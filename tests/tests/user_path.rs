@@ -1,12 +1,10 @@
 //! An ordinary user's path by the command line (issue 2, point 2).
 
-use std::time::Duration;
-
-use burst_tests::{Driver, Platform, Settings, command, failing, wait};
+use burst_tests::{Driver, Loan, Platform, Settings, command, failing, wait};
 use serde_json::{Value, json};
 
-fn platform() -> Platform {
-    Platform::start(Settings::new(Driver::Process).limit(Duration::from_secs(300)))
+fn platform() -> Loan {
+    Platform::lent(Settings::new(Driver::Process))
 }
 
 fn greetings(size: u32) -> Value {
@@ -239,7 +237,7 @@ fn exit_codes_tell_failures_apart() {
 
 #[test]
 fn properties_file_tells_where_and_who() {
-    let platform = platform();
+    let platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let written = platform.data().join("properties");
     let mode = std::os::unix::fs::PermissionsExt::mode(&written.metadata().unwrap().permissions());

@@ -101,7 +101,7 @@ fn is_nowhere(platform: &Platform, secret: &str) {
 
 /// From one redeploy to the next, in cold, pre-warmed and warm packs.
 fn programs_have_their_variables(settings: Settings, fresh: &str) {
-    let platform = Platform::start(settings);
+    let platform = Platform::lent(settings);
     let (old, new) = (word(), word());
     deploy(
         &platform,
@@ -181,7 +181,7 @@ fn programs_in_sandboxes_have_their_variables() {
 
 #[test]
 fn groups_have_their_variables() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let secret = word();
     deploy(&platform, &["--secret", &file(&platform, &secret)]);
     let group = json!({"definition": NAME, "size": 1});

@@ -98,7 +98,7 @@ fn as_many_versions_as_configured_are_kept_with_their_packages() {
 
 #[test]
 fn a_group_is_of_the_version_it_names_and_a_flare_that_runs_keeps_its_own() {
-    let platform = Platform::start(Settings::new(Driver::Process));
+    let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     deploy(&platform, "failing", &[]);
     let running = api.flare(NAME, &json!({"size": 1, "params": failing::hold(2_000)}));

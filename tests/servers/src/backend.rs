@@ -37,7 +37,7 @@ const KINDS: &[ServerKind] = &[
     ServerKind {
         backends: &["rabbitmq"],
         for_tests: || Box::new(RabbitMq::shared()),
-        at: |host| Box::new(RabbitMq::managed_at(host)),
+        at: |host| Box::new(RabbitMq::lent_at(host)),
         measured: || Box::new(RabbitMq::start("")),
     },
     ServerKind {

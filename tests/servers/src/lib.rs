@@ -7,6 +7,7 @@
 pub mod backend;
 pub mod certificate;
 pub mod command;
+pub mod lent;
 pub mod port;
 pub mod postgres;
 pub mod rabbitmq;
@@ -17,6 +18,7 @@ pub mod wait;
 
 pub use backend::BackendServer;
 pub use certificate::Certificate;
+pub use lent::LentRabbitMq;
 pub use postgres::Postgres;
 pub use rabbitmq::RabbitMq;
 pub use redis::Redis;

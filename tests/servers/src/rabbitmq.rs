@@ -176,6 +176,11 @@ impl RabbitMq {
         format!("{}:{}", self.host, self.ports.management)
     }
 
+    /// Which of this machine's addresses it is at.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// Where packs and programs connect to.
     pub fn port(&self) -> u16 {
         self.ports.amqp

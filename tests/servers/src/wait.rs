@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 /// ends a wait that is in vain: no test may count on its being short.
 pub const SOON: Duration = Duration::from_secs(60);
 
-const STEP: Duration = Duration::from_millis(20);
+/// Between two looks: a part of what has been waited, as who waits for long is not to be told at once, and a look costs
+/// something. At least, and at most.
+const PAUSE: u32 = 4;
+const SHORTEST: Duration = Duration::from_millis(10);
+const LONGEST: Duration = Duration::from_millis(50);
 
 /// Polls until `probe` gives something, and fails the test with `what` when `limit` has passed.
 #[track_caller]
@@ -22,17 +26,17 @@ pub fn until_told<T>(
     mut probe: impl FnMut() -> Option<T>,
     what: impl Fn() -> String,
 ) -> T {
-    let deadline = Instant::now() + limit;
+    let began = Instant::now();
     loop {
         if let Some(found) = probe() {
             return found;
         }
         assert!(
-            Instant::now() < deadline,
+            began.elapsed() < limit,
             "waited {limit:?} in vain: {}",
             what()
         );
-        thread::sleep(STEP);
+        pause(began);
     }
 }
 
@@ -44,16 +48,20 @@ pub fn until_seen<T: std::fmt::Debug>(
     mut look: impl FnMut() -> T,
     good: impl Fn(&T) -> bool,
 ) -> T {
-    let deadline = Instant::now() + limit;
+    let began = Instant::now();
     loop {
         let seen = look();
         if good(&seen) {
             return seen;
         }
         assert!(
-            Instant::now() < deadline,
+            began.elapsed() < limit,
             "waited {limit:?} in vain: {what}; last seen: {seen:#?}"
         );
-        thread::sleep(STEP);
+        pause(began);
     }
+}
+
+fn pause(began: Instant) {
+    thread::sleep((began.elapsed() / PAUSE).clamp(SHORTEST, LONGEST));
 }

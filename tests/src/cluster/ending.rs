@@ -38,8 +38,8 @@ impl Cluster {
         let _ = fs::create_dir_all(&kept);
         for member in self.controllers.iter().chain(&self.invokers) {
             let log = member.data.join("logs/burst.log");
-            Node::last_words(&member.log);
-            Node::last_words(&log);
+            eprintln!("{}", Node::last_words(&member.log));
+            eprintln!("{}", Node::last_words(&log));
             let _ = fs::copy(&member.log, kept.join(format!("{}.out", member.name)));
             let _ = fs::copy(&log, kept.join(format!("{}.log", member.name)));
         }

@@ -62,26 +62,28 @@ fn there_are_many_of_them_and_none_twice() {
 #[test]
 fn hostile_processes_harm_nobody() {
     let driver = Driver::Process;
-    suite::play(driver, Settings::new(driver), scripts());
+    suite::play(driver, &Platform::lent(suite::settings(driver)), scripts());
 }
 
 #[test]
 fn hostile_containers_harm_nobody() {
     let driver = Driver::Docker;
-    suite::play(driver, Settings::new(driver), scripts());
+    suite::play(driver, &Platform::lent(suite::settings(driver)), scripts());
 }
 
 #[test]
 fn hostile_sandboxes_harm_nobody() {
     let driver = Driver::Sandbox;
     let scripts = scripts().into_iter().filter(|script| !script.counted);
-    suite::play(driver, Settings::new(driver), scripts.collect());
+    let platform = Platform::lent(suite::settings(driver));
+    suite::play(driver, &platform, scripts.collect());
 }
 
 #[test]
 fn hostile_sandboxes_of_root_harm_nobody() {
     let driver = Driver::Sandbox;
-    suite::play(driver, Settings::new(driver).as_root(), scripts());
+    let platform = Platform::lent(suite::settings(driver).as_root());
+    suite::play(driver, &platform, scripts());
 }
 
 #[test]
@@ -121,7 +123,7 @@ fn hostile_sandboxes_harm_nobody_on_rabbitmq() {
 
 #[track_caller]
 fn on_rabbitmq(driver: Driver, host: &str) {
-    let server = RabbitMq::managed_at(host);
+    let server = RabbitMq::lent_at(host);
     let scripts = [rabbitmq::scripts(&server.management()), servers::scripts()];
     on(driver, "rabbitmq", &server, scripts.concat());
 }
@@ -150,8 +152,10 @@ fn on_s3(driver: Driver, host: &str) {
 
 #[track_caller]
 fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Script>) {
-    let settings = Settings::new(driver).backend(kind, &server.uri());
-    suite::play(driver, settings, scripts);
+    let settings = suite::settings(driver).backend(kind, &server.uri());
+    let platform = Platform::start(settings);
+    suite::play(driver, &platform, scripts);
+    drop(platform);
     let look = || server.left_behind();
     wait::until_seen("nothing is left", wait::SOON, look, Vec::is_empty);
 }
@@ -159,7 +163,7 @@ fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Scrip
 /// The kernel keeps whom containers look for in one table for all of them.
 #[test]
 fn who_looks_for_everybody_keeps_nobody_from_being_found() {
-    let platform = Platform::start(Settings::new(Driver::Docker).slots(8));
+    let platform = Platform::lent(Settings::new(Driver::Docker));
     let tenants = Tenants::two(&platform);
     tenants.first.deploy("hostile", &built::program("hostile"));
     tenants
@@ -181,17 +185,18 @@ fn who_looks_for_everybody_keeps_nobody_from_being_found() {
 /// A program can read all that it is told.
 #[test]
 fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
-    for kind in backends::kinds() {
-        let backend = Backend::start(kind, "127.0.0.1");
+    let backends = Backend::all("127.0.0.1");
+    let platform = Platform::start(backends::offered(&backends, Settings::new(Driver::Process)));
+    let tenant = Tenants::two(&platform).first;
+    tenant.deploy("hostile", &built::program("hostile"));
+    for backend in &backends {
         let Some(secret) = backend.server.as_ref().and_then(|server| server.secret()) else {
             continue;
         };
-        let platform = Platform::start(backend.chosen(Settings::new(Driver::Process)));
-        let tenant = Tenants::two(&platform).first;
-        tenant.deploy("hostile", &built::program("hostile"));
         let steps = script::honest(json!([{"do": "backend-address"}]));
         let inputs = vec![json!({"steps": steps}); 2];
-        let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous"});
+        let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous",
+            "backend": backend.kind()});
         let flare = tenant.api().ended(&tenant.api().flare("hostile", &request));
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         for output in tenant.api().result(&flare.flare_id).outputs {

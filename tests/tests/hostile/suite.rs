@@ -25,6 +25,8 @@ const LIFETIME: Duration = Duration::from_secs(900);
 /// How long a pack is watched that should be doing nothing, and for how long it may be at work meanwhile.
 const WATCH: Duration = Duration::from_millis(400);
 const AT_WORK: u64 = 100;
+/// Between two looks at a flare.
+const LOOK: Duration = Duration::from_millis(20);
 /// Of what is found, so much is told.
 const TOLD: usize = 400;
 /// The JVM's threads and descriptors may grow by so many, as its pools fill.
@@ -35,11 +37,15 @@ const PHASES: usize = 1000 + 10;
 /// What was wrong, by script.
 type Wrongs = Vec<(&'static str, Vec<String>)>;
 
+/// Of a platform that scripts are played on.
+pub fn settings(driver: Driver) -> Settings {
+    Settings::new(driver).slots(SLOTS).limit(LIFETIME)
+}
+
 /// Plays all scripts that make sense with the driver; `HOSTILE` may name one, or a part of its name.
 #[track_caller]
-pub fn play(driver: Driver, settings: Settings, scripts: Vec<Script>) {
-    let platform = Platform::start(settings.slots(SLOTS).limit(LIFETIME));
-    let tenants = Tenants::two(&platform);
+pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
+    let tenants = Tenants::two(platform);
     tenants.first.deploy(NAME, &built::program(NAME));
     let only = std::env::var("HOSTILE").unwrap_or_default();
     let mut neighbour = Neighbour::start(&tenants.second);
@@ -52,7 +58,7 @@ pub fn play(driver: Driver, settings: Settings, scripts: Vec<Script>) {
     let host: Vec<String> = (listener.iter())
         .map(|listener| listener.local_addr().unwrap().to_string())
         .collect();
-    let before = Held::by(&platform);
+    let before = Held::by(platform);
     let mut wrongs: Wrongs = Vec::new();
     for script in scripts {
         let makes_sense = driver.isolates() || !script.isolated;
@@ -80,13 +86,13 @@ pub fn play(driver: Driver, settings: Settings, scripts: Vec<Script>) {
             neighbour = Neighbour::start_again(&tenants.second);
         }
         invoker(api, &mut wrong);
-        orphans(&platform, &mut wrong);
+        orphans(platform, &mut wrong);
         println!("{:>6.1?} {} {wrong:?}", began.elapsed(), script.name);
         if !wrong.is_empty() {
             wrongs.push((script.name, wrong));
         }
     }
-    let after = Held::by(&platform);
+    let after = Held::by(platform);
     if after.threads > before.threads + GROWTH || after.descriptors > before.descriptors + GROWTH {
         wrongs.push((
             "all together",
@@ -164,7 +170,7 @@ fn ended(api: &Api, id: &str) -> Option<Flare> {
         if flare.state.is_final() {
             return Some(flare);
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(LOOK);
     }
     None
 }

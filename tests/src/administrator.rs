@@ -1,0 +1,108 @@
+//! Who administers a platform: makes namespaces, and ends what they have under way.
+
+use burst_client::{
+    CreateNamespaceQuery, FlareState, ListAllFlaresQuery, ListAllGroupsQuery, ListNamespacesQuery,
+    NamespaceRequest,
+};
+
+use crate::api::told;
+use crate::{Api, wait};
+
+/// Whose a platform is that nobody has borrowed.
+pub const FIRST: &str = "guest";
+
+/// As many as a list may have.
+const MOST: u32 = 200;
+
+/// The administrator of the platform at an address.
+#[derive(Debug, Clone)]
+pub struct Administrator {
+    api: Api,
+}
+
+impl Administrator {
+    /// With the key that stands in the properties file of who started the platform.
+    #[track_caller]
+    pub fn of(base: &str, properties: &str) -> Self {
+        let mut lines = properties.lines();
+        let key = lines.find_map(|line| line.trim().strip_prefix("ADMIN_AUTH="));
+        Self {
+            api: Api::new(base, key.expect("ADMIN_AUTH in the properties file")),
+        }
+    }
+
+    /// Makes a namespace.
+    #[track_caller]
+    pub fn create(&self, namespace: &str) -> Api {
+        let created = self.api.client().create_namespace(
+            namespace,
+            &CreateNamespaceQuery::default(),
+            &NamespaceRequest::default(),
+        );
+        Api::new(self.api.base(), &told(created).auth)
+    }
+
+    /// Revokes all namespaces but the first user's, which ends all that they have under way, and waits until nothing
+    /// is, of anybody's.
+    #[track_caller]
+    pub fn revoke_all(&self) {
+        for namespace in self.namespaces() {
+            told(self.api.client().revoke_namespace(&namespace));
+        }
+        wait::until_seen(
+            "no flare is under way and no group is open",
+            wait::SOON,
+            || self.under_way(),
+            Vec::is_empty,
+        );
+    }
+
+    /// Those of others than the first user that have not been revoked.
+    #[track_caller]
+    fn namespaces(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        loop {
+            let query = ListNamespacesQuery {
+                limit: Some(MOST),
+                skip: Some(all.len() as u32),
+            };
+            let page = told(self.api.client().list_namespaces(&query));
+            let is_last = page.len() < MOST as usize;
+            all.extend(page);
+            if is_last {
+                break;
+            }
+        }
+        all.retain(|it| it.revoked.is_none() && it.name != FIRST);
+        all.into_iter().map(|it| it.name).collect()
+    }
+
+    /// Flares that have not ended and groups that are not closed, and whose they are.
+    #[track_caller]
+    fn under_way(&self) -> Vec<String> {
+        let states = [
+            FlareState::Queued,
+            FlareState::Placing,
+            FlareState::Starting,
+            FlareState::Running,
+        ];
+        let flares = states.into_iter().flat_map(|state| {
+            let query = ListAllFlaresQuery {
+                state: Some(state),
+                ..ListAllFlaresQuery::default()
+            };
+            let flares = told(self.api.client().list_all_flares(&query)).into_iter();
+            flares.map(|it| format!("{} {} of {}", it.state, it.flare_id, it.namespace))
+        });
+        let query = ListAllGroupsQuery {
+            limit: Some(MOST),
+            ..ListAllGroupsQuery::default()
+        };
+        let mut groups = told(self.api.client().list_all_groups(&query));
+        groups.retain(|it| it.state != "closed");
+        let groups = groups.into_iter();
+        flares
+            .chain(groups.map(|it| format!("{} {} of {}", it.state, it.group_id, it.namespace)))
+            .collect()
+    }
+}

@@ -1,0 +1,68 @@
+//! Who has a platform that others have had before, and will: in a namespace and a directory of its own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
+
+use crate::administrator::Administrator;
+use crate::{Api, account};
+
+/// One of a platform's borrowers.
+#[derive(Debug)]
+pub(crate) struct Borrower {
+    namespace: String,
+    api: Api,
+    scratch: TempDir,
+    /// Bytes that the platform had said before.
+    said: usize,
+}
+
+impl Borrower {
+    /// Of a platform at `base`, where its first user's properties file has this text.
+    #[track_caller]
+    pub fn new(base: &str, properties: &str, home: &Path, said: usize) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        let namespace = format!("borrower-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let api = Administrator::of(base, properties).create(&namespace);
+        let scratch = account::directory_in(home);
+        let borrower = Self {
+            namespace,
+            api,
+            scratch,
+            said,
+        };
+        let lines = properties.lines().map(|line| match line.trim() {
+            own if own.starts_with("AUTH=") => format!("AUTH={}\n", borrower.api.auth()),
+            other => format!("{other}\n"),
+        });
+        let file = borrower.properties();
+        fs::write(&file, lines.collect::<String>()).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        borrower
+    }
+
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    pub fn api(&self) -> &Api {
+        &self.api
+    }
+
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// As the platform's first user has one.
+    pub fn properties(&self) -> PathBuf {
+        self.scratch().join("properties")
+    }
+
+    /// What of all that the platform has said it has said since.
+    pub fn since<'a>(&self, said: &'a str) -> &'a str {
+        said.get(self.said..).unwrap_or_default()
+    }
+}

@@ -1,0 +1,85 @@
+//! Platforms that tests borrow one after the other: what one leaves no other finds, and what nobody may leave fails.
+
+use std::env;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use burst_tests::{Api, Driver, Platform, Settings, command, failing, processes};
+use serde_json::{Value, json};
+
+/// With so many slots nobody else borrows one.
+fn settings() -> Settings {
+    Settings::new(Driver::Process).slots(3)
+}
+
+#[test]
+fn what_one_borrower_leaves_no_other_finds() {
+    let first = Platform::lent(settings());
+    let (pid, before) = (first.pid(), first.footprint());
+    let (mine, name) = (first.api().clone(), first.namespace().to_owned());
+    failing::deploy(&first);
+    let warm = mine.run(failing::NAME, 1, &failing::succeed());
+    assert_eq!(warm.state, "succeeded", "{warm:#?}");
+    let group = json!({"definition": failing::NAME, "size": 1});
+    let group = mine.client().open_group(&group).unwrap().read().unwrap();
+    let running = mine.flare(failing::NAME, &failing::holding(2, failing::LONG));
+    mine.all_wrote(&running, failing::MARK);
+    mine.flare(failing::NAME, &failing::holding(3, failing::LONG));
+    let file = first.scratch().join("file");
+    fs::write(&file, "").unwrap();
+    drop(first);
+
+    let next = Platform::lent(settings());
+    assert_eq!(next.pid(), pid, "it is the same platform");
+    assert_eq!(next.footprint(), before);
+    assert_ne!(next.namespace(), name);
+    assert!(!file.exists());
+    mine.get("bursts").refusal(401);
+    let has = |api: &Api, what: &str| api.get(what).expect::<Vec<Value>>(200);
+    for what in ["bursts", "actions", "flares", "groups", "activations"] {
+        assert_eq!(has(next.api(), what), Vec::<Value>::new(), "{what}");
+    }
+    let path = format!("groups/{}", group.group_id);
+    next.api().get(&path).refusal(404);
+    // As the first it has all slots, and packs of its own.
+    failing::deploy(&next);
+    let cold = next.api().run(failing::NAME, 3, &failing::succeed());
+    assert_eq!(cold.packs[0].start, Some("cold".into()), "{cold:#?}");
+}
+
+#[test]
+fn who_fails_takes_the_platform_along() {
+    let mut pid = None;
+    let failed = catch_unwind(AssertUnwindSafe(|| {
+        let platform = Platform::lent(settings().slots(5));
+        pid = Some(platform.pid());
+        panic!("on purpose");
+    }));
+    assert!(failed.is_err());
+    assert!(!processes::lives(pid.expect("it was borrowed")));
+}
+
+/// Of the program that the tests are another one is started, with this test alone, that leaves a process where its
+/// platform is. All of its tests succeed.
+#[test]
+fn what_outlives_a_platform_that_was_lent_fails_the_run() {
+    const LEAVES: &str = "BURST_TEST_LEAVES_A_PROCESS";
+    const NAME: &str = "lending::what_outlives_a_platform_that_was_lent_fails_the_run";
+    if env::var_os(LEAVES).is_some() {
+        let data = Platform::lent(settings()).data();
+        let mut left = Command::new("sleep");
+        left.arg("100").current_dir(data);
+        left.stdout(Stdio::null()).stderr(Stdio::null());
+        // Who finds it ends it.
+        std::mem::forget(command::spawn(left).unwrap());
+        return;
+    }
+    let mut run = Command::new(env::current_exe().unwrap());
+    run.args(["--exact", NAME]).env(LEAVES, "yes");
+    let ran = command::run(&mut run, Duration::from_secs(120)).exits(101);
+    assert!(ran.stdout.contains("1 passed"), "{ran:#?}");
+    ran.complains_of("did not end well: processes outlive the platform")
+        .complains_of("sleep 100");
+}
