@@ -21,7 +21,7 @@ object Main:
 
   def main(arguments: Array[String]): Unit = Node.run(Role.Invoker)((settings, _) => start(settings))
 
-  private def start(settings: Settings): Future[Node] =
+  private[burst] def start(settings: Settings): Future[Node] =
     val config = InvokerConfig.read(settings.config)
     given system: ActorSystem[Nothing] =
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, settings.config)
