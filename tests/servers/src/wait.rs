@@ -7,7 +7,13 @@ use std::time::{Duration, Instant};
 /// ends a wait that is in vain: no test may count on its being short.
 pub const SOON: Duration = Duration::from_secs(60);
 
-const STEP: Duration = Duration::from_millis(20);
+const SHORTEST: Duration = Duration::from_millis(20);
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Until the next look, which costs those that are looked at some of what is waited for: a twentieth of the time so far.
+fn pause(begun: Instant) {
+    thread::sleep((begun.elapsed() / 20).clamp(SHORTEST, LONGEST));
+}
 
 /// Polls until `probe` gives something, and fails the test with `what` when `limit` has passed.
 #[track_caller]
@@ -22,17 +28,17 @@ pub fn until_told<T>(
     mut probe: impl FnMut() -> Option<T>,
     what: impl Fn() -> String,
 ) -> T {
-    let deadline = Instant::now() + limit;
+    let begun = Instant::now();
     loop {
         if let Some(found) = probe() {
             return found;
         }
         assert!(
-            Instant::now() < deadline,
+            begun.elapsed() < limit,
             "waited {limit:?} in vain: {}",
             what()
         );
-        thread::sleep(STEP);
+        pause(begun);
     }
 }
 
@@ -44,16 +50,16 @@ pub fn until_seen<T: std::fmt::Debug>(
     mut look: impl FnMut() -> T,
     good: impl Fn(&T) -> bool,
 ) -> T {
-    let deadline = Instant::now() + limit;
+    let begun = Instant::now();
     loop {
         let seen = look();
         if good(&seen) {
             return seen;
         }
         assert!(
-            Instant::now() < deadline,
+            begun.elapsed() < limit,
             "waited {limit:?} in vain: {what}; last seen: {seen:#?}"
         );
-        thread::sleep(STEP);
+        pause(begun);
     }
 }
