@@ -144,7 +144,13 @@ impl Outsider {
             "process",
         ];
         let more = ["--seed", seed, "--data", data.to_str().unwrap()];
-        let arguments = arguments.into_iter().chain(more).map(String::from);
+        // It says that nobody answers when it has said hello ten times.
+        let soon = ["--set", "burst.invoker.heartbeat-interval=250ms"];
+        let arguments = arguments
+            .into_iter()
+            .chain(more)
+            .chain(soon)
+            .map(String::from);
         let arguments: Vec<String> = arguments.chain(flags.iter().cloned()).collect();
         let said = directory.join(format!("{name}.log"));
         let account = Account::ordinary(Driver::Process);
