@@ -46,9 +46,12 @@ rm -f "$saved"
 for old in "$dist"/lib/burst-standalone.aot "$dist"/lib/burst-standalone.jsa; do
     [ "$old" -nt "$jar" ] || rm -f "$old" "$old.jdk"
 done
-printf 'burst.limits { invocations-per-minute = 1000000, flares-per-minute = 1000000, requests-per-minute = 1000000 }\n' \
-    >"$work/limits.conf"
-JDK_JAVA_OPTIONS=$options "$dist/bin/burst" standalone --config "$work/limits.conf" --data "$work/.burst" --port 0 --slots 4 \
+cat >"$work/training.conf" <<'END'
+burst.limits { invocations-per-minute = 1000000, flares-per-minute = 1000000, requests-per-minute = 1000000 }
+# What nodes of a cluster do, too, before it is ready.
+pekko.actor.typed.extensions = ["burst.standalone.Rehearsal"]
+END
+JDK_JAVA_OPTIONS=$options "$dist/bin/burst" standalone --config "$work/training.conf" --data "$work/.burst" --port 0 --slots 4 \
     --driver process >"$work/said" 2>&1 &
 platform=$!
 waited=0
@@ -58,6 +61,7 @@ until grep -q '^burst is ready' "$work/said"; do
     waited=$((waited + 1))
     sleep 0.1
 done
+sed -n 's/^rehearsing/save-classes.sh: &/p' "$work/said" >&2
 url=$(sed -n 's/^burst is ready on //p' "$work/said")
 BURST_AUTH=$(sed -n 's/^AUTH=//p' "$work/.burst/properties") \
     "$java" -XX:+UseSerialGC -cp "$jar" burst.standalone.Training "$url" $calls 2>"$work/refused" ||

@@ -57,7 +57,7 @@ struct Half {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let setup = Setup::new(Driver::Process)
+    let setup = Setup::as_it_comes(Driver::Process)
         .controllers(2)
         .invokers(4)
         .set("burst.limits.flares-per-minute", "1000000")

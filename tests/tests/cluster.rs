@@ -65,8 +65,8 @@ fn tera(arguments: &[&str]) {
 /// Whichever controller is asked, and whether the one that took it is still there.
 #[test]
 fn a_request_of_one_key_is_one_flare_of_all_controllers() {
-    let (mut cluster, mut accepted) =
-        invariants::cluster(Setup::new(Driver::Process).controllers(2));
+    let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
+    let (mut cluster, mut accepted) = invariants::cluster(setup.slots(8));
     let body = failing::holding(8, 3_000);
     let asked = |api: &Api, key: &str| {
         let request = api.request(Method::POST, "namespaces/_/bursts/failing");

@@ -94,7 +94,7 @@ fn invocations_amid_random_kills() {
 /// what it may have done already is not done again.
 #[test]
 fn a_call_whose_container_is_killed_while_its_program_starts_is_lost() {
-    let cluster = Cluster::start(Setup::new(Driver::Process));
+    let cluster = Cluster::start(Setup::new(Driver::Process).invokers(1));
     let api = cluster.api();
     let code = "import time\ntime.sleep(20)\ndef main(args):\n    return {}\n";
     let exec = json!({"kind": "python:default", "code": code});

@@ -2,6 +2,8 @@
 
 use std::{fs, thread};
 
+use rustix::process::Signal;
+
 use super::Cluster;
 use crate::node::{self, Node};
 use crate::{built, docker};
@@ -9,6 +11,10 @@ use crate::{built, docker};
 impl Cluster {
     /// Stops all processes as an operator does and checks that nothing is left of them.
     pub fn stop(&mut self) {
+        // They need not wait for each other.
+        for invoker in self.invokers.iter().filter_map(|it| it.node.as_ref()) {
+            invoker.signal(Signal::TERM);
+        }
         for member in self.invokers.iter_mut().chain(&mut self.controllers) {
             if let Some(node) = member.node.take() {
                 node::assert_good_end(&member.name, node.terminate());

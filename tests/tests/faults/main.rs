@@ -53,7 +53,7 @@ fn what_each_fault_does_to_flares() {
 
 /// All faults on one cluster, one after the other.
 fn strike_all(run: u32, cases: &[Case], rows: &Mutex<Vec<Row>>) {
-    let setup = Setup::new(Driver::Process)
+    let setup = Setup::as_it_comes(Driver::Process)
         .controllers(2)
         .invokers(INVOKERS)
         .slots(SLOTS)

@@ -14,7 +14,7 @@ import scala.concurrent.{ExecutionContext, Future}
 object Main:
   def main(arguments: Array[String]): Unit = Node.run(Role.Controller)(start)
 
-  private def start(settings: Settings, data: DataDirectory): Future[Node] =
+  private[burst] def start(settings: Settings, data: DataDirectory): Future[Node] =
     val bootstrap = BootstrapCredentials.of(settings.config, data)
     val config = VersionCheck.configured(SplitBrainLock.configured(bootstrap.config))
     given system: ActorSystem[Nothing] =

@@ -16,12 +16,15 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 
 /** `burst invoker` becomes this process: an invoker that works for the controllers it was told of. */
 object Main:
-  /** How long this process's last words may take to leave it. */
+  /** How long this process's last words may take to leave it, those to a collector of traces. */
   private val LastWords = 5.seconds
+
+  /** Those to the controller leave it within a second, or not at all (Artery's `shutdown-flush-timeout`). */
+  private val LastLine = 2.seconds
 
   def main(arguments: Array[String]): Unit = Node.run(Role.Invoker)((settings, _) => start(settings))
 
-  private def start(settings: Settings): Future[Node] =
+  private[burst] def start(settings: Settings): Future[Node] =
     val config = InvokerConfig.read(settings.config)
     given system: ActorSystem[Nothing] =
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, settings.config)
@@ -73,7 +76,7 @@ object Main:
             // keep it from that, and nothing depends on such a line.
             system.terminate()
             val told = Future(traces.close())(using blocking)
-            atMost(LastWords, system.whenTerminated.zip(told))
+            atMost(LastWords, atMost(LastLine, system.whenTerminated).zip(told))
 
   /** One of its parts died of a defect: without it this process would be there and do nothing. */
   private[invoker] def broken(part: ActorRef[Nothing])(tell: String => Unit)(using

@@ -37,8 +37,7 @@ object Node:
       System.setProperty("burst-log-format", settings.logFormat)
       val log = LoggerFactory.getLogger(classOf[Node])
       SecondCompiler.giveWay()
-      ClusterSettings.from(settings.config).prepare(role)
-      val starting = start(settings, data)
+      val starting = begin(role, settings, data)(start)
       val exitCode = AtomicInteger(0)
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
       try
@@ -60,6 +59,13 @@ object Node:
       case NonFatal(problem) =>
         System.err.println(s"burst: ${explain(problem)}")
         System.exit(1)
+
+  /** Starts it in this process, whatever that is. Throws `SetupException`. */
+  private[burst] def begin(role: Role, settings: Settings, data: DataDirectory)(
+      start: (Settings, DataDirectory) => Future[Node]
+  ): Future[Node] =
+    ClusterSettings.from(settings.config).prepare(role)
+    start(settings, data)
 
   /** Runs while the JVM shuts down, whatever made it do so. `halt` because the code of a signal would count
     * as a failure.

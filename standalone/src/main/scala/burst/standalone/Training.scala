@@ -50,19 +50,22 @@ object Training:
       if answer.statusCode != 200 then
         throw Refused(s"$method $path was answered with ${answer.statusCode}: ${answer.body}")
 
-  def main(arguments: Array[String]): Unit =
-    val target = Target(arguments(0), sys.env("BURST_AUTH"))
-    val left = AtomicInteger(arguments(1).toInt)
+  def main(arguments: Array[String]): Unit = train(arguments(0), sys.env("BURST_AUTH"), arguments(1).toInt)
+
+  /** Throws `Refused`. */
+  private[standalone] def train(url: String, key: String, calls: Int): Unit =
+    val target = Target(url, key)
+    val left = AtomicInteger(calls)
     val failure = java.util.concurrent.atomic.AtomicReference[Option[Refused]](None)
     prepare(target)
-    def calls(): Unit =
+    def work(): Unit =
       try
         var number = left.getAndDecrement()
         while number > 0 && failure.get.isEmpty do
           if number % Flares == 0 then target.flare() else target.call()
           number = left.getAndDecrement()
       catch case refused: Refused => failure.set(Some(refused))
-    val clients = Vector.fill(Clients)(Thread(() => calls()))
+    val clients = Vector.fill(Clients)(Thread(() => work()))
     clients.foreach(_.start())
     clients.foreach(_.join())
     failure.get.foreach(throw _)

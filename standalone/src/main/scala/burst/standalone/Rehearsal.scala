@@ -1,0 +1,77 @@
+package burst.standalone
+
+import burst.controller.{Main as Controller, Wiring}
+import burst.invoker.Main as Invoker
+import burst.node.metrics.MetricsRegistry
+import burst.node.{DataDirectory, Node, Role, Settings}
+import com.typesafe.config.ConfigFactory
+import java.net.{InetAddress, ServerSocket}
+import java.nio.file.{Files, Path}
+import org.apache.pekko.actor.typed.{ActorSystem, Extension, ExtensionId}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, Future}
+import scala.util.{Failure, Try, Using}
+
+/** What only nodes of a cluster do, done once in the JVM of a platform that saves its classes
+  * (`save-classes.sh`), as it saves those that it has seen alone: an extension of Pekko's, which settings can
+  * ask for. Where something fails, the classes on the way there are saved all the same.
+  */
+final class Rehearsal extends Extension
+
+object Rehearsal extends ExtensionId[Rehearsal]:
+  private val Patience = 60.seconds
+  private val StopBound = 5.seconds
+
+  /** Nobody listens there. */
+  private val Nowhere = "127.0.0.1:1"
+
+  def createExtension(system: ActorSystem[?]): Rehearsal =
+    val directory = Files.createTempDirectory("burst-rehearsal-")
+    said("a cluster")(playCluster(directory))
+    val data = s"burst.data = \"$directory/stores\""
+    said("a bucket")(store(
+      s"""$data
+      burst.store.s3 { url = "s3://bucket", endpoint = "http://$Nowhere", access-key = "k", secret-key = "s" }"""
+    ))
+    said("PostgreSQL")(store(s"""$data
+      burst.store.postgresql { url = "postgresql://$Nowhere/burst", connect-timeout = 300ms }"""))
+    new Rehearsal
+
+  private def said(what: String)(play: => Unit): Unit = Try(play) match
+    case Failure(problem) => System.err.println(s"rehearsing $what: $problem")
+    case _ => ()
+
+  /** A controller, an invoker, and calls that go through both. */
+  private def playCluster(directory: Path): Unit =
+    val port = Using.resource(ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+    val first = directory.resolve("controller")
+    val controller = begin(Role.Controller, first, s"cluster.port = $port")(Controller.start)
+    val second =
+      s"cluster { seeds = [\"127.0.0.1:$port\"], key = \"$first/cluster.pem\" }, invoker.id = second"
+    val invoker =
+      begin(Role.Invoker, directory.resolve("invoker"), second)((settings, _) => Invoker.start(settings))
+    val url = await(controller.ready).split(' ').last
+    await(invoker.ready)
+    val properties = Files.readString(first.resolve("properties")).linesIterator
+    properties.collectFirst { case s"AUTH=$key" => key }.foreach(Training.train(url, _, calls = 2))
+    Seq(invoker, controller).foreach: node =>
+      await(node.drain(StopBound))
+      await(node.stop(StopBound))
+
+  private def begin(role: Role, directory: Path, own: String)(
+      start: (Settings, DataDirectory) => Future[Node]
+  ): Node =
+    val settings = load(s"burst { data = \"$directory\", http.port = 0, $own }", role)
+    await(Node.begin(role, settings, DataDirectory.open(settings.data))(start))
+
+  /** As far as it gets where nobody answers. */
+  private def store(own: String): Unit =
+    Try(Wiring.storage(load(own, Role.Standalone).config, MetricsRegistry())).foreach(_.close())
+
+  private def load(own: String, role: Role): Settings =
+    // Not once more in there.
+    val alone = ConfigFactory.parseString("pekko.actor.typed.extensions = []")
+    val config = ConfigFactory.parseString(own).withFallback(alone)
+    Settings.load(config.withFallback(ConfigFactory.defaultApplication()), role)
+
+  private def await[A](future: Future[A]): A = Await.result(future, Patience)
