@@ -17,6 +17,7 @@ if [ "${release:-0}" -ge 25 ] && [ -f "$jdk" ]; then
     # With the compiler that counts, whatever processors there are.
     options="-XX:AOTCacheOutput=$saved.new -XX:Tier3DelayOn=0"
     calls=24000
+    rehearsal=8000
     # `burst` knows by it whether the JVM and the jar are those that the cache was made of.
     stamp=$saved.jdk
 else
@@ -24,6 +25,7 @@ else
     options=-XX:ArchiveClassesAtExit=$saved.new
     # What answers them is needed soon.
     calls=1
+    rehearsal=2
     stamp=
 fi
 work=$(mktemp -d) || exit 0
@@ -51,13 +53,13 @@ burst.limits { invocations-per-minute = 1000000, flares-per-minute = 1000000, re
 # What nodes of a cluster do, too, before it is ready.
 pekko.actor.typed.extensions = ["burst.standalone.Rehearsal"]
 END
-JDK_JAVA_OPTIONS=$options "$dist/bin/burst" standalone --config "$work/training.conf" --data "$work/.burst" --port 0 --slots 4 \
+JDK_JAVA_OPTIONS=$options BURST_REHEARSAL_CALLS=$rehearsal "$dist/bin/burst" standalone --config "$work/training.conf" --data "$work/.burst" --port 0 --slots 4 \
     --driver process >"$work/said" 2>&1 &
 platform=$!
 waited=0
 until grep -q '^burst is ready' "$work/said"; do
     kill -0 $platform 2>/dev/null || give_up "the platform does not start: $(tail -n 1 "$work/said")"
-    [ $waited -lt 600 ] || { kill $platform; give_up 'the platform does not start within a minute'; }
+    [ $waited -lt 1200 ] || { kill $platform; give_up 'the platform does not start within two minutes'; }
     waited=$((waited + 1))
     sleep 0.1
 done

@@ -12,9 +12,10 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Future}
 import scala.util.{Failure, Try, Using}
 
-/** What only nodes of a cluster do, done once in the JVM of a platform that saves its classes
-  * (`save-classes.sh`), as it saves those that it has seen alone: an extension of Pekko's, which settings can
-  * ask for. Where something fails, the classes on the way there are saved all the same.
+/** What only nodes of a cluster do, done in the JVM of a platform that saves its classes (`save-classes.sh`),
+  * as it saves those that it has seen alone: an extension of Pekko's, which settings can ask for. The cluster
+  * is called as often as `BURST_REHEARSAL_CALLS` says. Where something fails, the classes on the way there are
+  * saved all the same.
   */
 final class Rehearsal extends Extension
 
@@ -26,7 +27,8 @@ object Rehearsal extends ExtensionId[Rehearsal]:
   private val Nowhere = "127.0.0.1:1"
 
   def createExtension(system: ActorSystem[?]): Rehearsal =
-    val directory = Files.createTempDirectory("burst-rehearsal-")
+    val own = Path.of(system.settings.config.getString("burst.data")).toAbsolutePath
+    val directory = Files.createTempDirectory(own, "rehearsal-")
     said("a cluster")(playCluster(directory))
     val data = s"burst.data = \"$directory/stores\""
     said("a bucket")(store(
@@ -53,7 +55,8 @@ object Rehearsal extends ExtensionId[Rehearsal]:
     val url = await(controller.ready).split(' ').last
     await(invoker.ready)
     val properties = Files.readString(first.resolve("properties")).linesIterator
-    properties.collectFirst { case s"AUTH=$key" => key }.foreach(Training.train(url, _, calls = 2))
+    val calls = sys.env.get("BURST_REHEARSAL_CALLS").fold(2)(_.toInt)
+    properties.collectFirst { case s"AUTH=$key" => key }.foreach(Training.train(url, _, calls))
     Seq(invoker, controller).foreach: node =>
       await(node.drain(StopBound))
       await(node.stop(StopBound))
