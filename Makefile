@@ -157,7 +157,7 @@ bench: build examples ## the measurements the README quotes, and by criterion wh
 	$(CARGO) run --release --locked -p bcm-benchmarks
 
 # The S3 server that a cluster of several controllers keeps packages in.
-load kills handovers test-upgrade faults soak: ALSO = burst-test-servers
+kills handovers load test-upgrade faults soak: ALSO = burst-test-servers
 load: build examples ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES, WARM_UP
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
