@@ -118,7 +118,7 @@ test-system: ## whole-system tests against dist/
 
 # A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
 # what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.
-test-platform test-clusters: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1
+test-platform test-clusters: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=96m
 test-platform test-clusters: test-%:
 	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 

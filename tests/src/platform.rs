@@ -226,6 +226,13 @@ impl Platform {
     pub(crate) fn take_back(&mut self, before: &Footprint) {
         let borrower = self.borrower.take().expect("it is lent");
         Administrator::of(self.first_api().base(), &self.first_users()).revoke_all();
+        // Before they are ended from outside: the platform has no others, and knows of all.
+        wait::until_seen(
+            "all packs that are left are warm",
+            wait::SOON,
+            || (self.packs(before), self.api().warm_packs() as usize),
+            |(packs, warm)| packs == warm,
+        );
         let mut told = BTreeSet::new();
         let look = || {
             self.end_packs(&mut told);
@@ -241,11 +248,25 @@ impl Platform {
         self.running.as_mut().expect("it runs").node.limit(None);
     }
 
+    /// How many packs there are that were not there `before`.
+    fn packs(&self, before: &Footprint) -> usize {
+        let mut processes = self.children();
+        processes.retain(|process| !before.processes.contains(process));
+        processes.len() + self.containers().len()
+    }
+
+    /// Processes that it has started itself.
+    fn children(&self) -> BTreeSet<Process> {
+        let own = Some(self.pid());
+        let mut processes = self.processes();
+        processes.retain(|process| processes::parent(process.pid) == own);
+        processes
+    }
+
     /// Ends packs, as who started them does, unless they have been told before.
     fn end_packs(&self, told: &mut BTreeSet<u32>) {
-        let own = Some(self.pid());
-        for process in self.processes() {
-            if processes::parent(process.pid) == own && told.insert(process.pid) {
+        for process in self.children() {
+            if told.insert(process.pid) {
                 node::end(process.pid);
             }
         }

@@ -130,7 +130,7 @@ object Wiring:
         for
           _ <- unbound()
           _ <- stopAlarms()
-          _ = stopRecords()
+          _ <- stopRecords()
           _ <- stopJanitor()
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())

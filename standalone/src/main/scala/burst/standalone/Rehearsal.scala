@@ -48,18 +48,25 @@ object Rehearsal extends ExtensionId[Rehearsal]:
     val port = Using.resource(ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
     val first = directory.resolve("controller")
     val controller = begin(Role.Controller, first, s"cluster.port = $port")(Controller.start)
+    try playInvoker(directory, first, port, controller)
+    finally end(controller)
+
+  private def playInvoker(directory: Path, first: Path, port: Int, controller: Node): Unit =
     val second =
       s"cluster { seeds = [\"127.0.0.1:$port\"], key = \"$first/cluster.pem\" }, invoker.id = second"
     val invoker =
       begin(Role.Invoker, directory.resolve("invoker"), second)((settings, _) => Invoker.start(settings))
-    val url = await(controller.ready).split(' ').last
-    await(invoker.ready)
-    val properties = Files.readString(first.resolve("properties")).linesIterator
-    val calls = sys.env.get("BURST_REHEARSAL_CALLS").fold(2)(_.toInt)
-    properties.collectFirst { case s"AUTH=$key" => key }.foreach(Training.train(url, _, calls))
-    Seq(invoker, controller).foreach: node =>
-      await(node.drain(StopBound))
-      await(node.stop(StopBound))
+    try
+      val url = await(controller.ready).split(' ').last
+      await(invoker.ready)
+      val properties = Files.readString(first.resolve("properties")).linesIterator
+      val calls = sys.env.get("BURST_REHEARSAL_CALLS").fold(2)(_.toInt)
+      properties.collectFirst { case s"AUTH=$key" => key }.foreach(Training.train(url, _, calls))
+    finally end(invoker)
+
+  private def end(node: Node): Unit =
+    await(node.drain(StopBound))
+    await(node.stop(StopBound))
 
   private def begin(role: Role, directory: Path, own: String)(
       start: (Settings, DataDirectory) => Future[Node]
@@ -69,7 +76,8 @@ object Rehearsal extends ExtensionId[Rehearsal]:
 
   /** As far as it gets where nobody answers. */
   private def store(own: String): Unit =
-    Try(Wiring.storage(load(own, Role.Standalone).config, MetricsRegistry())).foreach(_.close())
+    val config = load(own, Role.Standalone).config
+    Try(Wiring.storage(config, MetricsRegistry())).foreach(_.close())
 
   private def load(own: String, role: Role): Settings =
     // Not once more in there.

@@ -31,9 +31,7 @@ object Rounds:
       java.time.Duration.ZERO,
       java.time.Duration.ofNanos(interval.toNanos),
       () =>
-        if asked.isCompleted then
-          asked = mayBegin()
-          asked.foreach(_ => begin()),
+        if asked.isCompleted then asked = mayBegin().map(_ => begin()),
       system.executionContext
     )
     () =>
