@@ -14,8 +14,8 @@ import scala.util.{Failure, Try, Using}
 
 /** What only nodes of a cluster do, done in the JVM of a platform that saves its classes (`save-classes.sh`),
   * as it saves those that it has seen alone: an extension of Pekko's, which settings can ask for. The cluster
-  * is called as often as `BURST_REHEARSAL_CALLS` says. Where something fails, the classes on the way there are
-  * saved all the same.
+  * is called as often as `BURST_REHEARSAL_CALLS` says. Where something fails, the classes on the way there
+  * are saved all the same.
   */
 final class Rehearsal extends Extension
 
