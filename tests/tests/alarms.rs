@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 /// Milliseconds between two due times.
 const PERIOD: u64 = 5_000;
-/// Each controller once: the other one is the scheduler's, then.
-const KILLS: usize = 2;
+const KILLS: usize = 4;
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[test]
