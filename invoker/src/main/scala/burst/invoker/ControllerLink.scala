@@ -121,7 +121,8 @@ private final class ControllerLink(
     private val producer = s"to-controller-$name"
     private val reports = context.spawn(ProducerController[ToController](producer, None), producer)
     private val commands = context.spawn(ConsumerController[ToInvoker](), s"to-invoker-$name")
-    private val outbox = Outbox[ToController]()
+    val version: Int = welcome.version.getOrElse(Protocol.Nodes.oldest)
+    private val outbox = Outbox[ToController](version)
     private var sent = Map.empty[Long, Long]
     private var isOver = false
     private val packs = PackRelay(journals, outbox.put)
@@ -204,8 +205,9 @@ private final class ControllerLink(
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)
     val held = journals.held
-    val version = session.welcome.version.getOrElse(Protocol.Nodes.oldest)
-    context.log.info(s"joined the scheduler of epoch $epoch by version $version, with ${held.length} packs")
+    context.log.info(
+      s"joined the scheduler of epoch $epoch by version ${session.version}, with ${held.length} packs"
+    )
     session.put(Holds(held, isUnbroken(session), kept.flatMap(_.since)))
     kept = kept.orElse(Some(Kept(System.nanoTime(), session.welcome.at)))
     journals.partial.foreach(endPartial(invoker, _))
@@ -285,6 +287,7 @@ private final class ControllerLink(
       session: Session,
       message: ToInvoker
   ): Unit = message match
+    case InvokerBundle(messages) => messages.foreach(onReceived(invoker, session, _))
     case AdoptPack(flareId, attempt, pack) => session.adopt(HeldPack(flareId, attempt, pack))
     case PackStored(flareId, attempt, pack, reports, over) =>
       val held = HeldPack(flareId, attempt, pack)

@@ -74,13 +74,7 @@ private object PackJournals:
   private val Least = 64L
 
   private def sizeOf(report: PackReport): Long =
-    PackReport.outputBytes(report.events) + report.events.iterator.map {
-      case PackEvent.Log(_, _, text, _) => Least + text.length
-      case PackEvent.Phase(_, name, _) => Least + name.length
-      case PackEvent.WorkerFailed(_, error, _) => Least + error.message.length
-      case PackEvent.PackEnded(_, error, _, _) => Least + error.fold(0)(_.message.length)
-      case _ => Least
-    }.sum
+    PackReport.length(report.events) + Least * report.events.length
 
   private def ends(report: PackReport): Vector[PackReport] =
     val last = report.events.filter(_.isInstanceOf[PackEvent.PackEnded])

@@ -61,9 +61,19 @@ final case class PackageChunk(packageId: PackageId, offset: Long, bytes: ByteStr
     extends PackageReply
 final case class PackageMissing(packageId: PackageId) extends PackageReply
 
+/** What is said at the same time, in this order. Since version 3 of the protocol between nodes. */
+final case class InvokerBundle(messages: Vector[ToInvoker]) extends ToInvoker
+
 object ToInvoker:
   private given Configuration =
     Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
+
+  given Bundling[ToInvoker] with
+    def bundle(messages: Vector[ToInvoker]): ToInvoker = InvokerBundle(messages)
+    def length(message: ToInvoker): Long = message match
+      case PreparePack(assignment) => assignment.inputs.length
+      case chunk: PackageChunk => chunk.bytes.length.toLong
+      case _ => 0
 
   given ConfiguredCodec[ToInvoker] = ConfiguredCodec.derived
 
@@ -108,6 +118,15 @@ object PackReport:
     case _ => 0L
   .sum
 
+  /** Of all that users' programs have written into them, in characters. */
+  def length(events: Vector[PackEvent]): Long = outputBytes(events) + events.iterator.map:
+    case PackEvent.Log(_, _, text, _) => text.length.toLong
+    case PackEvent.Phase(_, name, _) => name.length.toLong
+    case PackEvent.WorkerFailed(_, error, _) => error.message.length.toLong
+    case PackEvent.PackEnded(_, error, _, _) => error.fold(0)(_.message.length).toLong
+    case _ => 0L
+  .sum
+
 final case class FlareCleaned(flareId: FlareId, error: Option[Failure]) extends InvokerReport
 
 /** A pack that an invoker has of an earlier session, or the end of one. */
@@ -124,8 +143,17 @@ final case class Holds(packs: Vector[HeldPack], unbroken: Boolean, since: Option
 /** Asks for a package's bytes from there on. */
 final case class FetchPackage(packageId: PackageId, offset: Long) extends ToController
 
+/** What is said at the same time, in this order. Since version 3 of the protocol between nodes. */
+final case class ControllerBundle(messages: Vector[ToController]) extends ToController
+
 object ToController:
   private given Configuration =
     Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
+
+  given Bundling[ToController] with
+    def bundle(messages: Vector[ToController]): ToController = ControllerBundle(messages)
+    def length(message: ToController): Long = message match
+      case report: PackReport => PackReport.length(report.events)
+      case _ => 0
 
   given ConfiguredCodec[ToController] = ConfiguredCodec.derived

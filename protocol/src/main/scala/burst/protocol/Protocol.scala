@@ -11,7 +11,7 @@ package burst.protocol
   */
 object Protocol:
   /** Between controllers, and between them and invokers. */
-  val Nodes: Versions = Versions(oldest = 2, newest = 2)
+  val Nodes: Versions = Versions(oldest = 2, newest = 3)
 
   /** Between invokers and runtimes. */
   val Runtimes: Versions = Versions(oldest = 1, newest = 1)

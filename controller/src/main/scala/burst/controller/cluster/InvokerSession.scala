@@ -6,6 +6,7 @@ import burst.protocol.link.*
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, PostStop}
+import scala.concurrent.duration.DurationInt
 import scala.util.control.NonFatal
 
 /** The controller's end of a session with an invoker in another process (see `Link`). To the scheduler and
@@ -27,9 +28,13 @@ private[cluster] object InvokerSession:
   private final case class Received(delivery: ConsumerController.Delivery[ToController]) extends Internal
   private final case class Fetched(reply: PackageReply) extends Internal
   private case object Silent extends Internal
+  private case object Flush extends Internal
 
   /** What brings its messages, or takes them, has died of one. */
   private case object Broken extends Internal
+
+  /** For so long what nobody waits for waits for something that somebody does. */
+  private val Patience = 20.millis
 
   type Command = ToSession | InvokerRequest | Internal
 
@@ -62,7 +67,7 @@ private final class InvokerSession(
     context.spawn(ProducerController[ToInvoker](s"to-invoker-${id.value}", None), "to-invoker")
   private val reports = context.spawn(ConsumerController[ToController](), "to-controller")
   private val packages = context.messageAdapter[PackageReply](Fetched(_))
-  private val outbox = Outbox[ToInvoker]()
+  private val outbox = Outbox[ToInvoker](version)
 
   private var joined = false
   private var wanted = Option.empty[Vector[WantedPacks]]
@@ -122,6 +127,13 @@ private final class InvokerSession(
     case InvokerRequest(WantRoom(packs), _) =>
       wanted = Some(packs)
       Behaviors.same
+    case InvokerRequest(stored: PackStored, _) =>
+      outbox.putLater(stored)
+      if !timers.isTimerActive(Flush) then timers.startSingleTimer(Flush, Patience)
+      Behaviors.same
+    case Flush =>
+      outbox.flush()
+      Behaviors.same
     case InvokerRequest(command, replyTo) =>
       expectAnswer(command, replyTo)
       outbox.put(command)
@@ -167,6 +179,7 @@ private final class InvokerSession(
     case cleaned: FlareCleaned =>
       cleanings.getOrElse(cleaned.flareId, Vector.empty).foreach(_ ! cleaned)
       cleanings = cleanings.removed(cleaned.flareId)
+    case ControllerBundle(messages) => messages.foreach(onReceived)
     case fetch: FetchPackage => registry ! PackageRequest(fetch, packages)
     case holds: Holds => registry ! InvokerHolds(id, context.self, holds)
 

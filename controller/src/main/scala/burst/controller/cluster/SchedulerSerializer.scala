@@ -1,7 +1,7 @@
 package burst.controller.cluster
 
 import burst.controller.definition.SealedEnvironment
-import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.flare.{Flare, FlareRequest, Output, WorkerResult}
 import burst.controller.scheduler.GangScheduler.*
 import burst.controller.scheduler.{CancelOutcome, CancelledBy, InvokerView, QueueEstimate, Refusal, WaitsFor}
 import burst.protocol.JsonSerializer.Kind
@@ -17,7 +17,8 @@ import scala.reflect.ClassTag
   * in common do not become members of one cluster ([[VersionCheck]]).
   *
   * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
-  * its summary, and of one that has ended the answer is that it goes on no more. What invokers have warm, and
+  * its summary. Of one that has ended the answer is that it goes on no more, unless all that its workers put
+  * out is told with it, which is little: then there is nothing to read. What invokers have warm, and
   * on which nodes they have room, is for the scheduler: of many of them it would be more than a message may
   * have.
   */
@@ -41,6 +42,21 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
       whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty, room = None)))
     )
 
+  /** The release before takes any for the answer that nothing goes on. */
+  private def awaited: Codec[Awaited] =
+    given ConfiguredCodec[Output] = ConfiguredCodec.derived
+    given ConfiguredCodec[WorkerResult] = ConfiguredCodec.derived
+    given Codec[Flare] =
+      val whole = ConfiguredCodec.derived[Flare]
+      Codec.from(whole, whole.contramap(withoutSecrets))
+    val ended = ConfiguredCodec.derived[Awaited.Ended]
+    Codec.from(
+      Decoder.decodeOption(using ended).map(_.getOrElse(Awaited.NotActive)),
+      Encoder.instance:
+        case told: Awaited.Ended if told.results.nonEmpty => ended(told)
+        case _ => Json.Null
+    )
+
   protected val kinds: Vector[Kind[?]] = Vector(
     kind[Submit]("submit", ConfiguredCodec.derived),
     kind[Cancel]("cancel", ConfiguredCodec.derived),
@@ -51,7 +67,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
     kind[ListInvokers]("list-invokers", ConfiguredCodec.derived),
     kind[Drain]("drain", ConfiguredCodec.derived),
     kind[Submitted]("submitted", ConfiguredCodec.derived),
-    kind[Awaited]("awaited", always(Awaited.NotActive)),
+    kind[Awaited]("awaited", awaited),
     kind[CancelOutcome]("cancelled", ConfiguredEnumCodec.derived),
     kind[NamespaceEnded.type]("namespace-ended", always(NamespaceEnded)),
     kind[Located]("located", ConfiguredCodec.derived),
@@ -75,11 +91,10 @@ object SchedulerSerializer:
   private def always[A](value: A): Codec[A] =
     Codec.from(Decoder.const(value), Encoder.instance(_ => Json.Null))
 
-  private def summary(flare: Flare): Flare = flare.copy(
-    request = flare.request.copy(
-      inputs = Inputs.Hidden,
-      environment = SealedEnvironment.Empty
-    ),
-    packs = Vector.empty,
-    workers = Vector.empty
-  )
+  private def summary(flare: Flare): Flare =
+    withoutSecrets(flare).copy(packs = Vector.empty, workers = Vector.empty)
+
+  private def withoutSecrets(flare: Flare): Flare =
+    flare.copy(request =
+      flare.request.copy(inputs = Inputs.Hidden, environment = SealedEnvironment.Empty)
+    )

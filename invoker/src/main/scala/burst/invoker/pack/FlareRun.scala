@@ -210,7 +210,8 @@ private[pack] final class FlareRun(
         case AtOnce(failure) => destroy(pack, Some(failure))
 
   /** Reports what happened; answers where to go when the pack has ended by it. Only one that nothing has
-    * befallen (`intact`) is kept, whatever its runtime thinks of it.
+    * befallen (`intact`) is kept, whatever its runtime thinks of it: of such a one the last that happened is
+    * reported with its end, as each report costs as much as all that is in it.
     */
   private def pass(
       pack: LoadedPack,
@@ -219,10 +220,16 @@ private[pack] final class FlareRun(
       intact: Boolean
   ): Option[Behavior[Command]] =
     val (before, ended) = events.span(!_.isInstanceOf[PackEvent.PackEnded])
+    val isKept = intact && ended.headOption.exists:
+      case PackEvent.PackEnded(reusable, _, _, _) => reusable
+      case _ => false
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
       if ready then host.isUp(pack)
-      reporter.tell(before.map(published(pack, _)), Option.when(ready)(start))
+      val report = before.map(published(pack, _))
+      val begun = Option.when(ready)(start)
+      if isKept && PackReport.outputBytes(report) <= PackReport.FreeOutput then reporter.hold(report, begun)
+      else reporter.tell(report, begun)
       if before.exists(FlareRun.isUp) then spans.ready(start)
       spans.told(before)
       if ready then
@@ -230,10 +237,10 @@ private[pack] final class FlareRun(
         driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
-      case PackEvent.PackEnded(reusable, error, _, traffic) =>
+      case PackEvent.PackEnded(_, error, _, traffic) =>
         traffic.foreach(at.watch.sent(assignment.backend.kind, _))
         val own = error.map(ofProgram)
-        if reusable && intact then keep(pack, own) else host.spent(pack, own)
+        if isKept then keep(pack, own) else host.spent(pack, own)
 
   /** Other invokers' packs are told where they find it. */
   private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match
@@ -280,9 +287,14 @@ private[pack] final class FlareRun(
         host.kept(pack):
           spans.ended(error)
           reporter.ended(reusable = true, error)
-      case StreamEnded(Some(_)) | Settled => destroy(pack, error)
-      case Exited(id, _) if id == pack.container.id => destroy(pack, error)
-      case AtOnce(_) => destroy(pack, error)
+      case StreamEnded(Some(_)) | Settled => lose(pack, error)
+      case Exited(id, _) if id == pack.container.id => lose(pack, error)
+      case AtOnce(_) => lose(pack, error)
+
+  /** Its container takes a while to go. */
+  private def lose(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    reporter.release()
+    destroy(pack, error)
 
   private def runPack(pack: LoadedPack) = RunPack(
     assignment.flareId,

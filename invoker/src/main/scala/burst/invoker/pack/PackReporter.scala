@@ -9,6 +9,9 @@ private[invoker] final class PackReporter(
     services: PackServices,
     replyTo: ActorRef[PackReport]
 ):
+  private var held = Vector.empty[PackEvent]
+  private var heldStart = Option.empty[PackStart]
+
   def tell(
       events: Vector[PackEvent],
       start: Option[PackStart] = None,
@@ -20,11 +23,21 @@ private[invoker] final class PackReporter(
       assignment.attempt,
       assignment.pack,
       services.invoker,
-      start,
-      events.map(named),
+      start.orElse(heldStart),
+      held ++ events.map(named),
       slots,
       begins
     )
+    held = Vector.empty
+    heldStart = None
+
+  /** Tells it with the next report, which is soon. */
+  def hold(events: Vector[PackEvent], start: Option[PackStart]): Unit =
+    held ++= events.map(named)
+    heldStart = start.orElse(heldStart)
+
+  /** There is no next report soon. */
+  def release(): Unit = if held.nonEmpty then tell(Vector.empty)
 
   /** The last report. */
   def ended(reusable: Boolean, error: Option[Failure]): Unit =
