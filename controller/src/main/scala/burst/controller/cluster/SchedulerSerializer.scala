@@ -18,9 +18,8 @@ import scala.reflect.ClassTag
   *
   * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
   * its summary. Of one that has ended the answer is that it goes on no more, unless all that its workers put
-  * out is told with it, which is little: then there is nothing to read. What invokers have warm, and
-  * on which nodes they have room, is for the scheduler: of many of them it would be more than a message may
-  * have.
+  * out is told with it, which is little: then there is nothing to read. What invokers have warm, and on which
+  * nodes they have room, is for the scheduler: of many of them it would be more than a message may have.
   */
 final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSerializer(7302, system):
   import SchedulerSerializer.{given, *}

@@ -1,6 +1,7 @@
 package burst.controller.cluster
 
-import burst.controller.flare.Submission
+import burst.controller.definition.SealedEnvironment
+import burst.controller.flare.{Output, PackRecord, Submission, WorkerRecord, WorkerResult, WorkerState}
 import burst.controller.scheduler.*
 import burst.controller.scheduler.GangScheduler.*
 import burst.protocol.*
@@ -82,10 +83,32 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       case other => fail(s"arrived as $other")
     val flare = AdmissionControl.accept(Samples.request(2), 7)
     assertEquals(arrived(Awaited.Ended(flare)), Awaited.NotActive)
+    assertEquals(serializer.manifest(Awaited.NotActive), "awaited/2")
     arrived(Submitted.Accepted(flare)) match
       case Submitted.Accepted(summary) =>
         assertEquals((summary.id, summary.request.inputs), (flare.id, Inputs.Hidden))
       case other => fail(s"arrived as $other")
+
+  test("a flare whose results are told with its end arrives with them, but for what is nobody's to see"):
+    val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
+    val accepted = AdmissionControl.accept(Samples.request(2), 7)
+    val worker = WorkerRecord(0, Some(0), WorkerState.Succeeded, Some(1), Some(2), None)
+    val pack = PackRecord(0, InvokerId("i"), Vector(0, 1), Some(PackStart.Warm))
+    val failure = Failure(FailureKind.Panic, "boom", worker = Some(1))
+    val flare = accepted.copy(workers = Vector(worker), packs = Vector(pack), error = Some(failure))
+    val results = Vector(
+      WorkerResult(0, Some(Output.Inline(JsonText("""{"a":"\u0000"}"""))), None),
+      WorkerResult(1, None, Some(failure))
+    )
+    val message = Awaited.Ended(flare, results)
+    val bytes = serializer.toBinary(message)
+    val visible = flare.request.copy(inputs = Inputs.Hidden, environment = SealedEnvironment.Empty)
+    assertEquals(
+      serializer.fromBinary(bytes, serializer.manifest(message)),
+      Awaited.Ended(flare.copy(request = visible), results)
+    )
+    // What the release before makes of it: that nothing goes on.
+    assertEquals(serializer.manifest(message), serializer.manifest(Awaited.NotActive))
 
   test("what is of another version, or only for this controller, is refused by name"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])

@@ -56,6 +56,23 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.invoker.expectMessage(Seen(2))
     fixture.registry.expectMessage(Heartbeat(status))
 
+  test("what nobody waits for goes with what somebody does, and by itself soon"):
+    val fixture = Fixture()
+    val (welcome, up) = fixture.join()
+    val commands = fixture.commands(welcome)
+    val flare = FlareId.random()
+    val stored = PackStored(flare, 1, 0, 2, over = true)
+    def received(): ToInvoker =
+      val delivery = commands.receiveMessage()
+      delivery.confirmTo ! ConsumerController.Confirmed
+      delivery.message
+    def tell(command: InvokerCommand): Unit = up ! InvokerRequest(command, kit.system.ignoreRef)
+    tell(stored)
+    assertEquals(received(), stored)
+    tell(stored)
+    tell(OutputStored(flare, 0))
+    assertEquals(received(), InvokerBundle(Vector(stored, OutputStored(flare, 0))))
+
   test("what waits for room goes with each beat that is seen, as it was last"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()

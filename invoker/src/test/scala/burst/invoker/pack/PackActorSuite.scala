@@ -207,6 +207,29 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(endedBadly(), named)
     expectRelease()
 
+  setup.test("what happened last is told with the pack's end, or without it where the pack is lost"): setup =>
+    import setup.*
+    val last = Vector(PackEvent.WorkerStarted(2, 3), PackEvent.WorkerSucceeded(2, "true", 4))
+    val (_, kept) = running()
+    kept.say((ready +: last :+ setup.ended(reusable = true))*)
+    controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)
+    kept.end()
+    val report = controller.receiveMessage()
+    assertEquals((report.start, report.events.init), (Some(PackStart.Cold), ready +: last))
+    assert(report.events.last.isInstanceOf[PackEvent.PackEnded], report.events)
+    invoker.receiveMessage().left.getOrElse(fail("it was not kept")): Unit
+
+    val gone = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
+    driver.beforeStop = gone.future
+    val (_, lost) = running()
+    lost.say((ready +: last :+ setup.ended(reusable = true))*)
+    // As the last of what it does with them.
+    controller.awaitAssert(assertEquals(driver.confined.size, 2))
+    lost.break()
+    assertEquals(controller.receiveMessage().events, ready +: last)
+    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    assert(!untilEnded()._2.reusable)
+
   setup.test("events that arrive in pieces are put together"): setup =>
     import setup.*
     val (_, pack) = running()

@@ -1,0 +1,95 @@
+package burst.protocol.link
+
+import burst.protocol.Bundling
+import org.apache.pekko.actor.testkit.typed.scaladsl.TestInbox
+import org.apache.pekko.actor.typed.delivery.ProducerController.{MessageWithConfirmation, RequestNext}
+import org.scalacheck.Gen
+import org.scalacheck.Prop.forAll
+
+class OutboxSuite extends munit.ScalaCheckSuite:
+  /** Words; a bundle is written with spaces. */
+  private given Bundling[String] with
+    def bundle(messages: Vector[String]): String = messages.mkString(" ")
+    def length(message: String): Long = message.length.toLong
+
+  private class Fixture(version: Int = Bundling.Since):
+    val sent: TestInbox[String] = TestInbox()
+    private val confirmed = TestInbox[MessageWithConfirmation[String]]()
+    val outbox: Outbox[String] = Outbox[String](version)
+    def demand(): Unit =
+      outbox.demanded(RequestNext("producer", 1, 0, sent.ref, confirmed.ref))
+
+  test("what waits when there is demand again travels together, in order"):
+    val fixture = Fixture()
+    import fixture.*
+    demand()
+    outbox.put("a")
+    sent.expectMessage("a")
+    outbox.put("b")
+    outbox.put("c")
+    assert(!sent.hasMessages)
+    demand()
+    sent.expectMessage("b c")
+
+  test("what nobody waits for goes with the next that somebody does, or when it is flushed"):
+    val fixture = Fixture()
+    import fixture.*
+    demand()
+    outbox.putLater("a")
+    assert(!sent.hasMessages)
+    outbox.put("b")
+    sent.expectMessage("a b")
+    outbox.putLater("c")
+    demand()
+    assert(!sent.hasMessages)
+    outbox.flush()
+    sent.expectMessage("c")
+    demand()
+    outbox.putLater("d")
+    assert(!sent.hasMessages)
+
+  test("who reads no bundles gets all by itself"):
+    val fixture = Fixture(Bundling.Since - 1)
+    import fixture.*
+    outbox.putLater("a")
+    outbox.put("b")
+    outbox.put("c")
+    Vector("a", "b", "c").foreach: message =>
+      demand()
+      sent.expectMessage(message)
+
+  property("nothing is lost or overtaken, and a bundle has a bound"):
+    val step = Gen.oneOf(
+      Gen.choose(0, 100_000).map(Left(_)),
+      Gen.oneOf(false, true).map(Right(_))
+    )
+    forAll(Gen.listOf(step)): steps =>
+      val fixture = Fixture()
+      import fixture.*
+      var put = 0
+      var got = Vector.empty[String]
+      var wanted = false
+      def take(): Unit =
+        while sent.hasMessages do
+          wanted = false
+          val bundle = sent.receiveMessage()
+          val several = bundle.split(' ').toVector
+          assert(several.length <= 64 && (several.length == 1 || bundle.length <= 65 * 1024), bundle.length)
+          got ++= several
+      def ask(): Unit =
+        if !wanted then
+          wanted = true
+          demand()
+        take()
+      steps.foreach:
+        case Left(length) =>
+          put += 1
+          val message = s"$put:${"x" * length}"
+          if length % 2 == 0 then outbox.put(message) else outbox.putLater(message)
+          take()
+        case Right(flush) =>
+          if flush then outbox.flush()
+          ask()
+      outbox.flush()
+      (0 to put).foreach(_ => ask())
+      assertEquals(got.map(_.takeWhile(_ != ':').toInt), (1 to put).toVector)
