@@ -48,7 +48,8 @@ class ControllerLinkSuite extends munit.FunSuite:
     ): Welcome =
       val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
       commands ! ProducerController.Start(demand.ref)
-      val version = Some(Protocol.Nodes.newest)
+      // What it tells comes one by one.
+      val version = Some(Bundling.Since - 1)
       val welcome =
         Welcome(epoch, version, hello.tries, contact, session.ref, commands, at = Some(1000 + epoch))
       hello.from ! welcome
@@ -105,6 +106,15 @@ class ControllerLinkSuite extends munit.FunSuite:
     assertEquals(first.message, Holds(Vector.empty, unbroken = false))
     first.confirmTo ! ConsumerController.Confirmed
     assertEquals(reports.receiveMessage().message, FlareCleaned(flare, None))
+
+  test("what comes together is obeyed in its order"):
+    val fixture = Fixture()
+    fixture.welcome(fixture.endpoint.receiveMessage())
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
+    val (one, other) = (OutputStored(FlareId.random(), 0), OutputStored(FlareId.random(), 1))
+    fixture.demand.receiveMessage().sendNextTo ! InvokerBundle(Vector(one, other))
+    def next() = fixture.invoker.expectMessageType[InvokerRequest].command
+    assertEquals(Vector(next(), next()), Vector[InvokerCommand](one, other))
 
   test("a message is as long as it has to be"):
     val fixture = Fixture()

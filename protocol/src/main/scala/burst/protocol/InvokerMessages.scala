@@ -71,7 +71,9 @@ object ToInvoker:
   given Bundling[ToInvoker] with
     def bundle(messages: Vector[ToInvoker]): ToInvoker = InvokerBundle(messages)
     def length(message: ToInvoker): Long = message match
-      case PreparePack(assignment) => assignment.inputs.length
+      case PreparePack(assignment) =>
+        assignment.inputs.length + assignment.environment.length + assignment.invocation.length
+      case StartPack(_, _, endpoints) => endpoints.iterator.map(_.fold(0L)(_.length.toLong)).sum
       case chunk: PackageChunk => chunk.bytes.length.toLong
       case _ => 0
 

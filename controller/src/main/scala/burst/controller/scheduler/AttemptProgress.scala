@@ -200,7 +200,8 @@ final case class AttemptProgress(
         val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
         val failure =
           if finished then None
-          else if cause.isDefined then
+          // What ends the flare may stand before it in the same report.
+          else if cause.isDefined || so.failures.nonEmpty then
             error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(located(_, pack))
           else Some(error.map(located(_, pack)).getOrElse(silentEnd(pack)))
         packEnded(so, pack, failure)

@@ -223,13 +223,19 @@ final case class FlareLifecycle private (
       progress.fold(Cause(FlareState.TimedOut, failure))(FlareEnding.timedOut(_, flare.request.timeout))
     else Cause(FlareState.Failed, failure, provisional)
 
+  /** Its end may be told with its start, which its first worker knows by a clock of its own. */
+  private def startOf(progress: AttemptProgress, at: Long): Long =
+    val asked = deadline.fold(at)(_ - flare.request.timeout * 1000)
+    progress.workers.iterator.flatMap(_.started).minOption.fold(at)(_.max(asked).min(at))
+
   private def started(at: Long): Step =
     progress match
       case Some(p) if stage == Stage.Starting && p.allReady =>
         val running =
           copy(
             stage = Stage.Running,
-            flare = flare.copy(state = FlareState.Running, started = flare.started.orElse(Some(at)))
+            flare =
+              flare.copy(state = FlareState.Running, started = flare.started.orElse(Some(startOf(p, at))))
           )
         // a flare of one pack started by itself, and a group runs nothing
         val start =

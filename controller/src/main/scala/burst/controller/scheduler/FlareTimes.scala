@@ -38,7 +38,8 @@ private[scheduler] final class FlareTimes(
         spans.placed(attempt, begun, at)
     if started.isEmpty && flare.started.isDefined then
       started = flare.started
-      for begun <- asked; at <- started do figures.started(FlareTimes.slowest(life.record.packs), at - begun)
+      for begun <- asked; at <- started do
+        figures.started(FlareTimes.slowest(life.record.packs), (at - begun).max(0))
 
   def ended(flare: Flare): Unit =
     if placed.isEmpty then flare.ended.foreach(spans.waited(attempt, queued, _))

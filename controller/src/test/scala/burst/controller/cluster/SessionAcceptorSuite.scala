@@ -41,12 +41,23 @@ class SessionAcceptorSuite extends munit.FunSuite:
       invoker.expectMessage(Seen(1))
       (welcome, registry.expectMessageType[RegisterInvoker[InvokerRequest]].invoker)
 
-    def commands(welcome: Welcome): TestProbe[ConsumerController.Delivery[ToInvoker]] =
+    /** Gives what the invoker is told, one after the other, however it travels. */
+    def commands(welcome: Welcome): () => ToInvoker =
       val probe = kit.createTestProbe[ConsumerController.Delivery[ToInvoker]]()
       val consumer = kit.spawn(ConsumerController[ToInvoker]())
       consumer ! ConsumerController.Start(probe.ref)
       consumer ! ConsumerController.RegisterToProducerController(welcome.toInvoker)
-      probe
+      var come = Vector.empty[ToInvoker]
+      () =>
+        if come.isEmpty then
+          val delivery = probe.receiveMessage()
+          delivery.confirmTo ! ConsumerController.Confirmed
+          come = delivery.message match
+            case InvokerBundle(messages) => messages
+            case single => Vector(single)
+        val first = come.head
+        come = come.tail
+        first
 
   test("an invoker is up by its first beat, and each beat is seen"):
     val fixture = Fixture()
@@ -56,22 +67,18 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.invoker.expectMessage(Seen(2))
     fixture.registry.expectMessage(Heartbeat(status))
 
-  test("what nobody waits for goes with what somebody does, and by itself soon"):
+  test("what nobody waits for is told soon, and before what comes after it"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     val commands = fixture.commands(welcome)
     val flare = FlareId.random()
     val stored = PackStored(flare, 1, 0, 2, over = true)
-    def received(): ToInvoker =
-      val delivery = commands.receiveMessage()
-      delivery.confirmTo ! ConsumerController.Confirmed
-      delivery.message
     def tell(command: InvokerCommand): Unit = up ! InvokerRequest(command, kit.system.ignoreRef)
     tell(stored)
-    assertEquals(received(), stored)
+    assertEquals(commands(), stored)
     tell(stored)
     tell(OutputStored(flare, 0))
-    assertEquals(received(), InvokerBundle(Vector(stored, OutputStored(flare, 0))))
+    assertEquals(Vector.fill(2)(commands()), Vector(stored, OutputStored(flare, 0)))
 
   test("what waits for room goes with each beat that is seen, as it was last"):
     val fixture = Fixture()
@@ -178,10 +185,8 @@ class SessionAcceptorSuite extends munit.FunSuite:
     val backend = BackendConfig("redis-list", Some("redis://h"), None)
     invoker ! InvokerRequest(StartPack(flare, 0, Vector(None)), asker.ref)
     invoker ! InvokerRequest(CleanFlare(flare, backend), asker.ref)
-    val start = commands.receiveMessage()
-    assertEquals(start.message, StartPack(flare, 0, Vector(None)))
-    start.confirmTo ! ConsumerController.Confirmed
-    assertEquals(commands.receiveMessage().message, CleanFlare(flare, backend))
+    assertEquals(commands(), StartPack(flare, 0, Vector(None)))
+    assertEquals(commands(), CleanFlare(flare, backend))
     fixture.tell(FlareCleaned(flare, None))
     asker.expectMessage(FlareCleaned(flare, None))
 

@@ -35,3 +35,15 @@ class AttemptProgressSuite extends FunSuite:
     assertEquals(ended(cancelled), (WorkerState.Cancelled, Some(FailureKind.Cancelled)))
     assertEquals(ended(None), (WorkerState.Failed, Some(FailureKind.Error)))
     assert(told(None).failures.forall(_.kind == FailureKind.Error), told(None).failures)
+
+  test("a worker whose output is refused in the report of its pack's end is not one that never reported"):
+    val events = Vector(
+      PackEvent.Output(0, "1" * 900),
+      PackEvent.WorkerSucceeded(1, "1", 1),
+      PackEvent.WorkerSucceeded(0, "1" * 900, 1),
+      PackEvent.PackEnded(reusable = true, None, 2)
+    )
+    val told = absorb(begun, events)
+    assertEquals(told.failures.map(_.kind), Vector(FailureKind.Error))
+    assert(told.failures.head.message.contains("more than 1000 bytes together"), told.failures)
+    assertEquals((told.progress.errors, told.ended), (Map.empty[Int, Failure], Vector(0)))

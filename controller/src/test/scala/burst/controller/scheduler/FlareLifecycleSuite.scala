@@ -65,6 +65,19 @@ class FlareLifecycleSuite extends FunSuite:
   private def overdue(worker: Int, operation: String) =
     failedBy(worker, FailureKind.Timeout, Some(worker), Some(operation))
 
+  test(
+    "a flare whose start is told with its end began when its first worker did, between asking and the end"
+  ):
+    def started(worker: Long): Option[Long] =
+      val driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1))
+      driver.at = 100
+      driver.start()
+      driver.at = 500
+      driver.report(0, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, worker), ok(0), ended())
+      assertEquals(driver.life.flare.state, FlareState.Succeeded)
+      driver.life.flare.started
+    assertEquals(Vector(300L, 7L, 9000L).map(started), Vector(Some(300L), Some(100L), Some(500L)))
+
   test("what packs say of a failure is cut, and lines of workers they do not have are dropped"):
     val driver = LifecycleDriver().run()
     def log(worker: Option[Int], text: String) = PackEvent.Log(worker, LogStream.Stdout, text, 1)

@@ -60,7 +60,9 @@ private[pack] final class FlareRun(
 
   override def concerns(id: FlareId): Boolean = super.concerns(id) || host.concerns(id)
   protected def note(command: Command): Unit = host.note(command)
-  protected def stopped(): Unit = close()
+  protected def stopped(): Unit =
+    reporter.release()
+    close()
   protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
     host.destroy(pack, error)
 
@@ -228,7 +230,10 @@ private[pack] final class FlareRun(
       if ready then host.isUp(pack)
       val report = before.map(published(pack, _))
       val begun = Option.when(ready)(start)
-      if isKept && PackReport.outputBytes(report) <= PackReport.FreeOutput then reporter.hold(report, begun)
+      // Others may wait to join the container, which they can between its start and its end.
+      val isWaitedFor = ready && assignment.shared.isDefined
+      val isShort = PackReport.outputBytes(report) <= PackReport.FreeOutput
+      if isKept && isShort && !isWaitedFor then reporter.hold(report, begun)
       else reporter.tell(report, begun)
       if before.exists(FlareRun.isUp) then spans.ready(start)
       spans.told(before)

@@ -230,6 +230,17 @@ class PackActorSuite extends munit.FunSuite:
     gone.success(burst.invoker.driver.StopOutcome.Gone)
     assert(!untilEnded()._2.reusable)
 
+  setup.test("that a shared container is up is told before a call's end, as others may wait to join"):
+    setup =>
+      import setup.*
+      begin(assignment.copy(shared = Some(SharedContainer(FlareId.random(), 3))))
+      givePackage()
+      val pack = runtime.pack()
+      pack.say(ready, setup.ended(reusable = true))
+      assertEquals(controller.receiveMessage().events, Vector(ready))
+      pack.end()
+      assert(untilEnded()._2.reusable)
+
   setup.test("events that arrive in pieces are put together"): setup =>
     import setup.*
     val (_, pack) = running()

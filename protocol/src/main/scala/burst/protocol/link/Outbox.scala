@@ -13,20 +13,23 @@ final class Outbox[A](version: Int)(using bundling: Bundling[A]):
   private val most = if version >= Bundling.Since then Outbox.Most else 1
   private var demand = Option.empty[ActorRef[A]]
   private var waiting = Queue.empty[A]
+  private var count = 0
 
   /** Of what waits, somebody waits for the first so many. */
   private var urgent = 0
 
   def put(message: A): Unit =
-    waiting = waiting.enqueue(message)
+    putLater(message)
     flush()
 
   /** Nobody waits for it: it goes with what is put next, or by [[flush]]. */
-  def putLater(message: A): Unit = waiting = waiting.enqueue(message)
+  def putLater(message: A): Unit =
+    waiting = waiting.enqueue(message)
+    count += 1
 
   /** All that is here is to go. */
   def flush(): Unit =
-    urgent = waiting.length
+    urgent = count
     send()
 
   def demanded(next: RequestNext[A]): Unit =
@@ -37,6 +40,7 @@ final class Outbox[A](version: Int)(using bundling: Bundling[A]):
     for next <- demand if urgent > 0 do
       val together = waiting.take(fitting)
       waiting = waiting.drop(together.length)
+      count -= together.length
       urgent = (urgent - together.length).max(0)
       demand = None
       next ! (if together.length == 1 then together.head else bundling.bundle(together.toVector))
