@@ -37,7 +37,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
+.PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,10 +87,16 @@ prepare: ## what the tests need beside the toolchains: docker, databases, broker
 test: format ## everything: lints, unit, conformance, chart and whole-system tests
 	$(LINTED) build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
-	$(MAKE) --no-print-directory test-rust
-	$(MAKE) --no-print-directory test-jvm
-	$(MAKE) --no-print-directory test-chart
-	$(MAKE) --no-print-directory test-system
+	$(LINTED) test --locked --workspace --no-run --quiet
+	$(MAKE) --no-print-directory -j2 --keep-going $(addprefix beside-,platform clusters rust jvm chart harness)
+
+# Two at a time, as each waits for much of its time, the longest first. Cargo is not to ask this make for its turn.
+beside-%:
+	MAKEFLAGS= $(MAKE) --no-print-directory test-$*
+
+# Of the whole workspace: for one package cargo would compile libraries again, with the features that it needs alone.
+test-harness:
+	$(LINTED) test --locked --workspace --lib
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
@@ -111,10 +117,7 @@ test-rust: ## unit, conformance and documentation tests of the Rust half
 test-jvm: ## tests of the JVM half
 	mvn -B -ntp -T2 --fail-at-end test
 
-# Of the whole workspace: for one package cargo would compile libraries again, with the features that it needs alone.
-test-system: ## whole-system tests against dist/
-	$(LINTED) test --locked --workspace --lib
-	$(MAKE) --no-print-directory test-platform test-clusters
+test-system: test-harness test-platform test-clusters ## whole-system tests against dist/
 
 # A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
 # what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.

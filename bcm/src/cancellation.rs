@@ -12,6 +12,19 @@ use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::operation::Operation;
 
+/// Workers of a pack, and the processors that this process had then. The system reads files to know them, and a pack may
+/// last for milliseconds. A container is given others with packs of another size.
+static CORES: Mutex<(usize, usize)> = Mutex::new((0, 0));
+
+fn cores(workers: usize) -> usize {
+    let mut known = CORES.lock();
+    if known.0 != workers {
+        let now = thread::available_parallelism().map_or(1, usize::from);
+        *known = (workers, now);
+    }
+    known.1
+}
+
 /// State shared by everyone who may wait in a pack.
 #[derive(Debug)]
 pub(crate) struct Cancellation {
@@ -43,7 +56,7 @@ impl Cancellation {
             deadline,
             operation_timeout,
             awake: AtomicUsize::new(workers),
-            cores: thread::available_parallelism().map_or(1, usize::from),
+            cores: cores(workers),
         }
     }
 

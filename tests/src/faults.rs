@@ -10,8 +10,8 @@ use crate::{Cluster, node, wait};
 /// A fault, with what it strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `kill -9` of the runtime of the pack with the most workers, if any has some.
-    Pack,
+    /// `kill -9` of the runtime of this invoker's pack with the most workers, if any has some.
+    Pack(usize),
     /// `kill -9`, and a new start.
     Invoker(usize),
     /// It stands still for so many seconds.
@@ -37,8 +37,10 @@ impl Fault {
     pub fn strike(self, cluster: &mut Cluster) {
         println!("{self:?}");
         match self {
-            Self::Pack => {
-                if let Some(runtime) = cluster.busiest_runtime() {
+            Self::Pack(invoker) => {
+                let runtime = cluster.busiest_runtime(invoker);
+                println!("{runtime:?}");
+                if let Some(runtime) = runtime {
                     node::kill(runtime.pid);
                 }
             }

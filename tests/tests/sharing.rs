@@ -69,12 +69,18 @@ fn who_takes_all_takes_it_from_nobody(settings: Settings, look: impl Fn(&Platfor
         "size": 1, "params": {"try": "exhaust"}, "memory": 3072, "timeout": 250_000,
     });
     let greedy = api.flare(NAME, &options);
-    // Some millions of them take ten seconds of an idle machine.
-    wait::until("it has all that a user is given", 4 * wait::SOON, || {
+    // Some millions of them take ten seconds of an idle machine, and more where others want the processors, too.
+    let has_all = || {
+        let flare = api.status(&greedy);
+        assert_eq!(flare.ended, None, "{flare:#?}");
         let logs = api.logs(&greedy).logs;
         logs.iter()
             .any(|line| line.line.starts_with("exhausted"))
             .then_some(())
+    };
+    wait::until_told(4 * wait::SOON, has_all, || {
+        let flare = api.status(&greedy);
+        format!("it has all that a user is given: {flare:#?}")
     });
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     look(&platform);

@@ -10,13 +10,16 @@ use reqwest::blocking::RequestBuilder;
 use serde_json::{Value, json};
 
 const TIME: Duration = Duration::from_secs(10);
+/// The same where clients are so slow that it is not overloaded by then.
+const LONGEST: Duration = Duration::from_secs(90);
 
-/// By what it takes, two slots serve twenty of these a second at most, however fast the machine is.
+/// By what it takes, two slots serve seven of these a second at most, however fast the machine is: slow clients ask for
+/// twice as much, too.
 const WORK: &str = "
 import time
 
 def main(args):
-    time.sleep(0.1)
+    time.sleep(0.3)
     return {'n': args['n'], 'size': len(args['load'])}
 ";
 
@@ -70,15 +73,18 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     );
 
     let (answers, next) = (Answers::default(), AtomicU64::new(0));
+    let count = |answers: &AtomicU64| answers.load(Ordering::Relaxed);
+    let is_overloaded = || count(&next) >= 2 * (count(&answers.work) + count(&answers.sequences));
     let began = Instant::now();
+    let goes_on = || began.elapsed() < TIME || !is_overloaded() && began.elapsed() < LONGEST;
     thread::scope(|scope| {
         for client in 0..CLIENTS {
-            let (answers, next) = (&answers, &next);
+            let (answers, next, goes_on) = (&answers, &next, &goes_on);
             scope.spawn(move || {
                 let way = WAYS[(client / 4) as usize % WAYS.len()];
                 // A hundred of the largest that wait are a third of the heap: they do so on the disk.
                 let size = [10, 10, 100_000, 900_000][(client % 4) as usize];
-                while began.elapsed() < TIME {
+                while goes_on() {
                     call(
                         api,
                         way,
@@ -90,7 +96,6 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
             });
         }
     });
-    let count = |answers: &AtomicU64| answers.load(Ordering::Relaxed);
     let (work, sequences) = (count(&answers.work), count(&answers.sequences));
     let (sent, accepted) = (count(&next), work + sequences);
     let (refused, busy) = (count(&answers.refused), count(&answers.busy));

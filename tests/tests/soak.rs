@@ -79,7 +79,7 @@ fn random_flares_and_random_faults() {
 type Kind = fn(&mut SmallRng) -> Fault;
 
 const KINDS: [Kind; 9] = [
-    |_| Fault::Pack,
+    |random| Fault::Pack(random.random_range(0..INVOKERS)),
     |random| Fault::Invoker(random.random_range(0..INVOKERS)),
     |random| {
         Fault::PausedInvoker(

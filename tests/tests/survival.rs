@@ -31,7 +31,7 @@ fn one_fault_after_the_other() {
     // that has happened, however long it takes.
     type Strikes = fn(usize) -> Fault;
     let faults: [(Strikes, u32); 5] = [
-        (|_| Fault::Pack, 2),
+        (Fault::Pack, 2),
         (Fault::Invoker, 2),
         (|_| Fault::Scheduler, 1),
         (|_| Fault::PausedScheduler, 1),

@@ -2,7 +2,9 @@
 //!
 //! The name `burst.<until>.<flare>` says when the user is of no use any more, in seconds since the
 //! epoch: users do not expire, so whoever clears up after a flare removes those of others that are
-//! over, too. The password comes from the flare's secret, so every pack makes the same user.
+//! over, too. The password comes from the flare's secret, so packs make the same user as a rule. But
+//! each is told how much time the flare has left, and knows its end by its own clock: where those lie
+//! in different seconds their users are different ones. So packs must not meet under a user's name.
 //!
 //! The flares of a group have one user, called after the group, which is the first one's. When its
 //! time is up before a flare's is, the flare gets a new one.
@@ -66,17 +68,17 @@ impl Credentials {
 
 /// Whether a user is of this flare or group, or of one that is over.
 pub(super) fn is_done_with(user: &str, flare_id: &str) -> bool {
-    is_over(user, flare_id, now().as_secs())
+    owner_of(user) == Some(flare_id) || is_over(user)
 }
 
-/// Whether a user was made for this flare, or group.
-pub(super) fn is_of(user: &str, flare_id: &str) -> bool {
-    parts(user).is_some_and(|(_, owner)| owner == flare_id)
+/// Whether the time of a flare's or a group's user is up.
+pub(super) fn is_over(user: &str) -> bool {
+    is_over_at(user, now().as_secs())
 }
 
-/// Whether a user was made for a flare.
-pub(super) fn is_of_a_flare(user: &str) -> bool {
-    parts(user).is_some()
+/// The flare or the group that a user was made for, if it was for one.
+pub(super) fn owner_of(user: &str) -> Option<&str> {
+    parts(user).map(|(_, owner)| owner)
 }
 
 /// When nothing of a flare that does nothing any more is left, since the epoch.
@@ -87,7 +89,7 @@ pub(super) fn gone_at(deadline: Option<SystemTime>) -> Duration {
 }
 
 /// Whom a flare's user is called after.
-fn owner<'a>(flare: &Admission<'a>) -> &'a str {
+pub(super) fn owner<'a>(flare: &Admission<'a>) -> &'a str {
     flare.group.unwrap_or(flare.flare_id)
 }
 
@@ -101,8 +103,8 @@ fn parts(user: &str) -> Option<(u64, &str)> {
     Some((until.parse().ok()?, owner))
 }
 
-fn is_over(user: &str, flare_id: &str, now: u64) -> bool {
-    is_of(user, flare_id) || parts(user).is_some_and(|(until, _)| until < now)
+fn is_over_at(user: &str, now: u64) -> bool {
+    parts(user).is_some_and(|(until, _)| until < now)
 }
 
 fn now() -> Duration {
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pack_makes_the_same_user() {
+    fn packs_make_the_same_user() {
         let (secret, another) = ("secret".into(), "another".into());
         let credentials = || Credentials::new(&admission("f1", &secret)).unwrap();
         assert_eq!(credentials().user, credentials().user);
@@ -150,8 +152,7 @@ mod tests {
             ..flare("f5", 1)
         };
         assert!(!credentials.is_for(&other));
-        assert!(is_over(&credentials.user, "g1", 0));
-        assert!(!is_over(&credentials.user, "f1", 0));
+        assert_eq!(owner_of(&credentials.user), Some("g1"));
         let wrong = Admission {
             group: Some("g *"),
             ..flare("f6", 1)
@@ -161,10 +162,12 @@ mod tests {
 
     #[test]
     fn users_go_with_their_flare_or_their_time() {
-        assert!(is_over(&name(2000, "f1"), "f1", 1000));
-        assert!(!is_over(&name(2000, "f1"), "f2", 1000));
-        assert!(is_over(&name(999, "f1"), "f2", 1000));
-        assert!(!is_over("default", "f1", 1000));
-        assert!(!is_over("burst.", "", 1000));
+        assert!(is_done_with(&name(u64::MAX, "f1"), "f1"));
+        assert!(!is_done_with(&name(u64::MAX, "f1"), "f2"));
+        assert!(is_done_with(&name(999, "f1"), "f2"));
+        assert!(is_over_at(&name(999, "f1"), 1000));
+        assert!(!is_over_at(&name(1000, "f1"), 1000));
+        assert!(!is_done_with("default", "f1"));
+        assert!(!is_done_with("burst.", ""));
     }
 }

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, Topology, testing};
 
 use burst_test_servers::backend;
 
@@ -124,6 +124,23 @@ impl Backend {
     pub fn chunked(&self, bytes: usize) -> impl Fn(&mut PackConfig) + '_ {
         move |config| config.backend.chunk_size = Some(bytes)
     }
+}
+
+/// Packs of one worker each of a flare that has started on a server, as each was let in there.
+pub fn packs_let_in(flare_id: &str, backends: &[BackendConfig]) -> Vec<Pack> {
+    let topology = Topology::new(&vec![1; backends.len()]).unwrap();
+    let join = |(pack, backend): (u32, &BackendConfig)| {
+        let mut config = PackConfig::new(flare_id, pack, topology.clone());
+        config.backend = backend.clone();
+        config.secret = flare_id.into();
+        config.operation_timeout = Duration::from_secs(30);
+        Pack::join(config).unwrap()
+    };
+    let packs: Vec<_> = (0..).zip(backends).map(join).collect();
+    for pack in &packs {
+        pack.start(vec![]).unwrap();
+    }
+    packs
 }
 
 /// A flare that makes every connection, and sends what nobody receives.

@@ -3,13 +3,14 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{
-    Admission, Admitted, BackendConfig, Error, Pack, PackConfig, admit, cleanup, testing,
+    Admission, Admitted, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup,
+    testing,
 };
 
-use crate::harness::{pattern, under_watchdog};
+use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
 use burst_test_servers::RabbitMq;
 use burst_test_servers::port;
@@ -94,7 +95,7 @@ fn a_flare_has_a_user_and_a_place_of_its_own() {
         // Neither the platform's place nor another flare's, and no more of its own than it needs.
         let uri = own.uri.clone().unwrap();
         let (address, mine) = uri.split_at(uri.rfind('/').unwrap());
-        for place in ["/%2f".to_owned(), format!("/{}", user(&others))] {
+        for place in ["/%2f", "/burst.t1-others"] {
             let (rest, query) = mine
                 .split_once('?')
                 .map_or(("", ""), |(_, query)| ("?", query));
@@ -159,6 +160,50 @@ fn admit_until(
     admit(&flare, platform).unwrap().backend
 }
 
+/// Each is told how much time is left, and knows by its own clock when that will have gone by.
+#[test]
+fn packs_that_know_the_flares_end_a_second_apart_meet() {
+    let server = RabbitMq::managed();
+    under_watchdog(move || {
+        let platform = platform(server);
+        let ends = (0..3).map(|late| soon() + Duration::from_secs(late));
+        let backends: Vec<_> = ends
+            .map(|end| admit_until(&platform, "t8", 3, end))
+            .collect();
+        let packs = packs_let_in("t8", &backends);
+        exchange(&packs);
+        drop(packs);
+        cleanup("t8", &platform).unwrap();
+        assert_eq!(made_for(server, "t8"), Vec::<String>::new());
+    });
+}
+
+/// What is published for a queue that is not there is confirmed by the server, and gone.
+#[test]
+fn a_pack_that_is_somewhere_else_is_missed() {
+    let server = RabbitMq::managed();
+    under_watchdog(move || {
+        let platform = platform(server);
+        let places = ["t9", "t9", "t9-elsewhere"];
+        let backends = places.map(|place| let_in(&platform, place, 3).unwrap());
+        let packs = packs_let_in("t9", &backends);
+        let begun = Instant::now();
+        for (worker, result) in (0..).zip(testing::run_on(&packs, |worker| worker.barrier())) {
+            let Err(Error::Aborted(failure)) = result else {
+                panic!("expected an abort, not {result:?}");
+            };
+            assert_eq!(failure.kind, FailureKind::PackLost);
+            let missed = if worker == 2 { 0 } else { 2 };
+            assert_eq!(failure.pack, Some(missed), "{worker}: {failure:?}");
+        }
+        promised(Duration::from_secs(7), begun);
+        drop(packs);
+        for place in places {
+            cleanup(place, &platform).unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_group_has_one_user_and_stays_connected() {
     let server = RabbitMq::managed();
@@ -210,11 +255,15 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         let over = admit_until(&platform, "t3-over", 2, past);
         assert_eq!(user(&over), "burst.1060.t3-over");
-        let_in(&platform, "t3-running", 2).unwrap();
+        // As a group that outlasts its first user.
+        admit_until(&platform, "t3-running", 2, past);
+        admit_until(&platform, "t3-running", 2, soon());
         cleanup("t3-another", &platform).unwrap();
         assert_eq!(made_for(server, "t3-over"), Vec::<String>::new());
-        assert_eq!(made_for(server, "t3-running").len(), 2);
+        let places = server.ask(&["list_vhosts"]);
+        assert!(places.iter().any(|place| place == "burst.t3-running"));
         cleanup("t3-running", &platform).unwrap();
+        assert_eq!(made_for(server, "t3-running"), Vec::<String>::new());
     });
 }
 

@@ -7,7 +7,7 @@ use burst_bcm::{
     Admission, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing,
 };
 
-use crate::harness::{pattern, promised, under_watchdog};
+use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
 use burst_test_servers::Redis;
 
 pub const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
@@ -35,8 +35,16 @@ const ALLOWED: [&str; 17] = [
 ];
 
 pub fn let_in(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
-    let secret = flare_id.into();
     let end = SystemTime::now() + Duration::from_secs(60);
+    let_in_until(platform, flare_id, end)
+}
+
+fn let_in_until(
+    platform: &BackendConfig,
+    flare_id: &str,
+    end: SystemTime,
+) -> Result<BackendConfig, Error> {
+    let secret = flare_id.into();
     let flare = Admission {
         deadline: Some(end),
         ..Admission::new(flare_id, &secret)
@@ -214,6 +222,27 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
             cleanup("own", &platform).unwrap();
             let left: String = server.ask(&["INFO", "keyspace"]);
             assert!(!left.contains("keys="), "{left}");
+        }
+    });
+}
+
+/// Each is told how much time is left, and knows by its own clock when that will have gone by.
+#[test]
+fn packs_that_know_the_flares_end_a_second_apart_meet() {
+    let server = Redis::start();
+    under_watchdog(move || {
+        for kind in KINDS {
+            let platform = BackendConfig::new(kind).with_uri(server.uri());
+            let now = SystemTime::now();
+            let ends = (60..63).map(|left| now + Duration::from_secs(left));
+            let backends: Vec<_> = ends
+                .map(|end| let_in_until(&platform, "t8", end).unwrap())
+                .collect();
+            let packs = packs_let_in("t8", &backends);
+            assert_eq!(exchange(&packs, 2), [Ok(()), Ok(()), Ok(())]);
+            drop(packs);
+            cleanup("t8", &platform).unwrap();
+            assert_eq!(server.users(), ["default"]);
         }
     });
 }

@@ -2,8 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
 use burst_protocol::{LogStream, PackEvent, RunPack, Timestamp, Traffic};
@@ -19,9 +18,10 @@ use crate::inherited::Inherited;
 use crate::pack::{PackContext, Report};
 use crate::state::WorkerStates;
 use crate::worker::{self, Work};
+use crate::worker_threads::WorkerThreads;
 
-/// Address space of a worker's stack, as large as a main thread's; memory is used as it is touched.
-const STACK: usize = 8 * 1024 * 1024;
+/// What workers say waits so long for their flare's end, but for failures.
+const SHORT: Duration = Duration::from_millis(10);
 
 /// What the runtime said about the flare, from the thread that reads the control socket to the
 /// one that runs the flare.
@@ -108,30 +108,31 @@ impl GroupState {
 
 /// Runs one flare from joining to `pack-ended`, with the `group_state` the last one left if both are of
 /// one group. What is left for the next.
-pub(crate) fn run<I, O>(
-    work: &impl Work<I, O>,
-    run: &RunPack,
-    commands: &FlareCommands,
+pub(crate) fn run<'scope, I, O>(
+    work: &'scope impl Work<I, O>,
+    run: Box<RunPack>,
+    commands: Arc<FlareCommands>,
     inherited: &Inherited,
+    threads: &mut WorkerThreads<'scope, '_>,
     group_state: Option<GroupState>,
 ) -> Option<GroupState>
 where
     I: DeserializeOwned,
     O: Serialize,
 {
-    let group_state = group_state.filter(|group_state| group_state.is_for(run));
+    let group_state = group_state.filter(|group_state| group_state.is_for(&run));
     let (states, connections) = match group_state {
         Some(group_state) => (group_state.states, group_state.connections),
         None => (WorkerStates::new(run.pack_size()), None),
     };
-    let flare = PackRun {
+    let flare = Arc::new(PackRun {
         run,
         commands,
-        control: &inherited.control,
+        control: Arc::clone(&inherited.control),
         listener: inherited.listener.clone(),
         first: OnceLock::new(),
         states,
-    };
+    });
     let (pack_context, communicators) = match flare.join(connections) {
         Ok(joined) => joined,
         Err(error) => {
@@ -139,21 +140,26 @@ where
             return None;
         }
     };
-    flare.run_workers(work, &pack_context, communicators);
+    // What a short flare says leaves in one write: each wakes the runtime, and has it write.
+    let cork = flare.control.cork();
+    flare.start_workers(work, &pack_context, communicators, threads);
+    let is_short = threads.wait(SHORT);
+    let cork = Some(cork).filter(|_| is_short && flare.is_alone());
+    threads.join();
     // Takes leave of the other packs before anyone is told that this one has ended.
-    let connections = match &run.group {
+    let connections = match &flare.run.group {
         Some(_) => pack_context.pack.leave(),
         None => None,
     };
     pack_context.pack.close();
     flare.end(traffic(&pack_context.pack));
+    drop(cork);
     // What a failed flare left cannot be trusted; the pack is of no use any more either.
     let well = flare.failure().is_none();
-    let PackRun { run, states, .. } = flare;
-    let group = run.group.clone().filter(|_| well);
+    let group = flare.run.group.clone().filter(|_| well);
     group.map(|group| GroupState {
         group,
-        states,
+        states: Arc::clone(&flare.states),
         connections,
     })
 }
@@ -167,17 +173,17 @@ fn traffic(pack: &Pack) -> Option<Traffic> {
     })
 }
 
-struct PackRun<'a> {
-    run: &'a RunPack,
-    commands: &'a FlareCommands,
-    control: &'a Arc<ControlSocket>,
+struct PackRun {
+    run: Box<RunPack>,
+    commands: Arc<FlareCommands>,
+    control: Arc<ControlSocket>,
     listener: Option<Arc<OwnedFd>>,
     /// The first failure in this pack.
     first: OnceLock<Failure>,
     states: Arc<WorkerStates>,
 }
 
-impl PackRun<'_> {
+impl PackRun {
     /// Joins the flare, over the connections of the last one of its group.
     fn join(
         &self,
@@ -198,7 +204,7 @@ impl PackRun<'_> {
             deadline: self.run.deadline.into(),
             due,
             report: Arc::new(Reports {
-                control: Arc::clone(self.control),
+                control: Arc::clone(&self.control),
             }),
             loads: Loads::default(),
             states: Arc::clone(&self.states),
@@ -224,36 +230,33 @@ impl PackRun<'_> {
         }
     }
 
-    fn run_workers<I, O>(
-        &self,
-        work: &impl Work<I, O>,
+    fn start_workers<'scope, I, O>(
+        self: &Arc<Self>,
+        work: &'scope impl Work<I, O>,
         pack_context: &Arc<PackContext>,
         communicators: Vec<Communicator>,
+        threads: &mut WorkerThreads<'scope, '_>,
     ) where
         I: DeserializeOwned,
         O: Serialize,
     {
-        thread::scope(|scope| {
-            // All threads are on their way before the first event leaves, in one write.
-            let _cork = self.control.cork();
-            for (index, communicator) in communicators.into_iter().enumerate() {
-                let worker = communicator.worker_id();
-                let burst = BurstContext::new(communicator, Arc::clone(pack_context));
-                let thread = thread::Builder::new().name(format!("worker-{worker}"));
-                let spawned = thread.stack_size(STACK).spawn_scoped(scope, move || {
-                    self.run_worker(work, index, burst);
-                });
-                if let Err(error) = spawned {
-                    let message = format!("cannot start a thread for the worker: {error}");
-                    let failure = Failure::new(FailureKind::StartFailed, message);
-                    self.fail(
-                        pack_context,
-                        worker,
-                        failure.of_worker(worker, self.run.pack),
-                    );
-                }
+        let first = self.run.first_worker();
+        threads.begin(first..first + self.run.pack_size());
+        for (index, communicator) in communicators.into_iter().enumerate() {
+            let worker = communicator.worker_id();
+            let burst = BurstContext::new(communicator, Arc::clone(pack_context));
+            let flare = Arc::clone(self);
+            let begun = threads.run(worker, move || flare.run_worker(work, index, burst));
+            if let Err(error) = begun {
+                let message = format!("cannot start a thread for the worker: {error}");
+                let failure = Failure::new(FailureKind::StartFailed, message);
+                self.fail(
+                    pack_context,
+                    worker,
+                    failure.of_worker(worker, self.run.pack),
+                );
             }
-        });
+        }
     }
 
     fn run_worker<I, O>(&self, work: &impl Work<I, O>, index: usize, burst: BurstContext)
@@ -263,7 +266,7 @@ impl PackRun<'_> {
     {
         let (worker, pack_context) = (burst.worker_id(), Arc::clone(&burst.pack_context));
         let result = {
-            let _capture = capture::begin(Arc::clone(self.control), worker);
+            let _capture = capture::begin(Arc::clone(&self.control), worker);
             self.output_frame(work, index, &burst)
         };
         // Its mailbox goes before the result is known, so that nothing outlives the flare.
@@ -315,6 +318,7 @@ impl PackRun<'_> {
             error: failure.clone(),
             at: Timestamp::now(),
         });
+        self.control.uncork();
         pack_context.abort(failure);
     }
 
@@ -354,6 +358,11 @@ impl PackRun<'_> {
             .get()
             .cloned()
             .or_else(|| self.commands.aborted())
+    }
+
+    /// Whether there is no other pack, which would wait.
+    fn is_alone(&self) -> bool {
+        self.run.pack_sizes.len() == 1
     }
 
     fn event(&self, event: &PackEvent) {

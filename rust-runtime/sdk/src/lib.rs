@@ -68,6 +68,7 @@ pub mod program;
 mod state;
 pub mod testing;
 mod worker;
+mod worker_threads;
 
 pub use burst_bcm::{Communicator, Failure, FailureKind, Number, Payload, Reducer};
 pub use burst_bcm::{RecvRequest, SendRequest, wait_any};

@@ -23,6 +23,8 @@ pub(crate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, String> {
         panic::set_hook(Box::new(move |info| hook(info, &before)));
     });
     let outer = RECORDING.replace(true);
+    // Of one that was caught before, perhaps in another flare's worker: not every panic passes the hook.
+    LAST.with(|last| last.take());
     // What the body leaves half-done is never looked at again: the flare has failed.
     let result = panic::catch_unwind(AssertUnwindSafe(body));
     RECORDING.set(outer);
@@ -95,5 +97,13 @@ mod tests {
             panic!("second")
         });
         assert!(caught.unwrap_err().starts_with("second"));
+    }
+
+    #[test]
+    fn what_an_earlier_body_caught_itself_is_not_told_of_one_that_passes_no_hook() {
+        let earlier = catch(|| drop(panic::catch_unwind(|| panic!("another's"))));
+        assert_eq!(earlier, Ok(()));
+        let caught = catch(|| panic::resume_unwind(Box::new("own")));
+        assert_eq!(caught, Err("own".to_owned()));
     }
 }

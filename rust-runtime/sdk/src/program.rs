@@ -16,6 +16,7 @@ use crate::flare::{self, FlareCommands};
 use crate::inherited::{self, Inherited};
 use crate::interpose;
 use crate::worker::Work;
+use crate::worker_threads::WorkerThreads;
 
 /// What [`main!`](crate::main) expands to.
 pub fn run<I, O>(work: impl Work<I, O>) -> ExitCode
@@ -82,11 +83,14 @@ where
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(status) }
     })?;
-    let mut group_state = None;
-    for (run, pack, commands) in runs {
-        control.begin(run);
-        group_state = flare::run(work, &pack, &commands, &inherited, group_state);
-    }
+    thread::scope(|scope| {
+        let mut threads = WorkerThreads::new(scope);
+        let mut group_state = None;
+        for (run, pack, commands) in runs {
+            control.begin(run);
+            group_state = flare::run(work, pack, commands, &inherited, &mut threads, group_state);
+        }
+    });
     Ok(())
 }
 

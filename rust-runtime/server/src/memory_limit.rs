@@ -32,29 +32,47 @@ pub enum MemoryLimitError {
 /// Holds a process to so many MiB from now on.
 pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError> {
     let bytes = mebibytes.saturating_mul(1 << 20);
-    if let Some(has) = data(process).filter(|has| *has > bytes) {
+    let failed = || MemoryLimitError::Kernel(io::Error::last_os_error());
+    // SAFETY: `rlimit` is plain data.
+    let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
+    // SAFETY: the call fills a valid place.
+    if unsafe { libc::prlimit(process, libc::RLIMIT_DATA, std::ptr::null(), &mut limit) } != 0 {
+        return Err(failed());
+    }
+    if let Some(has) = excess(process, bytes) {
         return Err(MemoryLimitError::Exceeded {
             kept: has >> 20,
             allowed: mebibytes,
         });
     }
-    let failed = || MemoryLimitError::Kernel(io::Error::last_os_error());
-    // SAFETY: `rlimit` is plain data, and the call fills and reads valid places.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        if libc::prlimit(process, libc::RLIMIT_DATA, std::ptr::null(), &mut limit) != 0 {
-            return Err(failed());
-        }
-        // Only root could give back what is taken from the hard limit, and the next flare's pack may be larger.
-        limit.rlim_cur = bytes.min(limit.rlim_max);
-        if libc::prlimit(process, libc::RLIMIT_DATA, &limit, std::ptr::null_mut()) != 0 {
-            return Err(failed());
-        }
+    // Only root could give back what is taken from the hard limit, and the next flare's pack may be larger.
+    let wanted = bytes.min(limit.rlim_max);
+    if limit.rlim_cur == wanted {
+        return Ok(());
     }
-    Ok(())
+    limit.rlim_cur = wanted;
+    // SAFETY: the call reads a valid place.
+    match unsafe { libc::prlimit(process, libc::RLIMIT_DATA, &limit, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(failed()),
+    }
 }
 
-/// What a process has of the memory that counts, where that can be known.
+/// What a process has of the memory that counts, if that is more than this. With its main stack, which does not count,
+/// it is asked for at a fifth of the price.
+fn excess(process: i32, bytes: u64) -> Option<u64> {
+    let with_stack = || {
+        let pages = proc_file::read_text(format!("/proc/{process}/statm")).ok()?;
+        let pages: u64 = pages.split_ascii_whitespace().nth(5)?.parse().ok()?;
+        Some(pages * rustix::param::page_size() as u64)
+    };
+    match with_stack() {
+        Some(has) if has <= bytes => None,
+        _ => data(process).filter(|has| *has > bytes),
+    }
+}
+
+/// What a process has of it, where that can be known.
 fn data(process: i32) -> Option<u64> {
     let status = proc_file::read_text(format!("/proc/{process}/status")).ok()?;
     let line = status

@@ -13,6 +13,7 @@ pub mod postgres;
 pub mod rabbitmq;
 pub mod redis;
 pub mod s3;
+mod s3_files;
 pub mod s3_process;
 pub mod wait;
 

@@ -13,6 +13,8 @@ use s3s::service::S3ServiceBuilder;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+use crate::s3_files::Files;
+
 /// What opens everything on it, with the access key `key`.
 pub const SECRET: &str = "s3-secret-of-tests";
 /// The only one it has.
@@ -44,7 +46,7 @@ impl S3Server {
     pub fn start_at(host: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
-        let files = s3s_fs::FileSystem::new(directory.path()).unwrap();
+        let files = Files::new(directory.path());
         let mut service = S3ServiceBuilder::new(files);
         service.set_auth(SimpleAuth::from_single("key", SECRET));
         let service = service.build();

@@ -114,10 +114,9 @@ impl Cluster {
         all.into_iter().filter(|p| workers(p.pid) > 0).collect()
     }
 
-    /// The runtime of the pack that has the most workers now, of those that are processes and have some.
-    pub fn busiest_runtime(&self) -> Option<Process> {
-        let all = 0..self.invokers.len();
-        let programs: Vec<Process> = all.flat_map(|index| self.working(index)).collect();
+    /// The runtime of this invoker's pack that has the most workers now, of those that are processes and have some.
+    pub fn busiest_runtime(&self, invoker: usize) -> Option<Process> {
+        let programs = self.working(invoker);
         let workers_under = |runtime: &Process| -> usize {
             let of_runtime = |p: &&Process| processes::parent(p.pid) == Some(runtime.pid);
             let programs = programs.iter().filter(of_runtime);

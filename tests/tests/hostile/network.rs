@@ -104,15 +104,13 @@ pub fn scripts() -> Vec<Script> {
             Ends::Well,
             json!([{"do": "stream", "to": "peers", "mebibytes": 64}]),
         )
-        .and(honest(json!([{"do": "listen", "millis": 500}])))
-        .timeout(10_000),
+        .and(honest(json!([{"do": "listen", "millis": 500}]))),
         within(
             "noise between the packs of a flare",
             Ends::Well,
             json!([{"do": "connect", "to": "peers", "kind": "noise", "length": 4000, "count": 100}]),
         )
-        .and(honest(json!([{"do": "listen", "millis": 300}])))
-        .timeout(10_000),
+        .and(honest(json!([{"do": "listen", "millis": 300}]))),
         within(
             "endpoints that nobody listens at",
             Ends::Somehow,

@@ -42,7 +42,7 @@ pub fn scripts(management: &str) -> Vec<Script> {
         kept_out("the platform's virtual host", json!({"vhost": "/"})),
         kept_out(
             "a virtual host of another flare",
-            json!({"vhost": "burst.1.NEIGHBOUR"}),
+            json!({"vhost": "burst.NEIGHBOUR"}),
         ),
         kept_out(
             "the user of a fresh server",

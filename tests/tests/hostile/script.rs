@@ -22,7 +22,11 @@ pub enum Ends {
 /// What a step of the first worker must have come to.
 pub type Noted = (&'static str, fn(&Value) -> bool);
 
-/// One attack. Its flare has one worker, 128 MiB and five seconds unless it says otherwise.
+/// Milliseconds that whoever is to end by itself may take, on a machine with much else to do.
+const PATIENCE: u64 = 60_000;
+
+/// One attack. Its flare has one worker, 128 MiB and five seconds unless it says otherwise, or [`PATIENCE`] where it is
+/// to end by itself.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub name: &'static str,
@@ -56,9 +60,8 @@ pub fn script(name: &'static str, ends: Ends, steps: Value) -> Script {
         before: None,
         steps: vec![steps],
         ends,
-        // Whoever is to end by itself may take the time that a busy machine takes.
         timeout: if matches!(ends, Ends::Well | Ends::Badly(_)) {
-            20_000
+            PATIENCE
         } else {
             5_000
         },
@@ -156,7 +159,7 @@ impl Script {
         let looks = json!({"steps": honest(json!([{"do": "look"}]))});
         let inputs = vec![looks; self.steps.len()];
         json!({"params": inputs, "granularity": 1, "packing": "homogeneous", "memory": MEMORY,
-            "timeout": 20_000})
+            "timeout": PATIENCE})
     }
 }
 

@@ -9,9 +9,7 @@ const DIED: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
 
 /// Two packs, as others have no server.
 pub fn played(name: &'static str, deed: &Value) -> Script {
-    within(name, Ends::Well, json!([deed]))
-        .and(honest(json!([])))
-        .timeout(10_000)
+    within(name, Ends::Well, json!([deed])).and(honest(json!([])))
 }
 
 /// Whether each of a list of answers is as it must be; there must be some.
@@ -51,8 +49,7 @@ pub fn scripts() -> Vec<Script> {
             Ends::Badly(DIED),
             json!([account, {"do": "exit"}]),
         )
-        .and(honest(json!([{"do": "sleep", "millis": 300}])))
-        .timeout(10_000),
+        .and(honest(json!([{"do": "sleep", "millis": 300}]))),
         within(
             "with an account, and its runtime is killed",
             Ends::Somehow,
@@ -65,16 +62,14 @@ pub fn scripts() -> Vec<Script> {
             Ends::Badly(&["out-of-memory"]),
             json!([account, {"do": "touch", "mebibytes": 1024}]),
         )
-        .and(honest(json!([])))
-        .timeout(10_000),
+        .and(honest(json!([]))),
         within(
             "with an account, and no hello",
             Ends::Badly(&["start-failed"]),
             json!([]),
         )
         .before(json!([{"do": "exit"}]))
-        .and(honest(json!([])))
-        .timeout(10_000),
+        .and(honest(json!([]))),
         played(
             "somebody else's account, in the runtime's memory",
             &json!({"do": "read-memory"}),

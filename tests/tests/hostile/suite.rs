@@ -19,7 +19,7 @@ const NAME: &str = "hostile";
 const BEFORE: &str = "hostile-before";
 const SLOTS: u32 = 8;
 /// Longer than any script's flare may take, with what ends it.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(90);
 /// Longer than all scripts take where other work goes on.
 const LIFETIME: Duration = Duration::from_secs(900);
 /// How long a pack is watched that should be doing nothing, and for how long it may be at work meanwhile.

@@ -86,7 +86,8 @@ pub fn scripts() -> Vec<Script> {
             own("left by the last flare"),
             say(&ended())
         ])),
-        within("a failure for the next flare", Ends::Well, json!([])).then(json!([failed("error")])),
+        within("a failure for the next flare", Ends::Well, json!([]))
+            .then(json!([failed("error")])),
         within("marks and lines for the next flare", Ends::Well, json!([])).then(json!([
             {"do": "say", "times": 5000,
              "frame": {"event": "phase", "worker": 0, "name": "left by the last flare"}},
@@ -94,8 +95,14 @@ pub fn scripts() -> Vec<Script> {
         ])),
         within("half a frame for the next flare", Ends::Well, json!([]))
             .behind(json!([{"do": "send", "length": 1000, "sent": 10}])),
-        within("a death announced for the next flare", Ends::Well, json!([]))
-            .then(json!([say(&json!({"event": "dying", "worker": 0, "signal": 6}))])),
+        within(
+            "a death announced for the next flare",
+            Ends::Well,
+            json!([]),
+        )
+        .then(json!([say(
+            &json!({"event": "dying", "worker": 0, "signal": 6})
+        )])),
         failing("a failure that is the machine's", "invoker-lost"),
         failing("a failure that is the platform's", "start-failed"),
         failing("a failure that is the controller's", "controller-restarted"),
@@ -124,8 +131,7 @@ pub fn scripts() -> Vec<Script> {
             "a million phases",
             Ends::Well,
             json!([{"do": "say", "times": 1_000_000, "frame": {"event": "phase", "worker": 0, "name": "x"}}]),
-        )
-        .timeout(20_000),
+        ),
         within(
             "a million lines of the log",
             Ends::Well,
@@ -133,19 +139,16 @@ pub fn scripts() -> Vec<Script> {
                 "do": "say", "times": 1_000_000,
                 "frame": {"event": "log", "worker": 0, "stream": "stdout", "text": "x"}
             }]),
-        )
-        .timeout(20_000),
+        ),
         within(
             "a million lines of output",
             Ends::Well,
             json!([{"do": "print", "text": "x\n", "times": 1_000_000}]),
-        )
-        .timeout(20_000),
+        ),
         within(
             "fifty megabytes that are no text, in one line",
             Ends::Well,
             json!([{"do": "print", "text": "\u{0}\u{ff}\u{1b}[2J", "times": 8_000_000, "to": "stderr"}]),
-        )
-        .timeout(20_000),
+        ),
     ]
 }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use super::connection::{CONNECTIONS, Connection};
 use super::control_sender::ControlSender;
@@ -61,7 +60,7 @@ impl Links {
             }
         };
         let (pack, packs) = (config.pack, config.topology.num_packs());
-        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let cores = inbox.config().cancellation.cores();
         let credentials = Credentials::new(&config.secret, inbox.config().flare);
         let dialler = Arc::new(Dialler::new(pack, credentials.clone(), locally));
         let peers = Arc::new(Peers::new(Arc::clone(inbox)));

@@ -13,7 +13,7 @@ use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::remote::kind::ServerAddress;
 #[cfg(feature = "management")]
-use crate::remote::runtime::Runtime;
+use crate::remote::{credentials, runtime::Runtime};
 
 /// How long letting a flare in may take.
 #[cfg(feature = "management")]
@@ -32,13 +32,13 @@ pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Adm
     }
     let server = Server::new(config)?;
     let account = management::account(flare)?;
-    let uri = server.uri_for(&account.user, &account.password);
+    let place = management::place(credentials::owner(flare));
+    let uri = server.uri_for(&account, &place);
     let (management, packs) = (Management::of(&server, config)?, flare.packs);
     let runtime = Runtime::start(NAME)?;
-    runtime.run_for(
-        ADMITTING,
-        async move { management.make(&account, packs).await },
-    )?;
+    runtime.run_for(ADMITTING, async move {
+        management.make(&account, &place, packs).await
+    })?;
     Ok(config.clone().with_uri(uri).into())
 }
 

@@ -1,6 +1,7 @@
 //! A connection that is made anew when it broke.
 
 use std::io::{Error, ErrorKind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use super::server::Server;
 
 /// How long the server may take to answer a request.
 pub(super) const CONNECTING: Duration = Duration::from_secs(1);
+/// How often who waits makes sure that the connection still stands.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// See the module's documentation.
 pub(super) struct Connection {
@@ -28,6 +31,16 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn is_up(&self) -> bool {
         self.connection.status().connected() && self.channel.status().connected()
+    }
+
+    /// The answer to what the connection was asked, which may take as long as a machine with much else to do takes,
+    /// while the connection stands: whoever gave it up would be missed by others (docs/adr/0089). One that is dead and
+    /// does not show it ends by its heartbeats, after twelve seconds.
+    pub(super) async fn answer<T>(
+        &self,
+        answer: impl Future<Output = lapin::Result<T>>,
+    ) -> lapin::Result<T> {
+        while_it_stands(|| self.is_up(), answer).await
     }
 
     /// Whether the server has stopped taking messages, for lack of memory or disk.
@@ -110,7 +123,45 @@ pub(super) async fn within<T>(
     answer.unwrap_or_else(|_| Err(broken()))
 }
 
+async fn while_it_stands<T>(
+    stands: impl Fn() -> bool,
+    answer: impl Future<Output = lapin::Result<T>>,
+) -> lapin::Result<T> {
+    let mut answer = pin!(answer);
+    loop {
+        match tokio::time::timeout(LOOK, &mut answer).await {
+            Ok(answer) => return answer,
+            Err(_) if stands() => {}
+            Err(_) => return Err(broken()),
+        }
+    }
+}
+
 /// What a connection that broke without saying so is reported as.
 pub(super) fn broken() -> lapin::Error {
     Error::from(ErrorKind::ConnectionReset).into()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::future;
+
+    use super::*;
+
+    fn run<T>(task: impl Future<Output = T>) -> T {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().build().unwrap().block_on(task)
+    }
+
+    #[test]
+    fn an_answer_is_waited_for_while_the_connection_stands() {
+        let late = async {
+            tokio::time::sleep(LOOK * 3).await;
+            Ok(7)
+        };
+        assert_eq!(run(while_it_stands(|| true, late)).unwrap(), 7);
+        let never = future::pending::<lapin::Result<()>>();
+        assert!(run(while_it_stands(|| false, never)).is_err());
+    }
 }

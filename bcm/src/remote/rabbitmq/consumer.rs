@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::StreamExt;
 use lapin::Consumer;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{FieldTable, ShortString};
 
-use super::connection::{CONNECTING, Link, broken, within};
+use super::connection::{CONNECTING, LOOK, Link, broken, within};
 use super::publisher::{may_pass, recovery};
 use super::server::{error, failed};
 use super::{AGAIN, Shared};
@@ -18,22 +18,15 @@ use crate::wire::{HEADER_SIZE, Header, WireError};
 /// Frames the server sends ahead of the acknowledgement.
 const AHEAD: u16 = 16;
 
-/// How often a reader makes sure that it still has a connection.
-const LOOK: Duration = Duration::from_millis(100);
-
 /// What reads a queue.
 pub(super) struct Reader {
     link: Link,
     consumer: Consumer,
 }
 
-/// Begins to read a queue.
+/// Begins to read a queue. How long that may take is the caller's.
 pub(super) async fn consume(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
-    within(CONNECTING, begin(shared, queue)).await
-}
-
-async fn begin(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
-    let link = shared.back.link().await?;
+    let link = shared.back.link_within(super::CONNECTING).await?;
     let channel = &link.channel;
     channel.basic_qos(AHEAD, BasicQosOptions::default()).await?;
     let options = BasicConsumeOptions::default();
@@ -51,7 +44,7 @@ pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) 
     loop {
         let result = match reader.take() {
             Some(reader) => read(&shared, reader).await,
-            None => match consume(&shared, &queue).await {
+            None => match within(CONNECTING, consume(&shared, &queue)).await {
                 Ok(connected) => {
                     (reader, broken) = (Some(connected), None);
                     continue;
@@ -95,6 +88,7 @@ async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error
             Err(_) if reader.link.is_up() => continue,
             Ok(None) | Err(_) => return Ok(Some(broken())),
         };
+        shared.frames.fetch_add(1, Ordering::Relaxed);
         let header = Header::decode(&delivery.data)?;
         let payload = delivery.data.get(HEADER_SIZE..).unwrap_or_default();
         // What is for all comes back to the one who sent it, too.
@@ -102,9 +96,8 @@ async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error
             header.verify(payload)?;
             shared.inbox.accept(&header, payload)?;
         }
-        // A connection that breaks just now may never answer.
         let acknowledged = delivery.acker.ack(BasicAckOptions::default());
-        if let Err(reason) = within(CONNECTING, acknowledged).await {
+        if let Err(reason) = reader.link.answer(acknowledged).await {
             return Ok(Some(reason));
         }
     }

@@ -1,8 +1,10 @@
-//! A user and a virtual host of a flare's own, both of one name, through the server's management
-//! API: AMQP itself makes neither.
+//! A user and a virtual host of a flare's own, through the server's management API: AMQP itself
+//! makes neither.
 //!
 //! The user may do anything in that virtual host, which has nothing but the flare's queues, and
-//! nothing outside. Both go with the flare, whatever it has made there.
+//! nothing outside. Both go with the flare, whatever it has made there. The virtual host is where its
+//! packs meet, so it is called after the flare, or the group, and nothing else: users' names also say
+//! until when, which packs may know a second apart, and then there are several for one virtual host.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -72,12 +74,13 @@ impl Management {
     pub(super) async fn make(
         &self,
         account: &Credentials,
+        place: &str,
         packs: Option<u32>,
     ) -> Result<(), Error> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.make_once(account, packs).await {
+            match self.make_once(account, place, packs).await {
                 Err(_) if attempts < ATTEMPTS => tokio::time::sleep(AGAIN).await,
                 result => return result,
             }
@@ -85,9 +88,14 @@ impl Management {
     }
 
     /// The user comes first and goes last: who has one may have the other.
-    async fn make_once(&self, account: &Credentials, packs: Option<u32>) -> Result<(), Error> {
+    async fn make_once(
+        &self,
+        account: &Credentials,
+        place: &str,
+        packs: Option<u32>,
+    ) -> Result<(), Error> {
         let name = &account.user;
-        let permission = format!("permissions/{name}/{name}");
+        let permission = format!("permissions/{place}/{name}");
         // Given last: with it everything is there, and a pack that comes later has asked once.
         let made = self.call(Method::GET, &permission, None).await?;
         if made.is_some() {
@@ -95,15 +103,15 @@ impl Management {
         }
         let user = json!({"password": account.password, "tags": ""});
         self.put(&format!("users/{name}"), user).await?;
-        self.put(&format!("vhosts/{name}"), json!({})).await?;
-        self.started(name).await?;
+        self.put(&format!("vhosts/{place}"), json!({})).await?;
+        self.started(place).await?;
         if let Some(packs) = packs {
             for (limit, each) in [
                 ("max-queues", QUEUES_OF_A_PACK),
                 ("max-connections", CONNECTIONS_OF_A_PACK),
             ] {
                 let value = json!({"value": packs.saturating_mul(each)});
-                self.put(&format!("vhost-limits/{name}/{limit}"), value)
+                self.put(&format!("vhost-limits/{place}/{limit}"), value)
                     .await?;
             }
         }
@@ -141,28 +149,36 @@ impl Management {
         let answer = self.call(Method::GET, "users?columns=name", None).await?;
         let users: Vec<User> = serde_json::from_str(&answer.unwrap_or_default())
             .map_err(|_| self.failed("it gave no list of users"))?;
-        let mut names: Vec<_> = users.into_iter().map(|user| user.name).collect();
-        names.retain(|name| credentials::is_done_with(name, flare_id));
-        let (own, over): (Vec<_>, Vec<_>) = names
-            .into_iter()
-            .partition(|name| credentials::is_of(name, flare_id));
-        for name in own {
-            self.remove_one(&name).await?;
+        let mut by_owner = BTreeMap::<&str, Vec<&str>>::new();
+        for User { name } in &users {
+            if let Some(owner) = credentials::owner_of(name) {
+                by_owner.entry(owner).or_default().push(name);
+            }
         }
-        let removing = stream::iter(over).for_each_concurrent(AT_ONCE, |name| async move {
-            let _ = self.remove_one(&name).await;
+        if let Some(own) = by_owner.remove(flare_id) {
+            self.remove_one(flare_id, &own).await?;
+        }
+        // A group may last longer than its first user, and goes with the last one.
+        by_owner.retain(|_, users| users.iter().all(|user| credentials::is_over(user)));
+        let removing = stream::iter(by_owner).for_each_concurrent(AT_ONCE, |over| async move {
+            let (owner, users) = over;
+            let _ = self.remove_one(owner, &users).await;
         });
         // Those that are not removed in that time are as those that cannot be.
         let _ = tokio::time::timeout(CALL, removing).await;
         Ok(())
     }
 
-    async fn remove_one(&self, name: &str) -> Result<(), Error> {
-        for kind in ["vhosts", "users"] {
-            self.call(Method::DELETE, &format!("{kind}/{name}"), None)
-                .await?;
+    async fn remove_one(&self, owner: &str, users: &[&str]) -> Result<(), Error> {
+        self.delete(&format!("vhosts/{}", place(owner))).await?;
+        for user in users {
+            self.delete(&format!("users/{user}")).await?;
         }
         Ok(())
+    }
+
+    async fn delete(&self, path: &str) -> Result<(), Error> {
+        self.call(Method::DELETE, path, None).await.map(drop)
     }
 
     async fn put(&self, path: &str, body: Value) -> Result<(), Error> {
@@ -230,6 +246,11 @@ pub(super) fn base(server: &Server) -> String {
         AMQPScheme::AMQPS => format!("https://{host}:{TLS_PORT}"),
         AMQPScheme::AMQP => format!("http://{host}:{PORT}"),
     }
+}
+
+/// The virtual host of a flare or a group. No user has that name.
+pub(super) fn place(owner: &str) -> String {
+    format!("burst.{owner}")
 }
 
 /// The user of a flare, where its id can be part of a name at all.

@@ -16,7 +16,8 @@
 //! to disk, since a flare does not outlive a server's restart. A pack deletes its queues when it
 //! leaves, and the server those that have had no reader for a minute, so that there is nothing to
 //! clean up. A flare that was let in by [`admit`] has them in a virtual host of its own, which
-//! [`clean`] deletes. A pack whose queue has lost its reader, and has none again soon, is lost.
+//! [`clean`] deletes. A pack whose queue has lost its reader, and has none again soon, is lost; so
+//! is one whose queue is not there.
 
 mod admission;
 mod connection;
@@ -29,7 +30,7 @@ mod server;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lapin::types::ShortString;
@@ -82,6 +83,8 @@ struct Shared {
     pack: u32,
     packs: u32,
     inbox: Arc<Inbox>,
+    /// Frames that have come from the server.
+    frames: AtomicU64,
     closing: AtomicBool,
     /// Its goodbye is said and its queues are deleted, or that took too long.
     left: AtomicBool,
@@ -128,6 +131,7 @@ fn over(
         pack: config.pack,
         packs: config.topology.num_packs(),
         inbox,
+        frames: AtomicU64::new(0),
         closing: AtomicBool::new(false),
         left: AtomicBool::new(false),
         out,
@@ -237,7 +241,8 @@ impl Backend for RabbitMq {
         // Best effort: what cannot be said or deleted now is found out, and expires.
         let _ = self.runtime.run_for(self.leaving(), async move {
             let _ = done.await;
-            if let Ok(link) = shared.back.link().await {
+            // Readers stop after this, and whoever has not heard the goodbye by then would miss the pack.
+            if let Ok(link) = shared.back.link_within(LEAVING).await {
                 shared.names.delete(&link.channel, shared.pack).await;
             }
             Ok(())

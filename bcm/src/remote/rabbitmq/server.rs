@@ -10,6 +10,8 @@ use super::NAME;
 use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
+#[cfg(feature = "management")]
+use crate::remote::credentials::Credentials;
 use crate::remote::kind::ServerAddress;
 
 /// Seconds after which a silent connection is taken for broken, when the address does not say.
@@ -84,13 +86,16 @@ impl Server {
         }
     }
 
-    /// The same server's address for another user, in a virtual host of the same name.
+    /// The same server's address for another user, in this virtual host.
     #[cfg(feature = "management")]
-    pub(super) fn uri_for(&self, user: &str, password: &str) -> String {
+    pub(super) fn uri_for(&self, account: &Credentials, place: &str) -> String {
         let mut uri = self.uri();
-        uri.authority.userinfo.username = user.to_owned();
-        uri.authority.userinfo.password = password.to_owned();
-        uri.vhost = user.to_owned();
+        uri.authority.userinfo.username.clone_from(&account.user);
+        uri.authority
+            .userinfo
+            .password
+            .clone_from(&account.password);
+        uri.vhost = place.to_owned();
         uri.to_string()
     }
 
@@ -101,9 +106,9 @@ impl Server {
 
     /// Its user, if that is one made for a flare.
     #[cfg(feature = "management")]
-    pub(super) fn account(&self) -> crate::remote::credentials::Credentials {
+    pub(super) fn account(&self) -> Credentials {
         let login = self.uri().authority.userinfo;
-        crate::remote::credentials::Credentials {
+        Credentials {
             user: login.username,
             password: login.password,
         }

@@ -141,7 +141,7 @@ impl Server {
 
     /// Whether its user was made for a flare, and so was known to the server.
     fn is_of_a_flare(&self) -> bool {
-        self.user().is_some_and(credentials::is_of_a_flare)
+        self.user().and_then(credentials::owner_of).is_some()
     }
 
     pub(super) fn open(&self) -> std::io::Result<Stream> {

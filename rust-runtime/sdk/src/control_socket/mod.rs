@@ -15,6 +15,7 @@ mod reentrancy_guard;
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
@@ -46,9 +47,23 @@ struct State {
     spare: Vec<u8>,
     writing: bool,
     corks: usize,
+    /// Whose they are, and what waits.
+    process: u32,
     /// Whether something waits that only [`ControlSocket::run_delayed_sends`] may send.
     late: bool,
     broken: bool,
+}
+
+impl State {
+    /// In a process that a worker has forked: what its parent keeps back is the parent's to send.
+    fn forget_parents(&mut self) {
+        let own = process::id();
+        if self.process != own {
+            self.process = own;
+            self.corks = 0;
+            self.waiting.clear();
+        }
+    }
 }
 
 /// Sends frames to the runtime.
@@ -70,6 +85,7 @@ impl ControlSocket {
                 spare: Vec::with_capacity(BUFFER),
                 writing: false,
                 corks: 0,
+                process: process::id(),
                 late: false,
                 broken: false,
             }),
@@ -183,6 +199,15 @@ impl ControlSocket {
         Cork { control: self }
     }
 
+    /// Sends what is kept back all the same.
+    pub(crate) fn uncork(&self) {
+        let _guard = ReentrancyGuard::enter();
+        let state = self.lock();
+        if !state.writing {
+            drop(self.drain(state));
+        }
+    }
+
     /// Sends `frame` (header included) from a signal handler or at exit: no allocation, no
     /// unbounded wait. Gives up where another thread is stuck in the middle of a frame.
     pub(crate) fn send_at_exit(&self, frame: &[u8]) {
@@ -196,6 +221,7 @@ impl ControlSocket {
                 Err(TryLockError::WouldBlock) => None,
             };
             if let Some(mut state) = state.filter(|state| !state.writing) {
+                state.forget_parents();
                 if self
                     .transmit(&state.waiting)
                     .and_then(|()| self.transmit(frame))
@@ -223,6 +249,9 @@ impl ControlSocket {
     /// Puts a frame behind those that wait; none when nobody reads them any more.
     fn put(&self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
+        if state.corks > 0 {
+            state.forget_parents();
+        }
         while !state.broken && state.waiting.len() + length > BUFFER {
             state = if state.writing {
                 self.wait(state)
@@ -331,7 +360,7 @@ impl Drop for Cork<'_> {
     fn drop(&mut self) {
         let _guard = ReentrancyGuard::enter();
         let mut state = self.control.lock();
-        state.corks -= 1;
+        state.corks = state.corks.saturating_sub(1);
         self.control.leave(state);
     }
 }

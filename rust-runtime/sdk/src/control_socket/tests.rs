@@ -68,6 +68,35 @@ fn held_frames_leave_when_the_last_cork_goes() {
 }
 
 #[test]
+fn what_is_held_leaves_all_the_same_when_somebody_cannot_wait() {
+    let (control, mut socket) = pair();
+    let _cork = control.cork();
+    control.send(b"1");
+    control.uncork();
+    assert_eq!(frame(&mut socket), 1);
+}
+
+#[test]
+fn a_forked_process_sends_nothing_that_its_parent_keeps_back() {
+    let (control, mut socket) = pair();
+    let cork = control.cork();
+    control.send(b"1");
+    // SAFETY: the child only sends, for which it allocates nothing, and no other thread knows of this socket.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        control.send(b"2");
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(0) };
+    }
+    // SAFETY: waits for a child of this process, and wants no status.
+    let waited = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+    assert_eq!(waited, child);
+    assert_eq!(frame(&mut socket), 2);
+    drop(cork);
+    assert_eq!(frame(&mut socket), 1);
+}
+
+#[test]
 fn what_is_sent_later_leaves_with_the_next_frame_or_by_itself() {
     let (control, mut socket) = pair();
     control.send_later(b"1");

@@ -84,7 +84,7 @@ private final class PrewarmedContainers(
     case Discarded(outcome) =>
       outcome match
         case StopOutcome.Gone => ()
-        case StopOutcome.StillThere(reason) => context.log.error("a pre-warmed pack: {}", reason)
+        case StopOutcome.StillThere(reason, _) => context.log.error("a pre-warmed pack: {}", reason)
       leaving -= 1
 
   private def discard(container: Container): Unit =

@@ -6,6 +6,7 @@ import burst.invoker.packages.PackageCache
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits}
 import burst.protocol.WarmPack
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
+import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationLong
 import scala.util.Success
 
@@ -66,9 +67,12 @@ private final class WarmPacks(
   def exited(containerId: String): Unit = pool.find(_.container.id == containerId).foreach(evict)
 
   def evicted(pack: LoadedPack, outcome: StopOutcome): Unit =
+    def release(): Unit = services.packages ! PackageCache.Release(pack.packageId)
     outcome match
-      case StopOutcome.Gone => services.packages ! PackageCache.Release(pack.packageId)
-      case StopOutcome.StillThere(reason) => context.log.error("a warm pack: {}", reason)
+      case StopOutcome.Gone => release()
+      case StopOutcome.StillThere(reason, gone) =>
+        gone.foreach(_ => release())(using ExecutionContext.parasitic)
+        context.log.error("a warm pack: {}", reason)
     leaving -= 1
 
   private def evict(idle: IdlePack[LoadedPack]): Unit =

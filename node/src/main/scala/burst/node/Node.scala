@@ -39,22 +39,23 @@ object Node:
       SecondCompiler.giveWay()
       val starting = begin(role, settings, data)(start)
       val exitCode = AtomicInteger(0)
+      // One that is lost before it serves is told twice, on two threads: it is said once.
+      def isFirst(): Boolean = exitCode.compareAndSet(0, 1)
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
       try
         val node = Await.result(starting, Duration.Inf)
         // What is lost before it serves never will.
         node.lost.foreach { reason =>
-          log.error("this node ends: {}", reason)
-          exitCode.set(1)
-          System.err.println(s"burst: $reason")
-          System.exit(1)
+          if isFirst() then
+            log.error("this node ends: {}", reason)
+            System.err.println(s"burst: $reason")
+            System.exit(1)
         }(using ExecutionContext.global)
         println(Await.result(node.ready, Duration.Inf))
       catch
         case NonFatal(problem) =>
-          exitCode.set(1)
           log.info("the node did not start", problem)
-          throw problem
+          if isFirst() then throw problem
     catch
       case NonFatal(problem) =>
         System.err.println(s"burst: ${explain(problem)}")

@@ -51,7 +51,9 @@ final class RuntimeBinary(path: Path):
   /** Removes the control groups whose names begin so, with all that runs in them, and says how many there
     * were; blocks.
     */
-  def removeSandboxes(prefix: String): Either[String, Int] = answer[Int](List("sandbox", "--remove", prefix))
+  def removeSandboxes(prefix: String): Either[String, Int] =
+    // It waits for who is on his way out for as long as others may take for all.
+    answer[Int](List("sandbox", "--remove", prefix), timeout = AnswerTimeout * 2)
 
   /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks.
     */
@@ -66,8 +68,12 @@ final class RuntimeBinary(path: Path):
       case Finished(0, _) => Right(())
       case Finished(code, output) => Left(s"'$path lay-out' ended with code $code ${lastLine(output)}".trim)
 
-  private def answer[A: Decoder](command: List[String], input: String = ""): Either[String, A] =
-    run(command, input, AnswerTimeout).flatMap:
+  private def answer[A: Decoder](
+      command: List[String],
+      input: String = "",
+      timeout: FiniteDuration = AnswerTimeout
+  ): Either[String, A] =
+    run(command, input, timeout).flatMap:
       case Finished(0, output) => read(output)
       case Finished(code, output) => Left(s"it ended with code $code ${lastLine(output)}".trim)
 

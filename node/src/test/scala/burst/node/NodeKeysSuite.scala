@@ -7,9 +7,13 @@ import java.security.KeyStore
 import java.util.Base64
 import java.util.concurrent.TimeUnit
 import munit.FunSuite
+import scala.concurrent.duration.DurationInt
 import scala.util.Using
 
 class NodeKeysSuite extends FunSuite:
+  /** Four keys, each by a JVM. */
+  override val munitTimeout = 4.minutes
+
   private val password = "test-password"
   private lazy val directory = Files.createTempDirectory("burst-node-keys")
 

@@ -3,16 +3,18 @@ package burst.protocol
 import io.circe.derivation.{Configuration, ConfiguredCodec}
 import io.circe.{Codec, Decoder, Encoder}
 
+/** In lower case. */
+private def isHexadecimal(text: String): Boolean =
+  text.forall(digit => digit >= '0' && digit <= '9' || digit >= 'a' && digit <= 'f')
+
 /** Identifies one flare: 32 lower-case hexadecimal digits, safe in paths, keys and container names. */
 opaque type FlareId = String
 
 object FlareId:
-  private val Form = "[0-9a-f]{32}".r
-
   def random(): FlareId = java.util.UUID.randomUUID.toString.replace("-", "")
 
   /** The id a string holds, or nothing where it is not one; use it on all that comes from outside. */
-  def parse(text: String): Option[FlareId] = Option.when(Form.matches(text))(text)
+  def parse(text: String): Option[FlareId] = Option.when(text.length == 32 && isHexadecimal(text))(text)
 
   extension (id: FlareId) def value: String = id
 
@@ -34,8 +36,6 @@ object InvokerId:
 opaque type PackageId = String
 
 object PackageId:
-  private val Form = "[0-9a-f]{64}".r
-
   /** Of a definition that has no package. */
   val Empty: PackageId = of(Array.empty)
 
@@ -43,7 +43,7 @@ object PackageId:
     val digest = java.security.MessageDigest.getInstance("SHA-256").digest(bytes)
     java.util.HexFormat.of().formatHex(digest)
 
-  def parse(text: String): Option[PackageId] = Option.when(Form.matches(text))(text)
+  def parse(text: String): Option[PackageId] = Option.when(text.length == 64 && isHexadecimal(text))(text)
 
   extension (id: PackageId) def value: String = id
 

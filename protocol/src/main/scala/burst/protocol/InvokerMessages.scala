@@ -1,9 +1,11 @@
 package burst.protocol
 
-import burst.protocol.Base64Bytes.given
 import burst.protocol.KebabCase.given
+import burst.protocol.MessageCodecs.given
+import com.github.plokhotnyuk.jsoniter_scala.core.JsonValueCodec
+import com.github.plokhotnyuk.jsoniter_scala.macros.JsonCodecMaker
 import io.circe.Codec
-import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
+import io.circe.derivation.ConfiguredEnumCodec
 import org.apache.pekko.util.ByteString
 
 /** What a controller says to an invoker, near or far: the same data, which a session carries to another
@@ -65,9 +67,6 @@ final case class PackageMissing(packageId: PackageId) extends PackageReply
 final case class InvokerBundle(messages: Vector[ToInvoker]) extends ToInvoker
 
 object ToInvoker:
-  private given Configuration =
-    Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
-
   given Bundling[ToInvoker] with
     def bundle(messages: Vector[ToInvoker]): ToInvoker = InvokerBundle(messages)
     def length(message: ToInvoker): Long = message match
@@ -77,7 +76,8 @@ object ToInvoker:
       case chunk: PackageChunk => chunk.bytes.length.toLong
       case _ => 0
 
-  given ConfiguredCodec[ToInvoker] = ConfiguredCodec.derived
+  private given JsonValueCodec[Vector[ToInvoker]] = MessageCodecs.Nested(summon[JsonValueCodec[ToInvoker]])
+  given JsonValueCodec[ToInvoker] = JsonCodecMaker.make(MessageCodecs.kebabCased)
 
 /** What an invoker says to the controller. */
 sealed trait ToController
@@ -105,7 +105,7 @@ final case class PackReport(
     slots: Option[Int] = None,
     begins: Option[Boolean] = None,
     number: Option[Long] = None
-) extends InvokerReport derives Codec.AsObject:
+) extends InvokerReport:
 
   /** Whether it is answered by `OutputStored`. */
   def isAnswered: Boolean = PackReport.outputBytes(events) > PackReport.FreeOutput
@@ -132,7 +132,7 @@ object PackReport:
 final case class FlareCleaned(flareId: FlareId, error: Option[Failure]) extends InvokerReport
 
 /** A pack that an invoker has of an earlier session, or the end of one. */
-final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int) derives Codec.AsObject
+final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int)
 
 /** The first message of a session: the packs that the invoker has kept from the one before, with another
   * scheduler. It tells nothing of them until it is asked to (`AdoptPack`). Where it is `unbroken` the invoker
@@ -149,13 +149,12 @@ final case class FetchPackage(packageId: PackageId, offset: Long) extends ToCont
 final case class ControllerBundle(messages: Vector[ToController]) extends ToController
 
 object ToController:
-  private given Configuration =
-    Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
-
   given Bundling[ToController] with
     def bundle(messages: Vector[ToController]): ToController = ControllerBundle(messages)
     def length(message: ToController): Long = message match
       case report: PackReport => PackReport.length(report.events)
       case _ => 0
 
-  given ConfiguredCodec[ToController] = ConfiguredCodec.derived
+  private given JsonValueCodec[Vector[ToController]] =
+    MessageCodecs.Nested(summon[JsonValueCodec[ToController]])
+  given JsonValueCodec[ToController] = JsonCodecMaker.make(MessageCodecs.kebabCased)

@@ -1,5 +1,11 @@
 package burst.protocol
 
+import com.github.plokhotnyuk.jsoniter_scala.core.{
+  readFromArray,
+  writeToArray,
+  JsonReaderException,
+  JsonValueCodec
+}
 import io.circe.jawn.decodeByteArray
 import io.circe.{Codec, Decoder, DecodingFailure, Encoder, ParsingFailure}
 import java.io.NotSerializableException
@@ -12,7 +18,7 @@ import scala.reflect.ClassTag
 import scala.util.Try
 
 /** Writes messages between nodes as JSON, by a table of the kinds there are. What does not decode is refused
-  * by its kind and the field at fault, and not shown, as it may hold a user's data.
+  * by its kind and the field, or the byte, at fault, and not shown, as it may hold a user's data.
   */
 abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
     extends SerializerWithStringManifest:
@@ -24,6 +30,9 @@ abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
     Decoder.decodeString.emapTry(path => Try(refs.resolveActorRef[A](path))),
     Encoder.encodeString.contramap(refs.toSerializationFormat)
   )
+
+  protected given [A]: JsonValueCodec[ActorRef[A]] =
+    MessageCodecs.Text(path => Try(refs.resolveActorRef[A](path)).toOption, refs.toSerializationFormat(_))
 
   /** A message is of the first kind that it fits. */
   protected def kinds: Vector[Kind[?]]
@@ -44,17 +53,45 @@ abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
 
 object JsonSerializer:
   /** Messages of one class, by the name that stands for it on the wire. */
-  final class Kind[A <: AnyRef](val name: String, codec: Codec[A])(using of: ClassTag[A]):
+  abstract class Kind[A <: AnyRef](val name: String)(using of: ClassTag[A]):
+    protected def encode(message: A): Array[Byte]
+    protected def decode(bytes: Array[Byte]): A
+
     private[JsonSerializer] def fits(message: AnyRef): Boolean = of.runtimeClass.isInstance(message)
 
     private[JsonSerializer] def write(message: AnyRef): Array[Byte] = message match
-      case of(message) => codec(message).noSpaces.getBytes(UTF_8)
+      case of(message) => encode(message)
       case other => throw NotSerializableException(other.getClass.getName)
 
-    private[JsonSerializer] def read(bytes: Array[Byte]): A =
-      decodeByteArray(bytes)(using codec) match
+    private[JsonSerializer] def read(bytes: Array[Byte]): A = decode(bytes)
+
+    protected def damaged(where: String): Nothing =
+      throw NotSerializableException(s"a damaged message '$name', at $where")
+
+  object Kind:
+    /** Of what is said now and then. */
+    def apply[A <: AnyRef: ClassTag](called: String, codec: Codec[A]): Kind[A] = new Kind[A](called):
+      protected def encode(message: A): Array[Byte] = codec(message).noSpaces.getBytes(UTF_8)
+
+      protected def decode(bytes: Array[Byte]): A = decodeByteArray(bytes)(using codec) match
         case Right(message) => message
         case Left(_: ParsingFailure) => throw NotSerializableException(s"a message '$name' that is no JSON")
         case Left(failure: DecodingFailure) =>
-          val where = failure.pathToRootString.fold("")(path => s", at $path")
-          throw NotSerializableException(s"a damaged message '$name'$where")
+          damaged(failure.pathToRootString.filter(_.nonEmpty).getOrElse("its beginning"))
+
+    /** Of what is said all the time. */
+    def often[A <: AnyRef: ClassTag](called: String, codec: JsonValueCodec[A]): Kind[A] = new Kind[A](called):
+      protected def encode(message: A): Array[Byte] = writeToArray(message)(using codec)
+
+      protected def decode(bytes: Array[Byte]): A =
+        try readFromArray(bytes, MessageCodecs.Whole)(using codec)
+        catch case wrong: JsonReaderException => damaged(whereOf(wrong))
+
+  /** All that is told of the reason: it may quote the message. */
+  private def whereOf(wrong: JsonReaderException): String =
+    val said = wrong.getMessage
+    val offset = said.drop(said.lastIndexOf(Offset) + Offset.length)
+    Try(java.lang.Long.parseLong(offset, 16)).fold(_ => "some byte", at => s"byte $at")
+
+  /** As the library ends what it says. */
+  private val Offset = ", offset: 0x"

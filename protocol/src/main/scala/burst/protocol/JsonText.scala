@@ -1,7 +1,6 @@
 package burst.protocol
 
-import burst.protocol.Base64Bytes.given
-import io.circe.{Codec, Decoder, Encoder, Json, Printer}
+import io.circe.{Json, Printer}
 import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.util.ByteString
 
@@ -26,6 +25,3 @@ object JsonText:
 
   /** Of a value that is known not to be deep. */
   def of(json: Json): JsonText = JsonText(ByteString.fromByteBuffer(printer.printToByteBuffer(json, UTF_8)))
-
-  given Codec[JsonText] =
-    Codec.from(summon[Decoder[ByteString]].map(JsonText(_)), summon[Encoder[ByteString]].contramap(_.bytes))

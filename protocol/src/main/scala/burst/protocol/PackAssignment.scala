@@ -49,7 +49,7 @@ final case class PackAssignment(
     origin: Option[Origin] = None,
     node: Option[String] = None,
     shared: Option[SharedContainer] = None
-) derives Codec.AsObject:
+):
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)
 

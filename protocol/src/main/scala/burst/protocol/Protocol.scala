@@ -11,7 +11,10 @@ package burst.protocol
   */
 object Protocol:
   /** Between controllers, and between them and invokers. */
-  val Nodes: Versions = Versions(oldest = 2, newest = 3)
+  val Nodes: Versions = Versions(oldest = 2, newest = 4)
+
+  /** Since when the scheduler heeds that a flare is asked for again. */
+  val SubmissionIds: Int = 4
 
   /** Between invokers and runtimes. */
   val Runtimes: Versions = Versions(oldest = 1, newest = 1)

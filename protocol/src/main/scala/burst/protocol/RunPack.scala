@@ -35,19 +35,6 @@ object Inputs:
 
   val Hidden: Inputs = Shared(JsonText.Null)
 
-  given Codec[Inputs] = Codec.from(
-    Decoder.instance: cursor =>
-      cursor
-        .get[Vector[JsonText]]("each")
-        .map(Each(_))
-        .orElse(cursor.get[JsonText]("shared").map(Shared(_)))
-        .orElse(cursor.get[Long]("kept").map(OutOfLine(_))),
-    Encoder.instance:
-      case Shared(value) => Json.obj("shared" -> value.asJson)
-      case Each(values) => Json.obj("each" -> values.asJson)
-      case OutOfLine(size) => Json.obj("kept" -> size.asJson)
-  )
-
 /** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best.
   * `uri` may hold credentials: it is never logged. `ca` holds the certificates, as PEM, by which a server
   * reached over TLS is known; without it, the machine's. With `sharedCredentials` flares are told `uri`

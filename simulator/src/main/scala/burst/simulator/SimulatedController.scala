@@ -39,7 +39,7 @@ final class SimulatedController private (config: Config, val storage: Storage):
     while !seen(Await.result(service.invokers(), 30.minutes)) do ()
 
   def submit(request: FlareRequest): Either[Refusal, Flare] =
-    Await.result(service.submit(request), 1.minute)
+    Await.result(service.submit(request), 1.minute).map(_.flare)
 
   def close(): Unit =
     system.terminate()

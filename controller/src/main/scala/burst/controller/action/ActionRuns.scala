@@ -1,14 +1,14 @@
 package burst.controller.action
 
 import burst.controller.definition.FlareTerms
-import burst.controller.flare.{ActivationFields, Flare, FlareRequest, Submission}
+import burst.controller.flare.{ActivationFields, FlareRequest, Submission}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, FlareView, Refusal}
 import burst.controller.store.{Blocking, Identity}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{Deadline, Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
@@ -54,9 +54,11 @@ private[action] final class ActionRuns(
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
     builtIns.of(call) match
       case Some(own) => counting(call)(builtIns.begin(call, own).map(Right(_)))
-      case None => counting(call)(flare(call)).map(_.map(begun))
+      case None =>
+        val asked = Deadline.now
+        counting(call)(flare(call)).map(_.map(begun(_, asked)))
 
-  private def flare(call: Call): Future[Either[InvocationRefusal, Flare]] =
+  private def flare(call: Call): Future[Either[InvocationRefusal, FlareView]] =
     request(call) match
       case Left(refusal) => Future.successful(Left(refusal))
       case Right(wanted) => submit(call, wanted, Tries)
@@ -85,14 +87,20 @@ private[action] final class ActionRuns(
         .find(name => call.action.parameters(name).exists(!_.isNull))
         .map(InvocationRefusal.FinalParameter(_))
 
-  private def begun(flare: Flare): Begun =
-    Begun(flare.id, limit => service.await(flare.id, limit).flatMap(ended))
+  /** How long it is waited for counts from when it was asked for. */
+  private def begun(seen: FlareView, asked: Deadline): Begun =
+    val id = seen.flare.id
+    def await(limit: FiniteDuration) = service.await(id, (asked + limit).timeLeft.max(Duration.Zero))
+    Begun(
+      id,
+      limit =>
+        if seen.flare.state.isFinal then ended(seen)
+        else await(limit).flatMap(_.filter(_.flare.state.isFinal).fold(Future.successful(None))(ended))
+    )
 
-  private def ended(seen: Option[FlareView]): Future[Option[ActivationRecord]] =
-    seen.filter(_.flare.state.isFinal) match
-      case None => Future.successful(None)
-      case Some(FlareView(end, Vector(result))) => Future.successful(activations.of(end, result.output))
-      case Some(FlareView(end, _)) => blocking(activations.of(end))
+  private def ended(seen: FlareView): Future[Option[ActivationRecord]] = seen match
+    case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
+    case FlareView(end, _) => blocking(activations.of(end))
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
     val limits = call.caller.limits
@@ -124,7 +132,11 @@ private[action] final class ActionRuns(
       .copy(cause = call.cause, component = call.component)
 
   /** What was read of the action may be no more by the time that the flare is stored: it is read again. */
-  private def submit(call: Call, wanted: FlareRequest, tries: Int): Future[Either[InvocationRefusal, Flare]] =
+  private def submit(
+      call: Call,
+      wanted: FlareRequest,
+      tries: Int
+  ): Future[Either[InvocationRefusal, FlareView]] =
     service
       .submit(wanted)
       .flatMap:

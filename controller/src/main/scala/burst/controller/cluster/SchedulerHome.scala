@@ -1,5 +1,6 @@
 package burst.controller.cluster
 
+import burst.controller.scheduler.SchedulerPlace
 import burst.protocol.link.{Hello, SessionEndpoint}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.CoordinatedShutdown
@@ -22,6 +23,9 @@ import scala.concurrent.{ExecutionContext, Future}
 /** Where the scheduler runs. `scheduler` reaches it wherever that is. */
 private[controller] trait SchedulerHome:
   def scheduler: ActorRef[SchedulerNode.Command]
+
+  /** At present. */
+  def place: SchedulerPlace
 
   /** Ends it in good order if it is here; another controller takes over, if there is one. */
   def leave(limit: FiniteDuration): Future[Unit]
@@ -52,6 +56,7 @@ private[controller] object SchedulerHome:
   private final class Alone(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
       extends SchedulerHome:
     val scheduler: ActorRef[SchedulerNode.Command] = system.systemActorOf(node, "burst-scheduler")
+    def place: SchedulerPlace = SchedulerPlace.Here
 
     def leave(limit: FiniteDuration): Future[Unit] =
       given Timeout = Timeout(limit)
@@ -64,6 +69,12 @@ private[controller] object SchedulerHome:
         .withStopMessage(SchedulerNode.Stop(system.ignoreRef))
         .withSettings(ClusterSingletonSettings(system))
     )
+
+    private val cluster = Cluster(system)
+
+    def place: SchedulerPlace =
+      if cluster.state.members.forall(VersionCheck.knowsIds) then SchedulerPlace.OnSomeController
+      else SchedulerPlace.OfFormerRelease
 
     // Invokers know the controllers' addresses, not which of them has the scheduler.
     system.systemActorOf(

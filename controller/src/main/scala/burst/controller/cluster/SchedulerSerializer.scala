@@ -1,11 +1,14 @@
 package burst.controller.cluster
 
-import burst.controller.definition.SealedEnvironment
-import burst.controller.flare.{Flare, FlareRequest, Output, WorkerResult}
+import burst.controller.definition.{Packing, SealedEnvironment}
+import burst.controller.flare.{Flare, FlareState, Output, WorkerResult, WorkerState}
 import burst.controller.scheduler.GangScheduler.*
 import burst.controller.scheduler.{CancelOutcome, CancelledBy, InvokerView, QueueEstimate, Refusal, WaitsFor}
 import burst.protocol.JsonSerializer.Kind
-import burst.protocol.{Inputs, JsonSerializer}
+import burst.protocol.MessageCodecs.{As, Text, given}
+import burst.protocol.{Inputs, JsonSerializer, MessageCodecs}
+import com.github.plokhotnyuk.jsoniter_scala.core.JsonValueCodec
+import com.github.plokhotnyuk.jsoniter_scala.macros.JsonCodecMaker
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.{Codec, Decoder, Encoder, Json}
 import org.apache.pekko.actor.ExtendedActorSystem
@@ -17,20 +20,16 @@ import scala.reflect.ClassTag
   * in common do not become members of one cluster ([[VersionCheck]]).
   *
   * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
-  * its summary. Of one that has ended the answer is that it goes on no more, unless all that its workers put
-  * out is told with it, which is little: then there is nothing to read. What invokers have warm, and on which
-  * nodes they have room, is for the scheduler: of many of them it would be more than a message may have.
+  * its summary. Of one that has ended the answer is that, or that it goes on no more, unless all that its
+  * workers put out is told with it, which is little: then there is nothing to read. What invokers have warm,
+  * and on which nodes they have room, is for the scheduler: of many of them it would be more than a message
+  * may have.
   */
 final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSerializer(7302, system):
   import SchedulerSerializer.{given, *}
 
   private given Configuration = Configuration.default.withDiscriminator("type")
-  private given Codec[FlareRequest] = ConfiguredCodec.derived
-  private given Codec[Flare] =
-    val whole = ConfiguredCodec.derived[Flare]
-    Codec.from(whole, whole.contramap(summary))
   private given ConfiguredEnumCodec[CancelledBy] = ConfiguredEnumCodec.derived
-  private given Codec[Refusal] = ConfiguredCodec.derived
   private given ConfiguredEnumCodec[WaitsFor] = ConfiguredEnumCodec.derived
   private given Codec[Either[WaitsFor, Long]] = Codec.codecForEither("waitsFor", "start")
   private given Codec[QueueEstimate] = ConfiguredCodec.derived
@@ -41,32 +40,47 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
       whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty, room = None)))
     )
 
+  private def submit: JsonValueCodec[Submit] = JsonCodecMaker.make(MessageCodecs.config)
+
+  private def submitted: JsonValueCodec[Submitted] =
+    given JsonValueCodec[Flare] = sent(withoutSecrets)
+    given JsonValueCodec[Throwable] =
+      Text(text => Some(RemoteFailure(text)), cause => String.valueOf(cause.getMessage))
+    As(
+      JsonCodecMaker.make[Submitted](MessageCodecs.config),
+      identity,
+      {
+        case Submitted.Accepted(flare, results) if results.isEmpty => Submitted.Accepted(summary(flare))
+        case other => other
+      }
+    )
+
+  private def await: JsonValueCodec[Await] = JsonCodecMaker.make(MessageCodecs.config)
+
   /** The release before takes any for the answer that nothing goes on. */
-  private def awaited: Codec[Awaited] =
-    given ConfiguredCodec[Output] = ConfiguredCodec.derived
-    given ConfiguredCodec[WorkerResult] = ConfiguredCodec.derived
-    given Codec[Flare] =
-      val whole = ConfiguredCodec.derived[Flare]
-      Codec.from(whole, whole.contramap(withoutSecrets))
-    val ended = ConfiguredCodec.derived[Awaited.Ended]
-    Codec.from(
-      Decoder.decodeOption(using ended).map(_.getOrElse(Awaited.NotActive)),
-      Encoder.instance:
-        case told: Awaited.Ended if told.results.nonEmpty => ended(told)
-        case _ => Json.Null
+  private def awaited: JsonValueCodec[Awaited] =
+    given JsonValueCodec[Flare] = sent(withoutSecrets)
+    val ended = JsonCodecMaker.make[Option[Awaited.Ended]](MessageCodecs.config)
+    As(
+      ended,
+      _.getOrElse(Awaited.NotActive),
+      {
+        case told: Awaited.Ended if told.results.nonEmpty => Some(told)
+        case _ => None
+      }
     )
 
   protected val kinds: Vector[Kind[?]] = Vector(
-    kind[Submit]("submit", ConfiguredCodec.derived),
+    often[Submit]("submit", submit),
     kind[Cancel]("cancel", ConfiguredCodec.derived),
     kind[EndNamespace]("end-namespace", ConfiguredCodec.derived),
     kind[ReopenNamespace]("reopen-namespace", ConfiguredCodec.derived),
-    kind[Await]("await", ConfiguredCodec.derived),
+    often[Await]("await", await),
     kind[Locate]("locate", ConfiguredCodec.derived),
     kind[ListInvokers]("list-invokers", ConfiguredCodec.derived),
     kind[Drain]("drain", ConfiguredCodec.derived),
-    kind[Submitted]("submitted", ConfiguredCodec.derived),
-    kind[Awaited]("awaited", awaited),
+    often[Submitted]("submitted", submitted),
+    often[Awaited]("awaited", awaited),
     kind[CancelOutcome]("cancelled", ConfiguredEnumCodec.derived),
     kind[NamespaceEnded.type]("namespace-ended", always(NamespaceEnded)),
     kind[Located]("located", ConfiguredCodec.derived),
@@ -78,20 +92,26 @@ object SchedulerSerializer:
   /** What failed on the scheduler's controller, whose log has the rest. */
   private final class RemoteFailure(message: String) extends RuntimeException(message, null, false, false)
 
-  private given Codec[Throwable] = Codec.from(
-    Decoder.decodeString.map(RemoteFailure(_)),
-    Encoder.encodeString.contramap(cause => String.valueOf(cause.getMessage))
-  )
-
   private def kind[A <: AnyRef: ClassTag](name: String, codec: Codec[A], since: Int = 2): Kind[A] =
     Kind(s"$name/$since", codec)
+
+  private def often[A <: AnyRef: ClassTag](name: String, codec: JsonValueCodec[A], since: Int = 2): Kind[A] =
+    Kind.often(s"$name/$since", codec)
+
+  private given JsonValueCodec[FlareState] = JsonCodecMaker.make(MessageCodecs.enumerated)
+  private given JsonValueCodec[WorkerState] = JsonCodecMaker.make(MessageCodecs.enumerated)
+  private given JsonValueCodec[Packing] = JsonCodecMaker.make(MessageCodecs.enumerated)
+
+  /** As much of a flare as is told. */
+  private def sent(told: Flare => Flare): JsonValueCodec[Flare] =
+    As(JsonCodecMaker.make[Flare](MessageCodecs.config), identity, told)
 
   /** Of what there is no more to say than that it is there. */
   private def always[A](value: A): Codec[A] =
     Codec.from(Decoder.const(value), Encoder.instance(_ => Json.Null))
 
   private def summary(flare: Flare): Flare =
-    withoutSecrets(flare).copy(packs = Vector.empty, workers = Vector.empty)
+    flare.copy(packs = Vector.empty, workers = Vector.empty)
 
   private def withoutSecrets(flare: Flare): Flare =
     flare.copy(request =

@@ -2,7 +2,8 @@ package burst.controller.cluster
 
 import burst.protocol.{Protocol, Versions}
 import com.typesafe.config.{Config, ConfigFactory}
-import org.apache.pekko.cluster.{ConfigValidation, Invalid, JoinConfigCompatChecker, Valid}
+import org.apache.pekko.cluster.{ConfigValidation, Invalid, JoinConfigCompatChecker, Member, Valid}
+import org.apache.pekko.util.Version
 import scala.collection.immutable
 import scala.jdk.CollectionConverters.*
 
@@ -34,12 +35,18 @@ object VersionCheck:
     .parseMap(
       Map(
         Key -> Protocol.Nodes.range,
+        "pekko.cluster.app-version" -> Protocol.Nodes.newest.toString,
         "pekko.cluster.configuration-compatibility-check.checkers.burst-versions" -> classOf[
           VersionCheck
         ].getName
       ).asJava
     )
     .withFallback(config)
+
+  /** What members of a cluster say of themselves is the newest version that they speak. */
+  def knowsIds(member: Member): Boolean = member.appVersion.compareTo(WithIds) >= 0
+
+  private val WithIds = Version(Protocol.SubmissionIds.toString)
 
   private def versions(config: Config): Versions =
     if config.hasPath(Key) then Versions.parse(config.getString(Key)).getOrElse(Unsaid) else Unsaid

@@ -57,6 +57,10 @@ final case class FlareRequest(
 ):
   export terms.*
 
+  /** Nobody is told anything of it before its end; with large inputs it would take memory meanwhile. */
+  def isUntoldBeforeItsEnd: Boolean =
+    isWaitedFor.contains(true) && submission.isEmpty && inputs.length <= Inputs.Small
+
   def isGroup: Boolean = idleTimeout.isDefined
 
   /** How long a group waits for a flare, in milliseconds. */

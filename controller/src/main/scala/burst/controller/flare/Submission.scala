@@ -1,7 +1,6 @@
 package burst.controller.flare
 
 import burst.protocol.FlareId
-import io.circe.Codec
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
@@ -10,7 +9,7 @@ import org.apache.pekko.util.ByteString
 /** By what a request is known that is sent again: the key its client gave it, and a digest of what it asked
   * for, so that a key that was given twice by mistake does not pass another flare off as the one asked for.
   */
-final case class Submission(key: String, digest: String) derives Codec.AsObject
+final case class Submission(key: String, digest: String)
 
 object Submission:
   /** @param target

@@ -9,7 +9,7 @@ import burst.protocol.FlareId
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
@@ -39,19 +39,29 @@ final class FlareCall(
       yield (blockingCall, resultOnly)
     Refusable(wanted): (blockingCall, resultOnly) =>
       val isWaitedFor = blockingCall && settings.blockingLimit >= Soon
-      Refusable(submit(caller, request, isWaitedFor = isWaitedFor)(read)): id =>
-        if blockingCall then ended(id, resultOnly)
-        else Future.successful(accepted(id))
+      Refusable(begin(caller, request, isWaitedFor = isWaitedFor)(read)): begun =>
+        if blockingCall then ended(begun, resultOnly)
+        else Future.successful(accepted(begun.id))
 
-  /** Answers once it is stored, or, of one that is waited for, will be soon. */
+  /** Answers once it is stored. */
   def submit(
+      caller: Identity,
+      request: HttpRequest,
+      split: ByteString => Either[ApiError, SplitBody] = SplitBody.ofFlare(_, pieces)
+  )(
+      read: SplitBody => Either[ApiError, Growing[FlareRequest]]
+  ): Future[Either[ApiError, FlareId]] =
+    begin(caller, request, split)(read).map(_.map(_.id))
+
+  /** One that is waited for may have ended with the answer. */
+  private def begin(
       caller: Identity,
       request: HttpRequest,
       split: ByteString => Either[ApiError, SplitBody] = SplitBody.ofFlare(_, pieces),
       isWaitedFor: Boolean = false
   )(
       read: SplitBody => Either[ApiError, Growing[FlareRequest]]
-  ): Future[Either[ApiError, FlareId]] =
+  ): Future[Either[ApiError, Begun]] =
     val perMinute = caller.limits.flaresPerMinute
     val counted = AtomicBoolean(false)
     def count(): Either[ApiError, Unit] =
@@ -81,43 +91,42 @@ final class FlareCall(
               yield wanted.map: own =>
                 Wanted.New(own.copy(submission = submission, origin = origin, isWaitedFor = waits))
       // Until the flare is stored: from then on large inputs are on the disk.
-      val started = intake(caller.namespace, request)(begin(_, wanted, Submissions.Tries))
+      val started = intake(caller.namespace, request)(attempt(_, wanted, Submissions.Tries))
       // What is refused was no flare; how often one may be refused is bounded with all other requests.
-      started
-        .andThen:
-          case Success(Right(Begun(_, true))) => ()
-          case _ => if counted.get then rates.giveBack(caller.namespace, perMinute)
-        .map(_.map(_.id))
+      started.andThen:
+        case Success(Right(begun)) if begun.isNew => ()
+        case _ => if counted.get then rates.giveBack(caller.namespace, perMinute)
 
   /** What was read of the definition may be no more by the time that the flare is stored, or the same request
     * have been stored meanwhile: it is read again.
     */
-  private def begin(
+  private def attempt(
       body: BodyIntake#Taken,
       wanted: ByteString => Either[ApiError, Growing[Wanted]],
       tries: Int
   ): Future[Either[ApiError, Begun]] =
     val tried = body.growing(wanted):
-      case Wanted.Stored(id) => Future.successful(Right(Begun(id, isNew = false)))
+      case Wanted.Stored(id) => Future.successful(Right(Begun(id, isNew = false, Deadline.now)))
       case Wanted.New(request) =>
-        service
-          .submit(request)
-          .map(_.map(flare => Begun(flare.id, isNew = true)).left.map(ApiError.Refused(_)))
+        val asked = Deadline.now
+        def begun(view: FlareView) = Begun(view.flare.id, isNew = true, asked, Some(view))
+        service.submit(request).map(_.map(begun).left.map(ApiError.Refused(_)))
     tried.flatMap:
       case Left(ApiError.Refused(Refusal.PackageGone | Refusal.AlreadySubmitted)) if tries > 1 =>
-        begin(body, wanted, tries - 1)
+        attempt(body, wanted, tries - 1)
       case answer => Future.successful(answer)
 
-  private def ended(id: FlareId, resultOnly: Boolean): Answer =
-    service
-      .await(id, settings.blockingLimit)
-      .flatMap:
-        case Some(FlareView(end, known)) if end.state.isFinal =>
-          val status =
-            if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
-          if resultOnly then Future.successful(Right(results(status, end, known)))
-          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, estimate = None))))
-        case _ => Future.successful(accepted(id))
+  private def ended(begun: Begun, resultOnly: Boolean): Answer =
+    val seen = begun.view.filter(_.flare.state.isFinal) match
+      case None => service.await(begun.id, (begun.asked + settings.blockingLimit).timeLeft.max(Duration.Zero))
+      case ended => Future.successful(ended)
+    seen.flatMap:
+      case Some(FlareView(end, known)) if end.state.isFinal =>
+        val status =
+          if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
+        if resultOnly then Future.successful(Right(results(status, end, known)))
+        else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, estimate = None))))
+      case _ => Future.successful(accepted(begun.id))
 
   private def accepted(id: FlareId): Either[ApiError, HttpResponse] =
     Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
@@ -131,4 +140,5 @@ private object FlareCall:
     case New(request: FlareRequest)
     case Stored(id: FlareId)
 
-  final case class Begun(id: FlareId, isNew: Boolean)
+  /** What is known of it since it was asked for. */
+  final case class Begun(id: FlareId, isNew: Boolean, asked: Deadline, view: Option[FlareView] = None)

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.store.{FlareStore, StoreException}
 import burst.protocol.{FlareId, InvokerId}
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
@@ -16,7 +16,8 @@ final class ActorFlareService(
     store: FlareStore,
     limits: SlotLimits,
     settings: SchedulerSettings,
-    blocking: ExecutionContext
+    blocking: ExecutionContext,
+    place: () => SchedulerPlace = () => SchedulerPlace.Here
 )(using system: ActorSystem[?])
     extends FlareService:
   import GangScheduler.*
@@ -31,11 +32,12 @@ final class ActorFlareService(
 
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
+  private val submitting = Submitting(scheduler, settings.askTimeout, place, stored)
 
   /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
     * revoked as well meanwhile, the flare is ended after all.
     */
-  private def refusedAsRevoked(request: FlareRequest): Future[Either[Refusal, Flare]] =
+  private def refusedAsRevoked(request: FlareRequest): Future[Either[Refusal, FlareView]] =
     val namespace = request.definition.namespace
     def revoked = Future.successful(Left(Refusal.NamespaceRevoked))
     limits.isRevoked(namespace).flatMap {
@@ -49,12 +51,19 @@ final class ActorFlareService(
         yield last
     }
 
-  def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
+  def submit(request: FlareRequest): Future[Either[Refusal, FlareView]] =
     limits
       .of(request.definition.namespace)
-      .flatMap(limit => scheduler.ask[Submitted](Submit(request, limit, _)))
+      .flatMap(submitting(request, _))
       .flatMap {
-        case Submitted.Accepted(flare) => Future.successful(Right(flare))
+        // From another controller comes no more than a summary.
+        case Submitted.Accepted(flare, results) if flare.state.isFinal && flare.workers.isEmpty =>
+          // Who cannot read it now goes on waiting for it.
+          val whole = stored(flare.id).recover(_ => None)
+          whole.map(found =>
+            Right(FlareView(found.getOrElse(flare.copy(state = FlareState.Running)), results))
+          )
+        case Submitted.Accepted(flare, results) => Future.successful(Right(FlareView(flare, results)))
         case Submitted.Refused(Refusal.NamespaceRevoked) => refusedAsRevoked(request)
         case Submitted.Refused(refusal) => Future.successful(Left(refusal))
         case Submitted.NotStored(operation, cause) => Future.failed(StoreException(operation, cause))

@@ -43,9 +43,9 @@ object AdmissionControl:
       Some(Refusal.QueueFull(settings.namespaceQueueLimit))
     else None
 
-  /** A flare as it begins. */
-  def accept(request: FlareRequest, now: Long): Flare = Flare(
-    FlareId.random(),
+  /** A flare as it begins, by the `id` that whoever asks for it may have chosen. */
+  def accept(request: FlareRequest, now: Long, id: Option[FlareId] = None): Flare = Flare(
+    id.getOrElse(FlareId.random()),
     request,
     FlareState.Queued,
     attempt = 1,

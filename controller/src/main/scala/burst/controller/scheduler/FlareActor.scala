@@ -4,7 +4,7 @@ import scala.util.{Success, Try}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
+import burst.controller.store.FlareTaken
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -61,6 +61,9 @@ object FlareActor:
   /** To a group: a flare runs on it, or none any more. */
   final case class Occupied(busy: Boolean) extends Command
 
+  /** The answer to its submission has not come: this is where it is to go now. */
+  final case class SubmittedAgain(replyTo: ActorRef[GangScheduler.Submitted]) extends Command
+
   /** Answered with the flare once it has ended. */
   final case class Await(replyTo: ActorRef[GangScheduler.Awaited]) extends Command
 
@@ -73,20 +76,25 @@ object FlareActor:
   private[scheduler] final case class InputsGranted(attempt: Int, permit: FairSemaphore.Permit)
       extends Command
   private[scheduler] final case class InputsLoaded(attempt: Int, inputs: Try[Option[Inputs]]) extends Command
-  private case object WriteProgress extends Command
+  private[scheduler] case object WriteProgress extends Command
+  private[scheduler] case object AnswerDue extends Command
   private[scheduler] case object WriteAgain extends Command
   private[scheduler] case object StoreOverdue extends Command
 
   /** Not the context's own, which each actor would look up by walking through its stack. */
   private val log = LoggerFactory.getLogger(classOf[FlareActor])
 
-  /** How long a flare may run that is not stored. */
-  private val LongestDeferral = 100.millis
+  /** How long a submission goes without an answer that is to be the flare's end. */
+  val AnsweredWithin: FiniteDuration = 3.seconds
 
   /** How a flare comes to its actor. */
   enum Origin:
-    /** Accepted just now: to be stored, and the submitter to be answered then. */
-    case Accepted(replyTo: ActorRef[GangScheduler.Submitted], placed: Option[Placed])
+    /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. */
+    case Accepted(
+        replyTo: ActorRef[GangScheduler.Submitted],
+        placed: Option[Placed],
+        isAnsweredAtEnd: Boolean = false
+    )
 
     /** Found queued in the store. */
     case Recovered
@@ -146,6 +154,8 @@ private final class FlareActor(
     )
     FlareStoring(id, request.origin, writer, settings, timers, log, environment.health)
   private val subscribers = FlareSubscribers()
+  private val acceptance =
+    FlareAcceptance(origin, request.isUntoldBeforeItsEnd, storing, subscribers, timers, environment)
 
   private val times = FlareTimes(
     accepted,
@@ -156,15 +166,6 @@ private final class FlareActor(
 
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
-  private val mayWait =
-    request.isWaitedFor.contains(true) && request.submission.isEmpty && environment.adoption.isEmpty &&
-      environment.ownsStore && request.inputs.length <= Inputs.Small
-
-  /** Its packs are there, or it has no place yet. */
-  private var onWarm = true
-
-  /** It is about to begin without having been stored. */
-  private var isDeferred = false
 
   private val told = ToldResults(request)
 
@@ -174,9 +175,7 @@ private final class FlareActor(
   // No function: it would hold what it uses for the actor's life.
   try
     origin match
-      case Origin.Accepted(replyTo, placed) =>
-        subscribers.submits(replyTo)
-        onWarm = placed.forall(_.isWarm)
+      case Origin.Accepted(_, placed, _) =>
         carryOut(FlareLifecycle.accept(accepted, terms))
         placed.foreach(onPlaced)
         storing.flushIfAwaited()
@@ -203,23 +202,6 @@ private final class FlareActor(
   private def onDefect(defect: Throwable): Unit =
     log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
     carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
-
-  /** One that nobody is told of before its end need not be stored before it begins on a pack that is there:
-    * should this process end first, whoever waits is told nothing either (docs/adr/0084). Another scheduler
-    * that takes over would not know of it, and one that finds it stored as waiting would run it.
-    */
-  private def isDeferrable: Boolean =
-    mayWait && storing.isUntouched && environment.health.isWell && (life.stage match
-      case FlareLifecycle.Stage.Waiting | FlareLifecycle.Stage.Placing => onWarm
-      case _ => false)
-
-  /** It goes on as if it were stored, which it soon is. */
-  private def defer(flare: Flare): Unit =
-    isDeferred = life.stage == FlareLifecycle.Stage.Placing
-    storing.defer(flare, begins = isDeferred)
-    subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
-    if !timers.isTimerActive(WriteProgress) then
-      timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval.min(LongestDeferral))
 
   private def next: Behavior[Command] =
     if retired && !storing.isOwing then Behaviors.stopped else Behaviors.same
@@ -248,6 +230,8 @@ private final class FlareActor(
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
+    case SubmittedAgain(replyTo) => acceptance.submittedAgain(replyTo, life)
+    case AnswerDue => acceptance.answerNow(life)
     case Await(replyTo) => subscribers.waits(replyTo)
     case StoreAnswered(written) => onWritten(written)
     case WriteProgress =>
@@ -262,10 +246,9 @@ private final class FlareActor(
   private def onPlaced(placed: Placed): Unit =
     packs.reach(placed.invokers)
     turn = placed.turn
-    onWarm = placed.isWarm
+    acceptance.placed(placed)
     happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
-    if isDeferred then
-      isDeferred = false
+    if acceptance.takeDeferred() then
       happen(FlareEvent.Stored(life.flare.attempt, life.flare.state, now()))
     // found out before any invoker is asked for a pack: the slots just go back
     if backends.find(request.backend, request.chunkSize).isEmpty then
@@ -293,7 +276,7 @@ private final class FlareActor(
     step.effects.foreach(perform)
 
   private def perform(effect: FlareEffect): Unit = effect match
-    case FlareEffect.Store(flare, true) => if isDeferrable then defer(flare) else storing.confirm(flare)
+    case FlareEffect.Store(flare, true) => acceptance.confirm(flare, life)
     case FlareEffect.Store(flare, false) =>
       storing.save(flare)
       storing.flush()
@@ -405,12 +388,7 @@ private final class FlareActor(
       letGo(operation, taken)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause) =>
-      subscribers.cancelStored()
-      if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
-      subscribers.answer(cause match
-        case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
-        case _: AlreadySubmitted => GangScheduler.Submitted.Refused(Refusal.AlreadySubmitted)
-        case _ => GangScheduler.Submitted.NotStored(operation, cause))
+      acceptance.failed(operation, cause)
       happen(FlareEvent.StoreFailed(operation, now()))
       storing.failedWith(subscribers.ended)
       if storing.isGivenUp then answered(storing.dropAwaited())
@@ -418,16 +396,14 @@ private final class FlareActor(
   private def stored(confirms: Vector[(Int, FlareState)]): Unit =
     if confirms.nonEmpty then
       subscribers.cancelStored()
-      subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
+      subscribers.accept(life.record)
       inputs.forgetLarge()
       life = life.withoutInputs
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
 
   /** The scheduler that has taken over goes on with the flare, and with its packs. */
   private def letGo(operation: String, taken: FlareTaken): Unit =
-    subscribers.supersede()
-    subscribers.answer(GangScheduler.Submitted.NotStored(operation, taken))
-    subscribers.announce(life.record)
+    acceptance.taken(operation, taken, life)
     timers.cancelAll()
     scheduler ! GangScheduler.Ended(id)
 

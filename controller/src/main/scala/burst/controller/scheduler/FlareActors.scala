@@ -12,15 +12,18 @@ private[scheduler] final class FlareActors(
     environment: FlareEnvironment,
     context: ActorContext[GangScheduler.Command]
 ):
-  import FlareActors.Active
+  import FlareActors.{nameOf, Active}
 
   private var active = Map.empty[FlareId, Active]
 
   def contains(id: FlareId): Boolean = active.contains(id)
+
+  /** Or its actor is: it has ended, and may still have to store that. */
+  def isThere(id: FlareId): Boolean = contains(id) || context.child(nameOf(id)).isDefined
   def tenantOf(id: FlareId): Option[String] = active.get(id).map(_.tenant)
 
   def begin(flare: Flare, origin: FlareActor.Origin): Unit =
-    val actor = context.spawn(FlareActor(environment, context.self), s"flare-${flare.id.value}")
+    val actor = context.spawn(FlareActor(environment, context.self), nameOf(flare.id))
     actor ! FlareActor.Begin(flare, origin)
     context.watchWith(actor, GangScheduler.Gone(flare.id))
     active = active.updated(flare.id, Active(actor, flare.namespace))
@@ -45,3 +48,5 @@ private[scheduler] final class FlareActors(
 
 private object FlareActors:
   private final case class Active(actor: ActorRef[FlareActor.Command], tenant: String)
+
+  private def nameOf(id: FlareId): String = s"flare-${id.value}"

@@ -38,6 +38,9 @@ final case class FlareEnvironment(
     health: StoreHealth = StoreHealth(),
     ownsStore: Boolean = true
 ):
+  /** Whether a flare that nobody is told of before its end may begin without being stored. */
+  def beginsUnstored: Boolean = adoption.isEmpty && ownsStore
+
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =
     // Of an invocation, the definition may be another namespace's.

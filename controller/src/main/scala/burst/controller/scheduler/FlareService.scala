@@ -33,6 +33,11 @@ enum Refusal:
   /** The namespace's key was revoked while the request was under way. */
   case NamespaceRevoked
 
+  /** A scheduler that knows more invokers might accept it. */
+  def isOfFewInvokers: Boolean = this match
+    case NoInvokers | _: (TooLarge | UnitTooLarge | UnitsTooLarge) => true
+    case _ => false
+
 /** Who has a flare ended before its time. */
 enum CancelledBy:
   case User, Administrator, Revocation
@@ -57,10 +62,10 @@ final case class FlareView(flare: Flare, results: Vector[WorkerResult] = Vector.
 
 /** What the HTTP side asks of the scheduler's side. The one seam between the two. */
 trait FlareService:
-  /** Stores the flare, or group, as queued and gives it to the scheduler; the answer is stored before it is
-    * given.
+  /** Gives the flare, or group, to the scheduler. What is answered is stored, but for one that nobody is told
+    * of before its end: its answer is that end where it comes soon.
     */
-  def submit(request: FlareRequest): Future[Either[Refusal, Flare]]
+  def submit(request: FlareRequest): Future[Either[Refusal, FlareView]]
 
   /** Completes when the flare has ended, or with its present state after `limit`. */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]]

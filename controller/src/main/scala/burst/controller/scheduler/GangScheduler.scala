@@ -48,7 +48,15 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
 object GangScheduler:
   sealed trait Command
 
-  final case class Submit(request: FlareRequest, slotLimit: Int, replyTo: ActorRef[Submitted]) extends Command
+  /** Of one that is waited for, whoever waits may choose the `id`: it is answered with the flare's end, or
+    * after a while with what the flare then is, and may be sent again where no answer comes.
+    */
+  final case class Submit(
+      request: FlareRequest,
+      slotLimit: Int,
+      replyTo: ActorRef[Submitted],
+      id: Option[FlareId] = None
+  ) extends Command
   final case class Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
 
   /** Ends all that a namespace has, as it was revoked, and takes nothing more of it. */
@@ -70,7 +78,8 @@ object GangScheduler:
   final case class InvokerList(invokers: Vector[InvokerView])
 
   enum Submitted:
-    case Accepted(flare: Flare)
+    /** Where it has ended by now, with the results of all its workers, if these are few and short. */
+    case Accepted(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
     case Refused(refusal: Refusal)
     case NotStored(operation: String, cause: Throwable)
 
@@ -181,7 +190,7 @@ private final class GangScheduler(
   import environment.{clock, settings}
 
   private val invokers = InvokerDirectory(context.log, context.system.ignoreRef)
-  private val state = SchedulerState(settings, () => elapsed(), context, timers)
+  private val state = SchedulerState(settings, environment.beginsUnstored, () => elapsed(), context, timers)
   private val flares = FlareActors(environment, context)
   private val groups = GroupTurns(flares, state.holding, invokers)
   private var revoked = Set.empty[String]
@@ -243,6 +252,9 @@ private final class GangScheduler(
   }
 
   private def on(command: Command): Unit = command match
+    case Submit(_, _, replyTo, Some(id)) if flares.isThere(id) =>
+      // One that ends in this moment is stored, or soon is.
+      val _ = flares.tell(id, FlareActor.SubmittedAgain(replyTo))
     case submit: Submit if revoked(submit.request.definition.namespace) =>
       submit.replyTo ! Submitted.Refused(Refusal.NamespaceRevoked)
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
@@ -319,19 +331,22 @@ private final class GangScheduler(
     state.refusal(submit.request, submit.slotLimit) match
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
-        val flare = AdmissionControl.accept(submit.request, now())
+        val flare = AdmissionControl.accept(submit.request, now(), submit.id)
         state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
         val (own, others) = state.round().partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
           case Some(placement) =>
-            flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
+            flares.begin(flare, accepted(submit, Some(placed(placement))))
           case None =>
             state.overflow(submit.request) match
               case Some(refusal) =>
                 state.dequeue(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)
-              case None => flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
+              case None => flares.begin(flare, accepted(submit, None))
+
+  private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Origin =
+    FlareActor.Origin.Accepted(submit.replyTo, placed, isAnsweredAtEnd = submit.id.isDefined)
 
   /** A flare of a group does not queue here. */
   private def onJoin(submit: Submit, group: FlareId): Unit =
@@ -340,8 +355,8 @@ private final class GangScheduler(
     else if groups.length(group) > settings.namespaceQueueLimit then
       submit.replyTo ! Submitted.Refused(Refusal.QueueFull(settings.namespaceQueueLimit))
     else
-      val flare = AdmissionControl.accept(submit.request, now())
-      flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, groups.join(group, flare.id)))
+      val flare = AdmissionControl.accept(submit.request, now(), submit.id)
+      flares.begin(flare, accepted(submit, groups.join(group, flare.id)))
 
   private def dequeue(id: FlareId): Unit =
     flares.tenantOf(id).foreach(state.dequeue(id, _))

@@ -19,6 +19,7 @@ import scala.concurrent.duration.DurationLong
   */
 private[scheduler] final class SchedulerState(
     settings: SchedulerSettings,
+    beginsUnstored: Boolean,
     elapsed: () => Long,
     context: ActorContext[GangScheduler.Command],
     timers: TimerScheduler[GangScheduler.Command]
@@ -34,7 +35,7 @@ private[scheduler] final class SchedulerState(
   private var shared = SharedPacks.empty
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
   private var walltimes = WalltimePredictor.empty(settings.abortDeadline.toMicros)
-  private var pace = StartPace.empty(settings.startPace.toMicros)
+  private var pace = StartPace.empty(settings.startPace.toMicros, areStoredFirst = !beginsUnstored)
   private val forecasts = Forecasts(
     settings.forecastLifetime.toMicros,
     elapsed,

@@ -6,9 +6,14 @@ package burst.controller.scheduler
   *
   * A flare counts from its placement until it runs, for `longest` microseconds at most: one that is slow to
   * start keeps the next ones waiting no longer. A namespace may have a quarter as many as there are slots,
-  * and two in any case.
+  * half as many again where each waits until it is stored, which takes as long as the rest, and two in any
+  * case.
   */
-final case class StartPace private (starting: Map[AttemptId, StartPace.Starting], longest: Long):
+final case class StartPace private (
+    starting: Map[AttemptId, StartPace.Starting],
+    longest: Long,
+    areStoredFirst: Boolean
+):
   import StartPace.*
 
   def placed(attempt: AttemptId, tenant: String, at: Long): StartPace =
@@ -25,13 +30,13 @@ final case class StartPace private (starting: Map[AttemptId, StartPace.Starting]
   /** How many more flares a namespace may have started now, in a cluster of so many slots. */
   def room(slots: Int): String => Int =
     val present = starting.valuesIterator.toVector.groupMapReduce(_.tenant)(_ => 1)(_ + _)
-    val most = (slots / Share).max(Least)
+    val share = if areStoredFirst then slots * 3 / 8 else slots / 4
+    val most = share.max(Least)
     tenant => most - present.getOrElse(tenant, 0)
 
 object StartPace:
-  private val Share = 4
   private val Least = 2
 
   final case class Starting(tenant: String, since: Long)
 
-  def empty(longest: Long): StartPace = StartPace(Map.empty, longest)
+  def empty(longest: Long, areStoredFirst: Boolean): StartPace = StartPace(Map.empty, longest, areStoredFirst)

@@ -4,7 +4,6 @@ import burst.controller.metrics.DatabaseMetrics
 import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.HikariDataSource
 import java.sql.Connection
-import java.util.concurrent.atomic.AtomicLong
 import scala.util.Try
 import scala.util.control.NonFatal
 import scalikejdbc.*
@@ -26,6 +25,8 @@ enum Durability:
   *   the same, where several may hold a row at once
   * @param oneWriter
   *   whether this process alone writes, and its transactions come one after the other
+  * @param validity
+  *   of what is remembered of it
   */
 final class Database(
     reader: HikariDataSource,
@@ -34,37 +35,54 @@ final class Database(
     val rowLock: SQLSyntax,
     val sharedLock: SQLSyntax,
     oneWriter: Boolean,
+    validity: Validity,
     metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
 ) extends AutoCloseable:
+  import Database.Transaction
 
   /** Statements that change nothing, each seeing what was committed before it. */
   def read[A](operation: String)(work: DBSession ?=> A): A =
     Database.borrow(operation, reader, metrics.reads)(_.autoCommit(session => work(using session)))
 
   /** The transaction that this thread is in. */
-  private val joined = ThreadLocal[DBSession]()
+  private val joined = ThreadLocal[Transaction]()
 
   /** Statements that take effect together or not at all, and are stored on return. What `work` writes on this
     * thread, in this store and others of this database, is part of the same transaction.
     */
   def write[A](operation: String, durability: Durability = Durability.Process)(work: DBSession ?=> A): A =
     Option(joined.get) match
-      case Some(session) => Database.named(operation)(work(using session))
-      case None =>
-        try
-          Database.borrow(operation, writer, metrics.writes, prepare(_, durability)):
-            _.localTx: session =>
-              joined.set(session)
-              try work(using session)
-              finally joined.remove()
-        finally if durability == Durability.Power then changes.incrementAndGet()
+      case Some(transaction) => Database.named(operation)(work(using transaction.session))
+      case None => begin(operation, durability)(work)
 
-  /** Transactions but for those of flares, which alone need not survive a failure of power. */
-  private val changes = AtomicLong()
+  /** Writes what may be remembered ([[remembered]]), and survives a failure of power. When that is told (on
+    * return, or by the future of [[Blocking]]) nobody finds what was there before: where others have read it,
+    * they have forgotten it by then.
+    */
+  def change[A](operation: String)(work: DBSession ?=> A): A =
+    write(operation, Durability.Power):
+      joined.get.changes = true
+      work
 
-  /** For what is read again and again and seldom written. It is not of flares. */
-  def remembered[K, V](most: Int): Remembered[K, V] =
-    Remembered(most, Option.when(oneWriter)(() => changes.get))
+  private def begin[A](operation: String, durability: Durability)(work: DBSession ?=> A): A =
+    var changes = false
+    val result =
+      try
+        Database.borrow(operation, writer, metrics.writes, prepare(_, durability)):
+          _.localTx: session =>
+            val transaction = Transaction(session)
+            joined.set(transaction)
+            try work(using session)
+            finally
+              changes = transaction.changes
+              joined.remove()
+      // Also of what failed: its commit may have arrived.
+      finally if changes then validity.changed()
+    if changes then validity.awaitForgotten()
+    result
+
+  /** For what is read again and again and seldom changed, by [[change]] and nothing else. */
+  def remembered[K, V](most: Int): Remembered[K, V] = Remembered(most, validity)
 
   /** Has those who write at the same time share a transaction, which `write` makes. */
   def sharing[A, B](weight: A => Long)(write: Vector[A] => Vector[Try[B]]): GroupCommit[A, B] =
@@ -78,6 +96,10 @@ final class Database(
     writer.close()
 
 object Database:
+  private final class Transaction(val session: DBSession):
+    /** Whether it writes what may be remembered. */
+    var changes = false
+
   /** A connection goes back to its pool only after work that succeeded. What failed may have ended the
     * transaction in the database alone (SQLite does so when the disk is full), or not ended it: neither the
     * driver nor the pool can be sure, and whoever came next would meet the rest of it.

@@ -28,7 +28,7 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
   def edit(namespace: String, name: String, limits: NamespaceLimits)(
       next: Option[ActionPackage] => Either[PackageRefusal, ActionPackage]
   ): Either[PackageRefusal, ActionPackage] =
-    database.write("storing a package of actions", Durability.Power):
+    database.change("storing a package of actions"):
       Collection.hold(database, namespace)
       val there = PackageColumns.find(namespace, name)
       for
@@ -44,7 +44,7 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
         wanted
 
   def delete(namespace: String, name: String, force: Boolean): Either[PackageRefusal, PackageDeleted] =
-    database.write("deleting a package of actions", Durability.Power):
+    database.change("deleting a package of actions"):
       Collection.hold(database, namespace)
       PackageColumns.find(namespace, name).toRight(PackageRefusal.Missing).flatMap: there =>
         val actions = actionsOf(namespace, name)

@@ -47,7 +47,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       replaceParameters: Boolean,
       variables: VariableChanges
   ): Either[DeployRefusal, DefinitionChange] =
-    database.write("storing a definition", Durability.Power):
+    database.change("storing a definition"):
       sealedByAnother(variables.secrets).toLeft(()).flatMap: _ =>
         edit(wanted.namespace, wanted.name, Some(copy), limits):
           case None => Right(wanted.copy(environment = variables.over(SealedEnvironment.Empty)))
@@ -66,7 +66,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
   def edit(namespace: String, name: String, copy: Option[PackageCopy], limits: NamespaceLimits)(
       next: Option[Definition] => Either[DeployRefusal, Definition]
   ): Either[DeployRefusal, DefinitionChange] =
-    database.write("storing a definition", Durability.Power):
+    database.change("storing a definition"):
       copy.foreach: copy =>
         packages.confirm(copy)
         packages.require(copy.id)
@@ -80,7 +80,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       limits: NamespaceLimits,
       now: Long
   ): Either[DeployRefusal, DefinitionChange] =
-    database.write("rolling a definition back", Durability.Power):
+    database.change("rolling a definition back"):
       holdNamespace(namespace)
       for
         there <- hold(namespace, name).toRight(DeployRefusal.Missing)
@@ -98,7 +98,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       yield change
 
   def delete(namespace: String, name: String): Option[DefinitionChange] =
-    database.write("deleting a definition", Durability.Power):
+    database.change("deleting a definition"):
       // Who drops older versions of the whole namespace would wait for this, and this for them.
       holdNamespace(namespace)
       hold(namespace, name).map: there =>

@@ -48,7 +48,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
   /** A fresh pair of keys, if it is stored. */
   private def withPair(operation: String)(store: (String, String) => DBSession ?=> Boolean): Option[String] =
     val (uuid, key) = freshPair()
-    Option.when(database.write(operation, Durability.Power)(store(uuid, key)))(s"$uuid:$key")
+    Option.when(database.change(operation)(store(uuid, key)))(s"$uuid:$key")
 
   private def insert(namespace: String, uuid: String, key: String, limits: String, administered: Int)(using
       DBSession
@@ -67,7 +67,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
           WHERE name = $namespace AND revoked IS NULL""".update() == 1
 
   def limit(namespace: String, limits: OwnLimits): Option[Namespace] =
-    database.write("limiting a namespace", Durability.Power):
+    database.change("limiting a namespace"):
       val present =
         sql"SELECT limits FROM namespace WHERE name = $namespace ${database.rowLock}".row(_.stringOpt(
           "limits"
@@ -78,7 +78,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
       select(namespace)
 
   def revoke(namespace: String): Option[Namespace] =
-    database.write("revoking a key", Durability.Power):
+    database.change("revoking a key"):
       sql"""UPDATE namespace SET revoked = ${System.currentTimeMillis() * 1000}
             WHERE name = $namespace AND revoked IS NULL""".update()
       select(namespace)

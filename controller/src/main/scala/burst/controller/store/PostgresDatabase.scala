@@ -22,6 +22,9 @@ import scalikejdbc.*
   *   how long a call waits for a connection, and a start for the server
   * @param statementTimeout
   *   how long a statement may take
+  * @param memory
+  *   how long what was read is remembered, and how much longer it takes to change it; the same in all
+  *   processes, so nobody configures it
   */
 final case class PostgresSettings(
     url: URI,
@@ -29,7 +32,8 @@ final case class PostgresSettings(
     password: String,
     connections: Int,
     connectTimeout: FiniteDuration,
-    statementTimeout: FiniteDuration
+    statementTimeout: FiniteDuration,
+    memory: FiniteDuration = 50.millis
 ):
   override def toString: String = s"$user at $url"
 
@@ -69,6 +73,7 @@ object PostgresDatabase:
         rowLock = sqls"FOR UPDATE",
         sharedLock = sqls"FOR SHARE",
         oneWriter = false,
+        Validity.Lasting(settings.memory),
         metrics
       )
     catch

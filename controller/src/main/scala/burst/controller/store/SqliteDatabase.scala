@@ -52,6 +52,7 @@ object SqliteDatabase:
       none,
       none,
       oneWriter = true,
+      Validity.UntilChanged(),
       metrics
     )
 

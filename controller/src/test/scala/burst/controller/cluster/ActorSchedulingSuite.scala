@@ -66,7 +66,8 @@ class ActorSchedulingSuite extends FunSuite:
       register(scheduling, system, 48)
       def run(): Long =
         val begin = System.nanoTime()
-        val flare = Await.result(scheduling.service.submit(Samples.request(48)), 10.seconds).toOption.get
+        val flare =
+          Await.result(scheduling.service.submit(Samples.request(48)), 10.seconds).toOption.get.flare
         val end = Await.result(scheduling.service.await(flare.id, 10.seconds), 10.seconds)
         assertEquals(end.map(_.flare.state), Some(FlareState.Succeeded))
         (System.nanoTime() - begin) / 1000

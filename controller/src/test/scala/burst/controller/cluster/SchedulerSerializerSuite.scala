@@ -29,6 +29,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       origin = Some(Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true))))
     )
     travels(Submit(keyed, 7, kit.createTestProbe[Submitted]().ref))
+    travels(Submit(Samples.request(2), 7, kit.createTestProbe[Submitted]().ref, Some(id)))
     travels(Await(id, kit.createTestProbe[Awaited]().ref))
     travels(Locate(id, kit.createTestProbe[Located]().ref))
     travels(ListInvokers(kit.createTestProbe[InvokerList]().ref))
@@ -85,8 +86,9 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     assertEquals(arrived(Awaited.Ended(flare)), Awaited.NotActive)
     assertEquals(serializer.manifest(Awaited.NotActive), "awaited/2")
     arrived(Submitted.Accepted(flare)) match
-      case Submitted.Accepted(summary) =>
+      case Submitted.Accepted(summary, results) =>
         assertEquals((summary.id, summary.request.inputs), (flare.id, Inputs.Hidden))
+        assertEquals((summary.workers, results), (Vector.empty, Vector.empty))
       case other => fail(s"arrived as $other")
 
   test("a flare whose results are told with its end arrives with them, but for what is nobody's to see"):
@@ -109,6 +111,11 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     )
     // What the release before makes of it: that nothing goes on.
     assertEquals(serializer.manifest(message), serializer.manifest(Awaited.NotActive))
+    val submitted = Submitted.Accepted(flare, results)
+    assertEquals(
+      serializer.fromBinary(serializer.toBinary(submitted), serializer.manifest(submitted)),
+      Submitted.Accepted(flare.copy(request = visible), results)
+    )
 
   test("what is of another version, or only for this controller, is refused by name"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])

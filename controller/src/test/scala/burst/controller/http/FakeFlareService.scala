@@ -72,14 +72,14 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     ended.set(None)
     drained = Set.empty
 
-  def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
+  def submit(request: FlareRequest): Future[Either[Refusal, FlareView]] =
     breaking match
       case Some(cause) => Future.failed(cause)
       case None =>
         last.set(Some(request))
         val answer = refusing.fold(store(request))(Left(_))
         meanwhile()
-        Future.successful(answer)
+        Future.successful(answer.map(FlareView(_)))
 
   private def store(request: FlareRequest): Either[Refusal, Flare] =
     val plain = FakeFlareService.queued(request)

@@ -42,7 +42,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
   test("submit, await, and what is known afterwards"):
     val world = withPrompt(World())
     val flares = service(world)
-    val flare = get(flares.submit(Samples.request(8))).toOption.get
+    val flare = get(flares.submit(Samples.request(8))).toOption.get.flare
     assertEquals(get(flares.await(flare.id, 5.seconds)).map(_.flare.state), Some(FlareState.Succeeded))
     assertEquals(get(flares.await(flare.id, 5.seconds)).map(_.flare.state), Some(FlareState.Succeeded))
     assertEquals(get(flares.await(FlareId.random(), 5.seconds)), None)
@@ -64,7 +64,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     val world = World()
     val a = world.invoker("a", 1)
     val flares = service(world)
-    val flare = get(flares.submit(Samples.request(1))).toOption.get
+    val flare = get(flares.submit(Samples.request(1))).toOption.get.flare
     a.prepared()
     val answer = flares.await(flare.id, 30.seconds)
     // the timers that end the questions race with the questions themselves
@@ -76,7 +76,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     val world = World()
     world.invoker("a", 1)
     val silent = kit.createTestProbe[GangScheduler.Command]()
-    val flare = get(service(world).submit(Samples.request(1))).toOption.get
+    val flare = get(service(world).submit(Samples.request(1))).toOption.get.flare
     val asking =
       ActorFlareService(silent.ref, world.store, world.limits, Samples.settings, ExecutionContext.parasitic)
     val answer = asking.await(flare.id, 30.seconds)
@@ -111,7 +111,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     val flares = service(world)
     val times = Vector.fill(300) {
       val begin = System.nanoTime()
-      val flare = get(flares.submit(Samples.request(48))).toOption.get
+      val flare = get(flares.submit(Samples.request(48))).toOption.get.flare
       get(flares.await(flare.id, 5.seconds))
       (System.nanoTime() - begin) / 1000
     }.sorted

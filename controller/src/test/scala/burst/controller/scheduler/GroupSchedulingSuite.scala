@@ -11,7 +11,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
   private def holder(size: Int, idle: Long = 60_000) =
     Samples.request(size).copy(group = Some(GroupRole.Holder(idle)))
   private def accepted(submitted: Submitted) = submitted match
-    case Submitted.Accepted(flare) => flare
+    case Submitted.Accepted(flare, _) => flare
     case other => fail(s"not accepted: $other")
   private def member(of: Flare) = of.request.copy(group = Some(GroupRole.Member(of.id)))
 

@@ -14,7 +14,8 @@ import burst.controller.store.{
   LogPart,
   PackageGone,
   Pruned,
-  StoreException
+  StoreException,
+  Superseded
 }
 import burst.protocol.{FlareId, Inputs, PackageId}
 import scala.concurrent.{ExecutionContext, Future}
@@ -37,6 +38,9 @@ final class MemoryFlareStore extends FlareStore:
   /** Another store has taken all flares over. */
   @volatile var taken = false
 
+  /** Another store takes what is new. */
+  @volatile var superseded = false
+
   /** The package of every flare is gone. */
   @volatile var withoutPackage = false
 
@@ -58,6 +62,7 @@ final class MemoryFlareStore extends FlareStore:
     val before = (flares, outputs, lines, marks, written)
     try
       change.record match
+        case Record.New(_, _) if superseded => throw Superseded()
         case Record.New(flare, _) => begin(flare)
         case _ => ()
       keepResults(change.id, change.results)
@@ -80,7 +85,7 @@ final class MemoryFlareStore extends FlareStore:
 
   private def begin(flare: Flare): Unit =
     write("insert", s"insert ${flare.state}") {
-      require(!flares.contains(flare.id), "inserted twice")
+      if flares.contains(flare.id) then throw StoreException("insert", RuntimeException("inserted twice"))
       if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
         throw AlreadySubmitted()
       flares = flares.updated(flare.id, flare)

@@ -55,6 +55,11 @@ final class ScriptedInvoker(
   def adoptedAndStored(): ((AdoptPack, ActorRef[InvokerReport]), PackStored) = told:
     case InvokerRequest(adopt: AdoptPack, replyTo) => ((adopt, replyTo), stored())
     case InvokerRequest(stored: PackStored, _) => (adopted(), stored)
+
+  /** What the end of one flare has it told, and the next one on its slots, in either order. */
+  def preparedAndStored(): (Prepared, PackStored) = told:
+    case InvokerRequest(PreparePack(a), replyTo) => (Prepared(a, replyTo), stored())
+    case InvokerRequest(stored: PackStored, _) => (prepared(), stored)
   def stored(): PackStored = told { case InvokerRequest(stored: PackStored, _) => stored }
   def outputStored(): OutputStored = told { case InvokerRequest(stored: OutputStored, _) => stored }
   def cleaned(): (CleanFlare, ActorRef[InvokerReport]) =
@@ -190,7 +195,7 @@ abstract class SchedulerFixture extends FunSuite:
       ask[GangScheduler.Submitted](GangScheduler.Submit(request, slotLimit, _)).receiveMessage()
 
     def submit(request: FlareRequest): Flare = submitted(request) match
-      case GangScheduler.Submitted.Accepted(flare) => flare
+      case GangScheduler.Submitted.Accepted(flare, _) => flare
       case other => fail(s"not accepted: $other")
 
     def await(id: FlareId): TestProbe[GangScheduler.Awaited] = ask(GangScheduler.Await(id, _))

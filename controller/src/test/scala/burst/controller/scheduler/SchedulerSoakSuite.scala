@@ -166,7 +166,7 @@ class SchedulerSoakSuite extends FunSuite:
       scheduler
         .ask[GangScheduler.Submitted](GangScheduler.Submit(request, 1000, _))
         .flatMap {
-          case GangScheduler.Submitted.Accepted(flare) =>
+          case GangScheduler.Submitted.Accepted(flare, _) =>
             if random.nextInt(10) == 0 then
               scheduler ! GangScheduler.Cancel(flare.id, CancelledBy.User, kit.system.ignoreRef)
             scheduler.ask[GangScheduler.Awaited](GangScheduler.Await(flare.id, _)).map {

@@ -153,7 +153,7 @@ class SharedPacksSuite extends SchedulerFixture:
     world.submitted(call, slotLimit = 1)
     a.hearsNothing()
     a.succeed(pack)
-    val GangScheduler.Submitted.Accepted(next) = waits: @unchecked
+    val GangScheduler.Submitted.Accepted(next, _) = waits: @unchecked
     assertEquals(a.prepared().assignment.flareId, next.id)
     assert(first.isInstanceOf[GangScheduler.Submitted.Accepted])
 

@@ -8,7 +8,7 @@ class StartPaceSuite extends FunSuite:
   private def attempt = AttemptId(FlareId.random(), attempt = 1)
 
   test("a namespace may have a quarter of the slots in starting flares, and two in any case"):
-    val pace = StartPace.empty(100)
+    val pace = StartPace.empty(100, areStoredFirst = false)
     assertEquals(Vector(1, 8, 12, 960).map(slots => pace.room(slots)("a")), Vector(2, 2, 3, 240))
     val (one, two) = (attempt, attempt)
     val busy = pace.placed(one, "a", 0).placed(two, "a", 50)
@@ -16,8 +16,12 @@ class StartPaceSuite extends FunSuite:
     assertEquals(busy.over(one).room(8)("a"), 1)
     assertEquals(busy.over(attempt), busy)
 
+  test("where flares are stored before they start it may have half as many again"):
+    val pace = StartPace.empty(100, areStoredFirst = true)
+    assertEquals(Vector(1, 8, 16, 960).map(slots => pace.room(slots)("a")), Vector(2, 3, 6, 360))
+
   test("who is slow to start counts no longer than the limit"):
-    val pace = StartPace.empty(100).placed(attempt, "a", 0).placed(attempt, "a", 50)
+    val pace = StartPace.empty(100, areStoredFirst = false).placed(attempt, "a", 0).placed(attempt, "a", 50)
     assertEquals(Vector(99L, 100L, 150L).map(pace.at(_).room(8)("a")), Vector(0, 1, 2))
 
 /** How the scheduler keeps that pace. */

@@ -52,7 +52,7 @@ class DatabaseSuite extends munit.FunSuite:
       )
     do assert(shown.linesIterator.contains(line), s"$line is not in\n$shown")
 
-  pools.test("what is remembered goes with any transaction but those of flares"): pool =>
+  pools.test("what is remembered goes with a change, also one within another transaction"): pool =>
     val known = pool.database.remembered[String, Int](10)
     var reads = 0
     def read() = known("a"):
@@ -61,13 +61,14 @@ class DatabaseSuite extends munit.FunSuite:
     assertEquals((read(), read()), (1, 1))
     pool.database.write("of a flare")(())
     assertEquals(read(), 1)
-    pool.database.write("of an entity", Durability.Power)(())
+    pool.database.change("of an entity")(())
     assertEquals(read(), 2)
-    val _ = intercept[StoreException](pool.database.write(
-      "of an entity",
-      Durability.Power
-    )(throw RuntimeException()))
-    assertEquals(read(), 3, "nobody knows what a transaction that failed has done")
+    pool.database.write("of a flare")(pool.database.change("of an entity")(()))
+    assertEquals(read(), 3)
+    val _ = intercept[StoreException](pool.database.change("of an entity")(
+      throw RuntimeException()
+    ))
+    assertEquals(read(), 4, "nobody knows what a transaction that failed has done")
 
 /** A pool of one connection, which tells when that is given back and when it is thrown away. */
 private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSource(config):
@@ -83,6 +84,7 @@ private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSo
       SQLSyntax.empty,
       SQLSyntax.empty,
       oneWriter = true,
+      Validity.UntilChanged(),
       DatabaseMetrics(metrics)
     )
 

@@ -63,7 +63,7 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
     name
 
   def settings(database: String, connectTimeout: FiniteDuration = 10.seconds): PostgresSettings =
-    PostgresSettings(URI(url(database)), User, Password, 8, connectTimeout, 20.seconds)
+    PostgresSettings(URI(url(database)), User, Password, 8, connectTimeout, 20.seconds, memory = 5.millis)
 
   override def close(): Unit =
     kill()

@@ -33,6 +33,26 @@ class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
   private val server = FunFixture[PostgresServer](_ => PostgresServer.fresh(), _.close())
 
+  directory.test("what one has changed no other remembers otherwise once that is told: keys and definitions"):
+    root =>
+      val open = opener(root)
+      val (changing, reading) = (open(), open())
+      try
+        for tenant <- Vector.tabulate(20)(turn => s"tenant$turn") do
+          def found() = reading.definitions.find(tenant, "hello")
+          assertEquals(found(), None)
+          put(changing, definition(namespace = tenant))
+          assert(found().isDefined)
+          changing.definitions.delete(tenant, "hello")
+          assertEquals(found(), None)
+          val Array(uuid, key) = changing.namespaces.create(tenant).get.split(":", 2): @unchecked
+          assert(reading.namespaces.authenticate(uuid, key).isDefined)
+          changing.namespaces.revoke(tenant)
+          assertEquals(reading.namespaces.authenticate(uuid, key), None)
+      finally
+        changing.close()
+        reading.close()
+
   FunFixture.map2(directory, server).test(
     "a killed server fails calls by a deadline, loses nothing it said it kept, and is used again when it is back"
   ): (root, server) =>

@@ -3,11 +3,12 @@ package burst.controller.store
 import java.util.concurrent.{Executors, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
+import scala.util.Success
 
 /** What is read once for many, and where. */
 class RememberedSuite extends munit.FunSuite:
-  private def counting(writes: Option[() => Long], most: Int = 10) =
-    val known = Remembered[String, Int](most, writes)
+  private def counting(validity: Validity = Validity.UntilChanged(), most: Int = 10) =
+    val known = Remembered[String, Int](most, validity)
     var reads = 0
     (key: String) =>
       val value = known(key):
@@ -15,26 +16,65 @@ class RememberedSuite extends munit.FunSuite:
         reads
       (value, reads)
 
-  test("it is read once, until something is written"):
-    var writes = 0L
-    val read = counting(Some(() => writes))
+  test("it is read once, until something is changed"):
+    val validity = Validity.UntilChanged()
+    val read = counting(validity)
     assertEquals(Vector("a", "a", "b", "a").map(read), Vector((1, 1), (1, 1), (2, 2), (1, 2)))
-    writes += 1
+    validity.changed()
     assertEquals(Vector("a", "a").map(read), Vector((3, 3), (3, 3)))
 
-  test("what was read while somebody wrote is read again"):
-    var writes = 0L
-    val known = Remembered[String, Int](10, Some(() => writes))
-    assertEquals(known("a") { writes += 1; 1 }, 1)
+  test("what was read while somebody changed it is read again"):
+    val validity = Validity.UntilChanged()
+    val known = Remembered[String, Int](10, validity)
+    assertEquals(known("a") { validity.changed(); 1 }, 1)
     assertEquals(known("a")(2), 2)
     assertEquals(known("a")(3), 2)
 
-  test("where others write to the database too nothing is remembered"):
-    val read = counting(None)
-    assertEquals(Vector("a", "a").map(read), Vector((1, 1), (2, 2)))
+  test("where others change it too it is remembered for a while that begins before it is read"):
+    var now = 0L
+    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => now))
+    assertEquals(known("a") { now += 20; 1 }, 1)
+    now = 25
+    assertEquals(known("a")(2), 1)
+    now = 50
+    assertEquals(known("a")(3), 3)
+
+  test(
+    "what is asked for all the time is read again by one, on a thread that may block, before it is too old"
+  ):
+    var now = 0L
+    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => now))
+    assertEquals(known("a")(1), 1)
+    now = 34
+    var sent = Vector.empty[Runnable]
+    val blocking = Blocking(ExecutionContext.fromExecutor(task => sent :+= task))
+    def read() = blocking.reading(known("a") { Blocking.begins(); 2 })
+    val first = read()
+    assertEquals(first.value, None)
+    assertEquals(read().value, Some(Success(1)), "who comes second waits for nobody")
+    assertEquals(sent.size, 1)
+    sent.foreach(_.run())
+    assertEquals(first.value, Some(Success(2)))
+    assertEquals(read().value, Some(Success(2)))
+
+  test("whoever changes what others remember returns when they have forgotten it"):
+    val validity = Validity.Lasting(5.millis)
+    val known = Remembered[String, Int](10, validity)
+    assertEquals(known("a")(1), 1)
+    validity.changed()
+    validity.awaitForgotten()
+    assertEquals(known("a")(2), 2)
+
+  test("whoever waits for that on the store's threads keeps none of them"):
+    val blocking = Blocking(ExecutionContext.parasitic)
+    val (validity, begun) = (Validity.Lasting(20.millis), System.nanoTime)
+    val changes = Vector.fill(100)(blocking(validity.awaitForgotten()))
+    assert(!changes.exists(_.isCompleted))
+    changes.foreach(Await.result(_, 10.seconds))
+    assert(System.nanoTime - begun >= 20.millis.toNanos)
 
   test("no more is remembered than is to be"):
-    val read = counting(Some(() => 0L), most = 2)
+    val read = counting(most = 2)
     assertEquals(Vector("a", "b", "c", "a").map(read).last, (4, 4))
 
   test("what is known is done on the thread that asks, what blocks on those for that, and its failure told"):

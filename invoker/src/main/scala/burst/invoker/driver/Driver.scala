@@ -94,8 +94,10 @@ enum StopOutcome:
   /** Nothing of the container runs any more. Removing what is left of it on disk is the driver's business. */
   case Gone
 
-  /** It could not be removed within the bound; an operator has to look. */
-  case StillThere(reason: String)
+  /** It could not be removed within the bound. The driver may go on trying, and completes `gone` when it is;
+    * if not, an operator has to look.
+    */
+  case StillThere(reason: String, gone: Future[Unit] = Future.never)
 
 /** Starts and removes the containers packs run in. One implementation per kind of container; all keep the
   * same contract, which `DriverContractSuite` runs against every one of them.

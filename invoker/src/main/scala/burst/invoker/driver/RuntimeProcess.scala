@@ -32,8 +32,8 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
 
   val exitCode: Future[Int] = process.onExit.asScala.map(_.exitValue)(using ExecutionContext.parasitic)
 
-  /** Whether it has ended otherwise than by itself, as far as can be told. */
-  def wasKilled: Boolean = !process.isAlive && process.exitValue > Signalled
+  /** Whether it has ended, and has nothing to complain of. */
+  def endedWell: Boolean = !process.isAlive && process.exitValue == 0
 
   /** All processes below it: once their parent is gone nobody can tell whose they were. */
   def descendants: Vector[ProcessHandle] = process.descendants().iterator.asScala.toVector
@@ -98,9 +98,6 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
 
 private[driver] object RuntimeProcess:
   private val ForcedBound = 3.seconds
-
-  /** Where exit codes of processes begin that a signal has ended. */
-  private val Signalled = 128
 
   /** Starts it with those variables of the platform's environment that it may see, and others. Throws
     * `IOException`.

@@ -15,7 +15,7 @@ import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.Future
+import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** A pack from what it begins with to its end, whatever runs on it in between: it gets its container, and
@@ -207,7 +207,8 @@ private[pack] abstract class PackLifecycle(
 
   private def release(outcome: StopOutcome): Unit = outcome match
     case StopOutcome.Gone => releasePackage()
-    case StopOutcome.StillThere(reason) =>
+    case StopOutcome.StillThere(reason, gone) =>
+      gone.foreach(_ => releasePackage())(using ExecutionContext.parasitic)
       context.log.atError().of(
         assignment.flareId,
         assignment.origin

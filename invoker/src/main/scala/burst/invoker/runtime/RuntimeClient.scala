@@ -1,18 +1,21 @@
 package burst.invoker.runtime
 
 import burst.invoker.driver.{PackageSource, RuntimeAddress}
+import burst.protocol.MessageCodecs.given
 import burst.protocol.{
   DefinitionRef,
   Environment,
   Failure,
   FailureKind,
   FlareId,
+  MessageCodecs,
   PackAssignment,
   PackEvent,
   Protocol,
   RunPack,
   Versions
 }
+import com.github.plokhotnyuk.jsoniter_scala.core.{readFromArray, JsonReaderException}
 import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
 import io.circe.{Decoder, Json, Printer}
@@ -188,8 +191,8 @@ final class RuntimeClient(
 
   private def decodeEvent(line: ByteString): PackEvent =
     // What was wrong with it is not shown: it may hold a user's data.
-    decodeByteBuffer[PackEvent](line.asByteBuffer)
-      .fold(_ => throw BrokenStream("the runtime sent what is not an event"), identity)
+    try readFromArray[PackEvent](line.toArrayUnsafe(), MessageCodecs.Whole)
+    catch case _: JsonReaderException => throw BrokenStream("the runtime sent what is not an event")
 
   private def refusal(body: AnswerBody): Future[Option[Refusal]] =
     JavaFlowSupport.Source

@@ -339,12 +339,17 @@ class PackFailureSuite extends munit.FunSuite:
       assertEquals(runtime.order()._1, "abort")
       assertEquals(endedBadly().kind, FailureKind.Timeout)
 
-  setup.test("a container that will not go is told like any other end, and its package stays held"): setup =>
+  setup.test(
+    "a container that will not go is told like any other end, and its package held until it is gone"
+  ): setup =>
     import setup.*
-    driver.beforeStop = Future.successful(StopOutcome.StillThere("the daemon hangs"))
+    val gone = Promise[Unit]()
+    driver.beforeStop = Future.successful(StopOutcome.StillThere("the daemon hangs", gone.future))
     val (_, pack) = running()
     pack.say(ready)
     controller.receiveMessage()
     pack.break()
     assertEquals(endedBadly().kind, FailureKind.PackLost)
     expectHeld()
+    gone.success(())
+    expectRelease()

@@ -23,6 +23,6 @@ final class LinkSerializer(system: ExtendedActorSystem) extends JsonSerializer(7
     Kind[Hello]("hello", ConfiguredCodec.derived),
     Kind[ToLink]("to-link", ConfiguredCodec.derived),
     Kind[ToSession]("to-session", ConfiguredCodec.derived),
-    Kind[ToInvoker]("to-invoker", summon),
-    Kind[ToController]("to-controller", summon)
+    Kind.often[ToInvoker]("to-invoker", summon),
+    Kind.often[ToController]("to-controller", summon)
   )

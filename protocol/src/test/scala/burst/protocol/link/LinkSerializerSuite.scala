@@ -111,10 +111,68 @@ class LinkSerializerSuite extends munit.FunSuite:
     intercept[NotSerializableException](serializer.fromBinary(bytes, "to-controller"))
     intercept[NotSerializableException](serializer.fromBinary(bytes, "poem"))
 
+  test("what the release before has written is read: no value as null, and the type at the end"):
+    val report =
+      s"""{"flareId":"${flare.value}","attempt":2,"pack":1,"invoker":"i","start":null,"events":[""" +
+        """{"worker":null,"stream":"stderr","text":"line","at":2,"event":"log"},""" +
+        """{"worker":3,"error":{"kind":"out-of-memory","message":"boom","worker":3,"pack":null,"invoker":null,""" +
+        """"operation":null},"at":4,"event":"worker-failed"}],"slots":null,"begins":null,"number":7,"more":[{}],""" +
+        """"type":"pack-report"}"""
+    val read = PackReport(
+      flare,
+      2,
+      1,
+      InvokerId("i"),
+      None,
+      Vector(
+        PackEvent.Log(None, LogStream.Stderr, "line", 2),
+        PackEvent.WorkerFailed(3, Failure(FailureKind.OutOfMemory, "boom", worker = Some(3)), 4)
+      ),
+      number = Some(7)
+    )
+    assertEquals(serializer.fromBinary(report.getBytes, "to-controller"), read)
+    val bundle = s"""{"messages":[$report,$report],"type":"controller-bundle"}"""
+    assertEquals(
+      serializer.fromBinary(bundle.getBytes, "to-controller"),
+      ControllerBundle(Vector(read, read))
+    )
+
+  test("what is said often is as it is elsewhere, but for what has no value"):
+    val written = String(serializer.toBinary(StartPack(flare, 1, Vector(Some("h:1"), None))))
+    val expected = s"""{"type":"start-pack","flareId":"${flare.value}","pack":1,"endpoints":["h:1",null]}"""
+    assertEquals(written, expected)
+
+  test("half of a surrogate pair is carried as a mark, and ends no session"):
+    def sent(name: String, value: String) =
+      PreparePack(assignment.copy(environment = Environment(Map(name -> value))))
+    val bytes = serializer.toBinary(sent("A", "x\ud800y \ud83d\ude00"))
+    assertEquals(serializer.fromBinary(bytes, "to-invoker"), sent("A", "x?y \ud83d\ude00"))
+    val named = serializer.toBinary(sent("\udc00", "x"))
+    assertEquals(serializer.fromBinary(named, "to-invoker"), sent("?", "x"))
+    def said(line: String) =
+      PackReport(flare, 2, 1, status.id, None, Vector(PackEvent.Log(None, LogStream.Stdout, line, 2)))
+    val logged = serializer.toBinary(said("x\ud800"))
+    assertEquals(serializer.fromBinary(logged, "to-controller"), said("x?"))
+
+  test("there may be more of something than a reader takes by itself, and it may be long"):
+    val many = Environment(Map.from((1 to 3000).map(n => s"V$n" -> "x" * 2000)))
+    val long = JsonText("\"" + "x" * (6 << 20) + "\"")
+    val message = PreparePack(assignment.copy(environment = many, inputs = Inputs.Shared(long)))
+    assertEquals(serializer.fromBinary(serializer.toBinary(message), "to-invoker"), message)
+    val output = PackReport(
+      flare,
+      1,
+      0,
+      InvokerId("i"),
+      None,
+      Vector(PackEvent.Output(0, "\u00e9" * (6 << 20)))
+    )
+    assertEquals(serializer.fromBinary(serializer.toBinary(output), "to-controller"), output)
+
   private def refusal(kind: String, text: String): String =
     intercept[NotSerializableException](serializer.fromBinary(text.getBytes, kind)).getMessage
 
-  test("of what does not decode it is said which field is at fault"):
+  test("of what does not decode it is said which field, or which byte, is at fault"):
     val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[ToLink])
     assertEquals(
       refusal("hello", s"""{"id":"i","tries":1,"from":"$path","home":"own"}"""),
@@ -131,6 +189,18 @@ class LinkSerializerSuite extends munit.FunSuite:
     assertEquals(refusal("to-link", "{\"type\":"), "a message 'to-link' that is no JSON")
     Vector("""{"type":"poem"}""", "{}", "null", "[]", "7").foreach: text =>
       assert(refusal("to-invoker", text).startsWith("a damaged message 'to-invoker'"), text)
+    Vector(
+      """{"type":"start-pack","flareId":"swordfish","pack":1,"endpoints":[]}""",
+      s"""{"type":"start-pack","flareId":"${flare.value}","pack":"swordfish","endpoints":[]}""",
+      s"""{"type":"swordfish","flareId":"${flare.value}","pack":1,"endpoints":[]}""",
+      s"""{"type":"start-pack","flareId":"${flare.value}","pack":1}""",
+      s"""{"type":"start-pack","flareId":null,"pack":1,"endpoints":[]}""",
+      s"""{"type":"abort-pack","flareId":"${flare.value}","pack":1,"failure":{"kind":"a, offset: 0x1","message":""}}""",
+      s"""{"type":"package-chunk","packageId":"${packageId.value}","offset":5,"bytes":null,"total":8}""",
+      String(serializer.toBinary(PreparePack(assignment))).replace("\"MQ==\"", "null")
+    ).foreach: text =>
+      val said = refusal("to-invoker", text)
+      assert(said.matches("a damaged message 'to-invoker', at byte [0-9]+"), said)
 
   test("a welcome names a time that can be waited"):
     val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[Any])

@@ -80,9 +80,13 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
 
   private def end(process: RuntimeProcess): StopOutcome =
     val below = process.descendants
-    val outcome = process.end(below)
-    if outcome == StopOutcome.Gone then live.remove(process)
-    outcome
+    process.end(below) match
+      case StopOutcome.Gone =>
+        live.remove(process)
+        StopOutcome.Gone
+      case StopOutcome.StillThere(reason, _) =>
+        val gone = Lingering.ended(process.end(below) == StopOutcome.Gone)
+        StopOutcome.StillThere(reason, gone.map(_ => live.remove(process)).map(_ => ()))
 
 private final class ProcessContainer(
     val process: RuntimeProcess,

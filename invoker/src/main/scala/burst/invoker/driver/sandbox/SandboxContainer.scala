@@ -23,6 +23,10 @@ private[driver] final class Sandbox(val process: RuntimeProcess, val belongings:
   /** Whether its belongings have been given back. */
   val cleared: AtomicBoolean = AtomicBoolean()
 
+  /** Whether somebody sees to it that it goes, and when it has gone. */
+  val lingers: AtomicBoolean = AtomicBoolean()
+  val gone: Promise[Unit] = Promise()
+
 /** A sandbox with a runtime in it that listens. */
 private[driver] final class SandboxContainer(
     val sandbox: Sandbox,

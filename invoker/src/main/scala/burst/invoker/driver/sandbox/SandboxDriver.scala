@@ -135,7 +135,7 @@ final class SandboxDriver(
           failure
     catch
       case problem: IOException =>
-        clear(belongings, killed = false)
+        giveBack(belongings)
         Left(RuntimeProcess.refused(problem))
 
   private def spec(resources: PackResources, allowed: ContainerLimits, belongings: Belongings) =
@@ -297,32 +297,40 @@ final class SandboxDriver(
     case own: SandboxContainer => Future(end(own.sandbox))
     case _ => Future.successful(StopOutcome.Gone)
 
-  private def end(own: Sandbox): StopOutcome =
-    val outcome = own.process.end(own.below)
-    if outcome == StopOutcome.Gone then
-      live.remove(own)
-      peers.forget(own)
-      if own.cleared.compareAndSet(false, true) then clear(own.belongings, own.process.wasKilled)
-    outcome
+  /** Its launcher has removed the control group, unless it was killed or failed to. */
+  private def end(own: Sandbox): StopOutcome = own.process.end(own.below) match
+    case StopOutcome.Gone if own.process.endedWell || hasNoGroup(own) =>
+      clear(own)
+      StopOutcome.Gone
+    case outcome =>
+      if own.lingers.compareAndSet(false, true) then
+        val ended = Lingering.ended(own.process.end(own.below) == StopOutcome.Gone && hasNoGroup(own))
+        ended.foreach(_ => clear(own))
+      outcome match
+        case StopOutcome.StillThere(reason, _) => StopOutcome.StillThere(reason, own.gone.future)
+        case StopOutcome.Gone => StopOutcome.StillThere("its control group is in use", own.gone.future)
 
-  /** When nothing of it runs any more. The launcher has removed the control group, unless it was killed. */
-  private def clear(belongings: Belongings, killed: Boolean): Unit =
-    if killed then belongings.group.foreach(removeGroups(_))
+  private def hasNoGroup(own: Sandbox): Boolean = own.belongings.group.forall(removeGroups(_).isDefined)
+
+  /** When nothing of it runs any more. */
+  private def clear(own: Sandbox): Unit = if own.cleared.compareAndSet(false, true) then
+    live.remove(own)
+    peers.forget(own)
+    try giveBack(own.belongings)
+    finally own.gone.success(())
+
+  private def giveBack(belongings: Belongings): Unit =
     belongings.blank.foreach(PackageFiles.delete)
     for user <- belongings.user; users <- free do users.release(user)
 
-  private def removeGroups(prefix: String): Int = binary
-    .removeSandboxes(prefix)
-    .fold(
-      problem =>
-        log.error("control groups that begin with {} cannot be removed: {}", prefix, problem)
-        0
-      ,
-      identity
-    )
+  /** How many there were, where none is left. */
+  private def removeGroups(prefix: String): Option[Int] =
+    val removed = binary.removeSandboxes(prefix)
+    removed.left.foreach(log.error("control groups that begin with {} cannot be removed: {}", prefix, _))
+    removed.toOption
 
   def removeOrphans(): Future[Int] = Future:
-    val removed = if hasGroups then removeGroups(prefix) else 0
+    val removed = if hasGroups then removeGroups(prefix).getOrElse(0) else 0
     clearDirectory()
     removed
 

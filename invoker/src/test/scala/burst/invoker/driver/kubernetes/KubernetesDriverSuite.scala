@@ -193,7 +193,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       outcome <- driver.stop(container)
       _ = assert(mock.runs(container.id))
       _ = outcome match
-        case StopOutcome.StillThere(reason) => assert(reason.contains("not confirmed"), reason)
+        case StopOutcome.StillThere(reason, _) => assert(reason.contains("not confirmed"), reason)
         case other => fail(other.toString)
       // The node is back.
       _ = mock.kill(container.id)

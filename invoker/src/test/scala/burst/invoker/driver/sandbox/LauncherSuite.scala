@@ -125,7 +125,8 @@ class LauncherSuite extends munit.FunSuite:
       for outcome <- Vector(first, second) do
         assert(messageOf(outcome).endsWith("it ended with code 1; burst-runtime: no such root"), outcome)
       assertEquals(inside(launcher.directory.resolve("sandbox/prewarmed")), Vector.empty)
-      assertEquals(launcher.removed, Vector.empty)
+      // Whatever it could not do: no control group is left.
+      assertEquals(launcher.removed.size, 2)
 
   test("a launcher that reads nothing and ends is a failure with its words"):
     val driver = ScriptedLauncher("exec 0<&-; echo cannot; exit 2").driver()
@@ -225,6 +226,27 @@ class LauncherSuite extends munit.FunSuite:
       container <- started(driver)
       _ <- driver.stop(container)
     yield assertEquals(launcher.removed, Vector.empty)
+
+  test("a control group that somebody is in goes when he has gone, and with it all that its pack had"):
+    val launcher = ScriptedLauncher(s"$Listens; exit 137")
+    val driver = launcher.driver(users = Some(UserRange(70_000, 70_000)))
+    launcher.occupy(true)
+    for
+      container <- started(driver)
+      _ <- container.exit
+      stopped <- driver.stop(container)
+      gone = stopped match
+        case StopOutcome.StillThere(reason, gone) =>
+          assert(reason.contains("control group"), reason)
+          gone
+        case StopOutcome.Gone => fail("its control group is there")
+      refused <- driver.start(resources(1))
+      _ = assert(messageOf(refused).contains("no user is free"), refused)
+      _ = launcher.occupy(false)
+      _ <- gone
+      again <- started(driver)
+      stopped <- driver.stop(again)
+    yield assertEquals(stopped, StopOutcome.Gone)
 
   test("what an earlier life left is looked for by the owner's id"):
     val launcher = ScriptedLauncher(Stays)

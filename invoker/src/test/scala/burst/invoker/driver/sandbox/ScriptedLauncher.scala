@@ -12,17 +12,26 @@ import scala.concurrent.ExecutionContext
 final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   val directory: Path = Files.createTempDirectory("burst-launcher")
   private val removals = directory.resolve("removed")
+  private val occupied = directory.resolve("occupied")
   private val told = directory.resolve("told")
   private val ordered = directory.resolve("orders")
 
   private val binary = SandboxPrerequisites.script(
     directory.resolve("launcher.sh"),
-    s"""if [ "$$2" = --remove ]; then echo "$$3" >> $removals; echo 1; exit; fi
+    s"""if [ "$$2" = --remove ]; then
+       |  echo "$$3" >> $removals
+       |  if [ -e $occupied ]; then echo 'somebody is in it' >&2; exit 1; fi
+       |  echo 1; exit
+       |fi
        |orders=$ordered
        |read -r spec
        |echo "$$spec" >> $told
        |$script""".stripMargin
   )
+
+  /** Whether somebody is in the control groups, who cannot be removed then. */
+  def occupy(on: Boolean): Unit =
+    val _ = if on then Files.createFile(occupied) else Files.deleteIfExists(occupied)
 
   def removed: Vector[String] = lines(removals)
   def specs: Vector[String] = lines(told)

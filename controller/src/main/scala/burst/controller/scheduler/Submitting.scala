@@ -1,0 +1,99 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareRequest}
+import burst.protocol.FlareId
+import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
+import org.apache.pekko.pattern.after
+import org.apache.pekko.util.Timeout
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future, TimeoutException}
+import scala.util.{Failure, Success}
+
+/** Submits flares to the scheduler. One that nobody is told of before its end is given its id here and
+  * answered with that end; where the scheduler may move to another controller, it is asked for again by the
+  * same id when no answer comes, since the scheduler that it was submitted to may be no more. So it need not
+  * be stored while it waits, and no flare is run twice.
+  */
+private[scheduler] final class Submitting(
+    scheduler: ActorRef[GangScheduler.Command],
+    limit: FiniteDuration,
+    place: () => SchedulerPlace,
+    stored: FlareId => Future[Option[Flare]]
+)(using system: ActorSystem[?]):
+  import GangScheduler.{Submit, Submitted}
+  import Submitting.*
+
+  private given ExecutionContext = system.executionContext
+
+  def apply(request: FlareRequest, slotLimit: Int): Future[Submitted] =
+    val longest = limit.max(Patience)
+    def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
+      scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
+    val isHeld = request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
+    place() match
+      case SchedulerPlace.Here if isHeld => ask(Some(FlareId.random()), longest)
+      case SchedulerPlace.OnSomeController if isHeld =>
+        val id = FlareId.random()
+        // It takes another controller a quarter of a minute to have the scheduler.
+        Asked(id, ask(Some(id), _)).first(longest * 2)
+      case _ => ask(None, limit)
+
+  private final class Asked(id: FlareId, ask: FiniteDuration => Future[Submitted]):
+    def first(left: FiniteDuration): Future[Submitted] =
+      ask(Patience).recoverWith { case silent: TimeoutException =>
+        again(left - Patience, Patience * 2, silent)
+      }
+
+    /** It may have run meanwhile, and even have ended. */
+    private def again(
+        left: FiniteDuration,
+        patience: FiniteDuration,
+        silent: TimeoutException
+    ): Future[Submitted] =
+      if left <= Duration.Zero then Future.failed(silent)
+      else if place() == SchedulerPlace.OfFormerRelease then
+        stored(id).flatMap(_.fold(Future.failed(silent))(flare =>
+          Future.successful(Submitted.Accepted(flare))
+        ))
+      else
+        ask(patience.min(left)).transformWith:
+          case Failure(silent: TimeoutException) => again(left - patience, patience * 2, silent)
+          case Failure(cause) => Future.failed(cause)
+          case Success(answer @ Submitted.Refused(refusal)) =>
+            stored(id).flatMap:
+              case Some(flare) => Future.successful(Submitted.Accepted(flare))
+              // A scheduler that has just begun may not know its invokers yet.
+              case None if refusal.isOfFewInvokers && left > Pause =>
+                after(Pause)(again(left - Pause, patience, silent))
+              case None => Future.successful(answer)
+          // One that has ended cannot be stored again.
+          case Success(answer: Submitted.NotStored) =>
+            stored(id).map(_.filter(_.state.isFinal).fold(answer)(Submitted.Accepted(_)))
+          case Success(answer) => Future.successful(answer)
+
+private object Submitting:
+  /** More than a scheduler that is well takes to answer ([[FlareActor.AnsweredWithin]]); doubled with each
+    * time that it has not.
+    */
+  private val Patience = FlareActor.AnsweredWithin + 2.seconds
+
+  private val Pause = 200.millis
+
+  /** Bytes of inputs: what came with a request is held until it is answered, and a namespace may have two
+    * mebibytes of that.
+    */
+  private val MostHeld = 8 * 1024
+
+/** Where the scheduler is. */
+enum SchedulerPlace:
+  /** In this process, and nowhere else as long as that lives. */
+  case Here
+
+  /** On this or another controller, and maybe soon on another one. */
+  case OnSomeController
+
+  /** The same, and on one that may be of a release which takes a flare that is asked for again for another
+    * one.
+    */
+  case OfFormerRelease

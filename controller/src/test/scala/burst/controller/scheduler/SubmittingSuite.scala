@@ -1,0 +1,273 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState, Submission}
+import burst.controller.store.insert
+import burst.protocol.{FlareId, Inputs, JsonText, PreparePack}
+import java.util.concurrent.atomic.AtomicReference
+import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
+import org.apache.pekko.actor.typed.ActorSystem
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.util.Try
+import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
+
+/** Flares that are waited for, where the scheduler may move to another controller. */
+class SubmittingSuite extends SchedulerFixture:
+  import GangScheduler.{Submit, Submitted}
+  private given ActorSystem[?] = kit.system
+
+  private val waited = Samples.request(1).copy(isWaitedFor = Some(true))
+
+  private def world(): World = World(adoption = Some(10.seconds))
+
+  private def submit(world: World, id: FlareId): TestProbe[Submitted] =
+    world.ask[Submitted](Submit(waited, 100, _, Some(id)))
+
+  private def accepted(probe: TestProbe[Submitted]): Submitted.Accepted = probe.receiveMessage() match
+    case accepted: Submitted.Accepted => accepted
+    case other => fail(s"not accepted: $other")
+
+  private def isAskedForNoPack(invoker: ScriptedInvoker): Unit =
+    val told = Iterator.continually(invoker.hears()).takeWhile(_.nonEmpty).flatten.toVector
+    assertEquals(told.collect { case prepare: PreparePack => prepare }, Vector.empty)
+
+  private def get[A](future: Future[A]): A = Await.result(future, 20.seconds)
+
+  private def states(world: World, id: FlareId): Option[FlareState] = world.store.find(id).map(_.state)
+
+  test("it is answered with its end, and stored as it begins and as it ends"):
+    val here = world()
+    val a = here.invoker("a", 1)
+    val (first, second) = (FlareId.random(), FlareId.random())
+    val answers = Vector(first, second).map(submit(here, _))
+    val pack = a.prepared()
+    assertEquals((states(here, first), states(here, second)), (Some(FlareState.Starting), None))
+    a.succeed(pack)
+    val (next, _) = a.preparedAndStored()
+    a.succeed(next)
+    for (answer, id) <- answers.zip(Vector(first, second)) do
+      val end = accepted(answer)
+      assertEquals((end.flare.id, end.flare.state), (id, FlareState.Succeeded))
+      assertEquals(end.results.map(_.output), Vector(Some(Samples.output("0"))))
+      assertEquals(states(here, id), Some(FlareState.Succeeded))
+    assertEquals(here.store.writes.count(_.startsWith("insert")), 2)
+    assert(!here.store.writes.contains("insert Queued"), here.store.writes)
+
+  test("whoever waits for longer is told what it is: that it is stored as waiting, or that it runs"):
+    val here = world()
+    val a = here.invoker("a", 1)
+    val (runs, waits) = (FlareId.random(), FlareId.random())
+    val (running, waiting) = (submit(here, runs), submit(here, waits))
+    a.prepared()
+    Vector(running, waiting).foreach(_.expectNoMessage(50.millis))
+    here.pass(FlareActor.AnsweredWithin)
+    assertEquals(accepted(running).flare.state, FlareState.Starting)
+    assertEquals(accepted(waiting).flare.state, FlareState.Queued)
+    assertEquals(states(here, waits), Some(FlareState.Queued))
+
+  test("one that ends when its answer is due is answered once its end is stored"):
+    val here = world()
+    val a = here.invoker("a", 1)
+    val id = FlareId.random()
+    val answer = submit(here, id)
+    val pack = a.prepared()
+    here.pass(FlareActor.AnsweredWithin - 100.millis)
+    here.store.fails = _ == "update"
+    a.succeed(pack)
+    here.eventuallyFree("a" -> 1)
+    here.pass(110.millis)
+    answer.expectNoMessage(50.millis)
+    val again = submit(here, id)
+    again.expectNoMessage(50.millis)
+    here.store.fails = _ => false
+    val told = kit.createTestProbe[Any]().awaitAssert:
+      here.pass(200.millis)
+      again.receiveMessage(50.millis)
+    told match
+      case Submitted.Accepted(flare, results) =>
+        assertEquals((flare.state, results.size), (FlareState.Succeeded, 1))
+        assertEquals(states(here, id), Some(FlareState.Succeeded))
+      case other => fail(s"$other")
+
+  test("one that is asked for again is the same, whatever it is at, and whoever asked last is answered"):
+    val here = world()
+    val a = here.invoker("a", 1)
+    val (runs, waits) = (FlareId.random(), FlareId.random())
+    val lost = Vector(runs, waits).map(submit(here, _))
+    val pack = a.prepared()
+    assertEquals(accepted(submit(here, runs)).flare.state, FlareState.Starting)
+    assertEquals(accepted(submit(here, waits)).flare.state, FlareState.Queued)
+    val ends = Vector(runs, waits).map(here.await)
+    a.succeed(pack)
+    val (next, _) = a.preparedAndStored()
+    a.succeed(next)
+    ends.foreach(end => assertEquals(here.ended(end).state, FlareState.Succeeded))
+    lost.foreach(_.expectNoMessage(50.millis))
+    here.eventuallyFree("a" -> 1)
+    isAskedForNoPack(a)
+
+  test("one that another scheduler has left is told as it is"):
+    val left = AdmissionControl.accept(waited, 5, Some(FlareId.random()))
+    val store = MemoryFlareStore()
+    store.insert(left)
+    val here = World(store, adoption = Some(10.seconds))
+    assertEquals(accepted(submit(here, left.id)).flare.state, FlareState.Queued)
+    val a = here.invoker("a", 1)
+    val end = here.await(left.id)
+    a.succeed(a.prepared())
+    assertEquals(here.ended(end).state, FlareState.Succeeded)
+
+  test("one that has ended by then is not run again"):
+    val here = world()
+    val a = here.invoker("a", 1)
+    val id = FlareId.random()
+    val first = submit(here, id)
+    a.succeed(a.prepared())
+    val end = accepted(first)
+    // Its actor may be there, or just on its way out: then nobody answers, and it is asked once more.
+    kit.createTestProbe[Any]().awaitAssert:
+      submit(here, id).receiveMessage(50.millis) match
+        case Submitted.NotStored(_, _) => ()
+        case other =>
+          assertEquals(other, end)
+          fail("not yet")
+    here.eventuallyFree("a" -> 1)
+    isAskedForNoPack(a)
+    assertEquals(states(here, id), Some(FlareState.Succeeded))
+
+  test("whom another scheduler has superseded says nothing, and whose store fails says so"):
+    for isAnswered <- Vector(false, true) do
+      val here = world()
+      val a = here.invoker("a", 1)
+      if isAnswered then here.store.fails = _ == "insert" else here.store.superseded = true
+      val answer = submit(here, FlareId.random())
+      if !isAnswered then answer.expectNoMessage(50.millis)
+      else
+        answer.receiveMessage() match
+          case Submitted.NotStored(_, _) => ()
+          case other => fail(s"$other")
+      here.eventuallyFree("a" -> 1)
+      isAskedForNoPack(a)
+
+  /** The service of a controller that asks one scheduler after the other. */
+  private final class Asking(
+      place: => SchedulerPlace = SchedulerPlace.OnSomeController,
+      limit: FiniteDuration = 20.seconds
+  ):
+    val here: World = world()
+    val scheduler: TestProbe[GangScheduler.Command] = kit.createTestProbe()
+    private val service = ActorFlareService(
+      scheduler.ref,
+      here.store,
+      here.limits,
+      Samples.settings.copy(askTimeout = limit),
+      ExecutionContext.parasitic,
+      () => place
+    )
+    def submit(request: burst.controller.flare.FlareRequest = waited): Future[Either[Refusal, FlareView]] =
+      service.submit(request)
+    def asked(): Submit = scheduler.expectMessageType[Submit]
+
+  test(
+    "who hears nothing asks again for the same flare, at longer and longer intervals, and fails in the end"
+  ):
+    val asking = Asking()
+    val answer = asking.submit()
+    val first = asking.asked()
+    assert(first.id.isDefined)
+    asking.here.pass(5.seconds)
+    assertEquals(asking.asked().id, first.id)
+    asking.here.pass(5.seconds)
+    asking.scheduler.expectNoMessage(50.millis)
+    asking.here.pass(5.seconds)
+    assertEquals(asking.asked().id, first.id)
+    // The timers that end the questions race with the questions themselves.
+    val deadline = 10.seconds.fromNow
+    while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
+    intercept[TimeoutException](get(answer)): Unit
+
+  test("a scheduler that has just begun may know few invokers yet"):
+    val asking = Asking()
+    val answer = asking.submit()
+    asking.asked()
+    asking.here.pass(5.seconds)
+    asking.here.scheduler ! asking.asked()
+    val a = asking.here.invoker("a", 1)
+    val again = AtomicReference(Option.empty[Submit])
+    kit.createTestProbe[Unit]().awaitAssert:
+      asking.here.pass(200.millis)
+      again.set(Some(asking.scheduler.expectMessageType[Submit](50.millis)))
+    again.get.foreach(asking.here.scheduler ! _)
+    a.succeed(a.prepared())
+    assertEquals(get(answer).map(_.flare.state), Right(FlareState.Succeeded))
+
+  test(
+    "who is refused when he asks again looks for what has ended, and fails as he is refused where nothing has"
+  ):
+    for hasEnded <- Vector(true, false) do
+      val asking = Asking()
+      val answer = asking.submit()
+      asking.asked()
+      asking.here.pass(5.seconds)
+      val again = asking.asked()
+      if hasEnded then
+        val flare = AdmissionControl.accept(waited, 5, again.id)
+        asking.here.store.insert(flare.copy(state = FlareState.Succeeded, ended = Some(6)))
+      again.replyTo ! Submitted.Refused(Refusal.PackageGone)
+      val expected = if hasEnded then Right(FlareState.Succeeded) else Left(Refusal.PackageGone)
+      assertEquals(get(answer).map(_.flare.state), expected)
+
+  test("a scheduler that goes on knowing no invokers has refused it in the end"):
+    val asking = Asking(limit = 5.seconds)
+    val answer = asking.submit()
+    asking.asked()
+    asking.here.pass(5.seconds)
+    var refusals = 0
+    val deadline = 60.seconds.fromNow
+    while !answer.isCompleted && deadline.hasTimeLeft() do
+      Try(asking.scheduler.expectMessageType[Submit](20.millis)).foreach: submit =>
+        submit.replyTo ! Submitted.Refused(Refusal.NoInvokers)
+        refusals += 1
+      asking.here.pass(200.millis)
+    assertEquals(get(answer), Left(Refusal.NoInvokers))
+    // Every 200 ms of what is left of 10 seconds.
+    assert(refusals > 10 && refusals <= 26, s"$refusals")
+
+  test("where a controller of a former release comes meanwhile nothing is asked for again"):
+    val places = AtomicReference(SchedulerPlace.OnSomeController)
+    val asking = Asking(places.get)
+    val answer = asking.submit()
+    asking.asked()
+    places.set(SchedulerPlace.OfFormerRelease)
+    asking.here.pass(5.seconds)
+    asking.scheduler.expectNoMessage(50.millis)
+    intercept[TimeoutException](get(answer)): Unit
+
+  test("whose end was told and did not arrive is found in the store"):
+    val notStored = Submitted.NotStored("storing a flare", RuntimeException("it is stored otherwise"))
+    for told <- Vector(Submitted.Refused(Refusal.AlreadySubmitted), notStored) do
+      val asking = Asking()
+      val answer = asking.submit()
+      asking.asked()
+      asking.here.pass(5.seconds)
+      val submit = asking.asked()
+      val flare: Flare = AdmissionControl.accept(waited, 5, submit.id)
+      asking.here.store.insert(flare.copy(state = FlareState.Failed, ended = Some(6)))
+      submit.replyTo ! told
+      assertEquals(
+        get(answer).map(view => (view.flare.id, view.flare.state)),
+        Right((flare.id, FlareState.Failed))
+      )
+
+  test("asked for once: what is told before its end, and what a release before would take for another flare"):
+    val large = waited.copy(inputs = Inputs.Shared(JsonText(s"\"${"x" * 9000}\"")))
+    val keyed = waited.copy(submission = Some(Submission("key", "digest")))
+    for request <- Vector(Samples.request(1), keyed, large) do
+      val asking = Asking()
+      val _ = asking.submit(request)
+      assertEquals(asking.asked().id, None)
+    for (place, hasId) <- Vector(SchedulerPlace.OfFormerRelease -> false, SchedulerPlace.Here -> true) do
+      val asking = Asking(place)
+      val _ = asking.submit()
+      assertEquals(asking.asked().id.isDefined, hasId)
+      asking.here.pass(10.seconds)
+      asking.scheduler.expectNoMessage(50.millis)

@@ -1,0 +1,173 @@
+//! The objects of the S3 service. `s3s-fs` goes through the whole bucket for each list, which tests fill with the
+//! directories of thousands of flares; this one goes through those of the prefix.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use s3s::dto::*;
+use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
+use s3s_fs::FileSystem;
+
+/// What a list may have where nobody says.
+const LONGEST: i32 = 1000;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Files {
+    inner: FileSystem,
+    root: PathBuf,
+}
+
+impl Files {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self {
+            inner: FileSystem::new(root).unwrap(),
+            root: root.to_owned(),
+        }
+    }
+
+    /// All objects whose names begin with this, in order, each with its file.
+    fn beginning(&self, bucket: &str, prefix: &str) -> Vec<(String, PathBuf)> {
+        let bucket = self.root.join(bucket);
+        let directory = prefix
+            .rsplit_once('/')
+            .map_or("", |(directory, _)| directory);
+        let mut found = Vec::new();
+        let mut directories = vec![bucket.join(directory)];
+        while let Some(directory) = directories.pop() {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                let Some(name) = path.strip_prefix(&bucket).ok().and_then(Path::to_str) else {
+                    continue;
+                };
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => directories.push(path),
+                    Ok(_) if name.starts_with(prefix) => found.push((name.to_owned(), path)),
+                    _ => {}
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    fn list(&self, input: ListObjectsV2Input) -> S3Result<S3Response<ListObjectsV2Output>> {
+        if !self.root.join(&input.bucket).is_dir() {
+            return Err(s3_error!(NoSuchBucket));
+        }
+        let prefix = input.prefix.as_deref().unwrap_or_default();
+        if prefix.split('/').any(|part| part == "..") {
+            return Err(s3_error!(InvalidArgument));
+        }
+        let after = input
+            .continuation_token
+            .as_deref()
+            .max(input.start_after.as_deref());
+        let mut names = self.beginning(&input.bucket, prefix);
+        names.retain(|(name, _)| Some(name.as_str()) > after);
+        let most = input.max_keys.unwrap_or(LONGEST);
+        let is_truncated = names.len() > usize::try_from(most).unwrap_or_default();
+        names.truncate(usize::try_from(most).unwrap_or_default());
+        // What is deleted meanwhile is not there.
+        let object = |(name, path): &(String, PathBuf)| {
+            let about = fs::metadata(path).ok()?;
+            Some(Object {
+                key: Some(name.clone()),
+                last_modified: Some(about.modified().ok()?.into()),
+                size: i64::try_from(about.len()).ok(),
+                ..Object::default()
+            })
+        };
+        let contents: Vec<Object> = names.iter().filter_map(object).collect();
+        let last = names.pop().map(|(name, _)| name);
+        Ok(S3Response::new(ListObjectsV2Output {
+            key_count: i32::try_from(contents.len()).ok(),
+            max_keys: Some(most),
+            is_truncated: Some(is_truncated),
+            contents: (!contents.is_empty()).then_some(contents),
+            continuation_token: input.continuation_token,
+            next_continuation_token: last.filter(|_| is_truncated),
+            name: Some(input.bucket),
+            prefix: input.prefix,
+            start_after: input.start_after,
+            ..ListObjectsV2Output::default()
+        }))
+    }
+}
+
+/// All that is done as `s3s-fs` does it.
+macro_rules! otherwise {
+    ($($call:ident: $input:ident -> $output:ident),* $(,)?) => {
+        #[async_trait::async_trait]
+        impl S3 for Files {
+            async fn list_objects_v2(
+                &self,
+                request: S3Request<ListObjectsV2Input>,
+            ) -> S3Result<S3Response<ListObjectsV2Output>> {
+                match request.input.delimiter {
+                    None => self.list(request.input),
+                    Some(_) => self.inner.list_objects_v2(request).await,
+                }
+            }
+
+            $(async fn $call(
+                &self,
+                request: S3Request<$input>,
+            ) -> S3Result<S3Response<$output>> {
+                self.inner.$call(request).await
+            })*
+        }
+    };
+}
+
+otherwise! {
+    copy_object: CopyObjectInput -> CopyObjectOutput,
+    create_multipart_upload: CreateMultipartUploadInput -> CreateMultipartUploadOutput,
+    upload_part: UploadPartInput -> UploadPartOutput,
+    complete_multipart_upload: CompleteMultipartUploadInput -> CompleteMultipartUploadOutput,
+    abort_multipart_upload: AbortMultipartUploadInput -> AbortMultipartUploadOutput,
+    delete_object: DeleteObjectInput -> DeleteObjectOutput,
+    delete_objects: DeleteObjectsInput -> DeleteObjectsOutput,
+    get_object: GetObjectInput -> GetObjectOutput,
+    head_bucket: HeadBucketInput -> HeadBucketOutput,
+    head_object: HeadObjectInput -> HeadObjectOutput,
+    list_buckets: ListBucketsInput -> ListBucketsOutput,
+    list_objects: ListObjectsInput -> ListObjectsOutput,
+    list_parts: ListPartsInput -> ListPartsOutput,
+    put_object: PutObjectInput -> PutObjectOutput,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_what_begins_with_its_prefix_page_by_page() {
+        let root = tempfile::tempdir().unwrap();
+        let bucket = root.path().join("bucket");
+        for name in ["a/one", "a/two/three", "a/other", "b/one"] {
+            fs::create_dir_all(bucket.join(name).parent().unwrap()).unwrap();
+            fs::write(bucket.join(name), name).unwrap();
+        }
+        let files = Files::new(root.path());
+        let page = |after: Option<String>| {
+            let input = ListObjectsV2Input {
+                bucket: "bucket".into(),
+                prefix: Some("a/o".into()),
+                max_keys: Some(1),
+                continuation_token: after,
+                ..ListObjectsV2Input::default()
+            };
+            let page = files.list(input).unwrap().output;
+            let objects = page.contents.unwrap_or_default().into_iter();
+            let found: Vec<_> = objects.map(|it| (it.key.unwrap(), it.size)).collect();
+            (found, page.next_continuation_token)
+        };
+        let (first, next) = page(None);
+        assert_eq!(first, [("a/one".into(), Some(5))]);
+        assert_eq!(next.as_deref(), Some("a/one"));
+        let (second, next) = page(next);
+        assert_eq!(second, [("a/other".into(), Some(7))]);
+        assert_eq!(next, None);
+    }
+}
