@@ -15,6 +15,8 @@ use crate::wait;
 /// Longer than the API's own limit for blocking calls.
 const CALL_LIMIT: Duration = Duration::from_secs(90);
 const LONG_CALL_LIMIT: Duration = Duration::from_secs(300);
+/// Longer than any flare that a test waits for, on a busy machine.
+const END_LIMIT: Duration = Duration::from_secs(300);
 
 /// A caller with credentials.
 #[derive(Debug, Clone)]
@@ -215,7 +217,7 @@ impl Api {
     pub fn ended(&self, id: &str) -> Flare {
         let look = || self.status(id);
         let ended = |flare: &Flare| flare.state.is_final();
-        wait::until_seen("the flare ends", CALL_LIMIT, look, ended)
+        wait::until_seen("the flare ends", END_LIMIT, look, ended)
     }
 
     /// Waits until a flare is in `state`, and fails when it ended in another one.

@@ -8,7 +8,7 @@ use crate::command::{self, Finished};
 use crate::{Api, built};
 
 /// Enough for `deploy` to build a crate that shares nothing with what is built already.
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// Who runs it, and against which platform.
 #[derive(Debug, Clone)]

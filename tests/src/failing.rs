@@ -14,7 +14,7 @@ pub const NAME: &str = "failing";
 pub const MARK: &str = "now: ";
 
 /// A time-out longer than any test lasts, in milliseconds: what ends such a flare is the fault.
-pub const LONG: u64 = 200_000;
+pub const LONG: u64 = 600_000;
 
 /// Deploys it, built already, with the CLI.
 #[track_caller]

@@ -32,7 +32,8 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Breaks it, mends it, and waits until all nodes are up and known to each other.
+    /// Breaks it, mends it, and waits until all nodes are up and known to each other; a controller that ends by itself
+    /// meanwhile is started again.
     #[track_caller]
     pub fn strike(self, cluster: &mut Cluster) {
         println!("{self:?}");
@@ -87,7 +88,7 @@ impl Fault {
                 cluster.postgres().start_again();
             }
         }
-        cluster.all_up();
+        cluster.all_up_again();
     }
 }
 

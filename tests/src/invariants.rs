@@ -12,7 +12,7 @@ use burst_client::{Flare, FlareState, Group, ListFlaresQuery};
 
 /// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
 /// packs and backends take to be cleared.
-const LIMIT: Duration = Duration::from_secs(150);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// Every flare that a cluster accepted, and what is known to have come of those that were seen to
 /// end; and every group.

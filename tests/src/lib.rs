@@ -6,7 +6,7 @@
 //! | have one that runs already, and leave it as it was | `lending`, `borrower`, `administrator` |
 //! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
 //! | flares that keep coming, faults | `traffic`, `faults` |
-//! | one process of either, and the ordinary user it is | `node`, `account` |
+//! | one process of either, how patient it is, and the ordinary user it is | `node`, `patience`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: HTTP, raw sockets, the CLI | `api` on `burst_client`; `wire`, `cli` |
 //! | every backend, with its server | `backends` |
@@ -61,6 +61,7 @@ pub mod neighbour;
 pub mod network;
 pub mod node;
 pub mod package;
+mod patience;
 pub mod patient;
 pub mod platform;
 pub mod processes;

@@ -15,7 +15,7 @@ const LISTENS: &str = "listens:";
 /// Longer than any test.
 const MILLIS: u64 = 600_000;
 /// How long a round may take while others do their worst. Nothing that is well waits for it.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// About as long as a round takes.
 const LOOK: Duration = Duration::from_millis(100);
 

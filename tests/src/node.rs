@@ -15,8 +15,9 @@ use crate::account::{self, Account};
 use crate::{command, wait};
 
 /// A JVM on two busy processors takes its time.
-pub const START_LIMIT: Duration = Duration::from_secs(90);
-const STOP_LIMIT: Duration = Duration::from_secs(60);
+pub const START_LIMIT: Duration = Duration::from_secs(300);
+/// Longer than a stop in good order may take, and what flares have before to end.
+const STOP_LIMIT: Duration = Duration::from_secs(180);
 
 /// A process that was started and may not be ready yet.
 #[derive(Debug)]

@@ -11,9 +11,9 @@ use crate::counted::{NAME, Order, Runs};
 use crate::{Answer, Api};
 
 /// Longer than a blocking request may take.
-const ANSWER_LIMIT: Duration = Duration::from_secs(75);
+const ANSWER_LIMIT: Duration = Duration::from_secs(150);
 /// From the first try to an answer: without a scheduler nobody is for longer than that.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(300);
 /// Between two tries, and between two looks at a flare.
 const PAUSE: Duration = Duration::from_millis(50);
 

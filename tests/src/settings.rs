@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::account::Account;
 use crate::driver::Driver;
+use crate::patience;
 
 /// Settings of a platform, each as a flag of `burst standalone`.
 #[derive(Debug, Clone)]
@@ -18,9 +19,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Eight slots, this driver, nothing pre-warmed (what is there is then what flares have left), everything else
-    /// as it comes. A platform that lives longer than
-    /// five minutes is taken for hung and killed.
+    /// Eight slots, this driver, nothing pre-warmed (what is there is then what flares have left), patience with what
+    /// starts and stops on a busy machine, everything else as it comes. A platform that lives longer than half an hour
+    /// is taken for hung and killed.
     pub fn new(driver: Driver) -> Self {
         Self {
             driver,
@@ -29,7 +30,7 @@ impl Settings {
             flags: Vec::new(),
             prefix: Vec::new(),
             root: false,
-            limit: Duration::from_secs(300),
+            limit: Duration::from_secs(1800),
         }
     }
 
@@ -124,6 +125,7 @@ impl Settings {
         if let (Driver::Docker, Ok(image)) = (self.driver, std::env::var("BURST_TEST_IMAGE")) {
             arguments.extend(["--image".into(), image]);
         }
+        arguments.extend(patience::all());
         arguments.extend(self.flags.iter().cloned());
         arguments
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{Answer, Api};
 
-const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 const PIECE: usize = 64 * 1024;
 
 /// An answer, and how much of the body the server had let us send by then.

@@ -51,7 +51,7 @@ fn store(platform: &Platform, name: &str, image: &Image, code: Option<&str>) {
     }
     let body = json!({
         "exec": exec,
-        "limits": {"timeout": 20_000},
+        "limits": {"timeout": 120_000},
         "parameters": [{"key": "GIVEN", "value": "at the start", "init": true}],
     });
     let answer = platform.api().put(&format!("actions/{name}"), &body);

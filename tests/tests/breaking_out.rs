@@ -177,7 +177,8 @@ fn too_much_memory_ends_its_own_pack(settings: Settings) {
     let platform = lent(settings);
     failing::deploy(&platform);
     let api = platform.api();
-    let other = json!({"size": 1, "params": failing::hold(60_000), "memory": MEMORY});
+    let mut other = failing::holding(1, failing::LONG);
+    other["memory"] = json!(MEMORY);
     let other = api.flare(failing::NAME, &other);
     api.all_wrote(&other, failing::MARK);
 

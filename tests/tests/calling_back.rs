@@ -23,7 +23,7 @@ def main(args):
         json.dumps({'n': int(args['n'])}).encode(),
         {'Content-Type': 'application/json', 'Authorization': 'Basic ' + credentials})
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with direct.open(request, timeout=20) as answer:
+    with direct.open(request, timeout=50) as answer:
         got = json.load(answer)
     return {'host': host, 'key': key, 'deadline': os.environ['__OW_DEADLINE'], 'got': got}
 ";
@@ -58,6 +58,14 @@ fn invoke(api: &Api, name: &str, n: u64) -> Value {
     api.post(&path, &json!({"n": n})).expect(200)
 }
 
+/// What a web action answers somebody without credentials.
+#[track_caller]
+fn stranger(platform: &Platform, call: &str) -> Value {
+    let path = format!("web/{}/default/{call}", platform.namespace());
+    let request = platform.api().anonymous(Method::GET, &path);
+    platform.api().send(request).expect(200)
+}
+
 /// Who has the key that a function was told.
 #[track_caller]
 fn with_key(platform: &Platform, told: &Value) -> Api {
@@ -69,6 +77,19 @@ fn with_key(platform: &Platform, told: &Value) -> Api {
 /// Milliseconds since the epoch.
 fn now() -> u64 {
     SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64
+}
+
+/// Of functions that are to work on a busy machine, too.
+const LONG: Duration = Duration::from_secs(60);
+/// Of one whose end is waited for: it only tells what it was told.
+const SHORT: Duration = Duration::from_secs(10);
+
+/// Has the function whose end is waited for be called, and tries the key that it was told.
+#[track_caller]
+fn briefly(platform: &Platform, call: impl FnOnce(&Api) -> Value) -> Value {
+    let told = call(platform.api());
+    let _: Value = with_key(platform, &told).get("actions").expect(200);
+    told
 }
 
 /// Waits until the time of the function's run is up: its key, good until then, opens nothing.
@@ -84,12 +105,11 @@ fn ends(platform: &Platform, told: &Value) {
 
 #[test]
 fn by_the_key_that_it_is_given_while_it_runs() {
-    const TIMEOUT: Duration = Duration::from_secs(8);
     let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
-    store(api, "twice", TWICE, TIMEOUT, json!([]));
+    store(api, "twice", TWICE, LONG, json!([]));
     let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
-    store(api, "caller", CALLER, TIMEOUT, annotations);
+    store(api, "caller", CALLER, LONG, annotations);
     let told = invoke(api, "caller", 4);
     assert_eq!(told["got"], json!({"twice": 8}), "{told}");
     assert_eq!(
@@ -98,11 +118,13 @@ fn by_the_key_that_it_is_given_while_it_runs() {
         "the port is the one it was given in place of 0"
     );
     // A stranger's call has no key at all: the function's opens its owner's namespace.
-    let path = format!("web/{}/default/caller.json?n=21", platform.namespace());
-    let stranger = api.anonymous(Method::GET, &path);
-    let web: Value = api.send(stranger).expect(200);
+    let web = stranger(&platform, "caller.json?n=21");
     assert_eq!(web["got"], json!({"twice": 42}), "{web}");
     assert_ne!(web["key"], told["key"]);
+    let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
+    store(api, "brief", TELLER, SHORT, annotations);
+    let told = briefly(&platform, |api| invoke(api, "brief", 0));
+    let web = briefly(&platform, |_| stranger(&platform, "brief.json"));
     ends(&platform, &told);
     ends(&platform, &web);
     let counted: Value = api.get("activations?count=true&name=twice").expect(200);
@@ -112,18 +134,19 @@ fn by_the_key_that_it_is_given_while_it_runs() {
 /// In a sandbox no function reaches the controller: what it is told is tried by who called it.
 #[test]
 fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
-    const TIMEOUT: Duration = Duration::from_secs(8);
     let platform = Platform::lent(Settings::new(Driver::Sandbox));
     let api = platform.api();
-    store(api, "twice", TWICE, TIMEOUT, json!([]));
-    store(api, "keyless", TELLER, TIMEOUT, json!([]));
-    store(api, "keyed", TELLER, TIMEOUT, json!([keyed()]));
+    store(api, "twice", TWICE, LONG, json!([]));
+    store(api, "keyless", TELLER, LONG, json!([]));
+    store(api, "keyed", TELLER, LONG, json!([keyed()]));
     let keyless = invoke(api, "keyless", 0);
     assert_eq!(keyless["host"], api.base());
     assert_eq!(keyless["key"], Value::Null);
-    let keyed = invoke(api, "keyed", 0);
-    assert_eq!(keyed["host"], api.base());
-    let got = invoke(&with_key(&platform, &keyed), "twice", 5);
+    let given = invoke(api, "keyed", 0);
+    assert_eq!(given["host"], api.base());
+    let got = invoke(&with_key(&platform, &given), "twice", 5);
     assert_eq!(got, json!({"twice": 10}));
-    ends(&platform, &keyed);
+    store(api, "brief", TELLER, SHORT, json!([keyed()]));
+    let told = briefly(&platform, |api| invoke(api, "brief", 0));
+    ends(&platform, &told);
 }

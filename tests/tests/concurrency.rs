@@ -159,7 +159,8 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
         api,
         "ends",
         ENDS,
-        json!({"concurrency": 3, "timeout": 2000}),
+        // Time enough for an interpreter to start on a busy machine.
+        json!({"concurrency": 3, "timeout": 5000}),
     );
     let overdue = invoke(api, "ends", &json!({"what": "stay"}));
     let why = overdue["response"]["result"].to_string();
@@ -223,11 +224,11 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
         "waits",
         WAITS,
         // Time enough for an interpreter to start beside other tests.
-        json!({"concurrency": 4, "timeout": 2000}),
+        json!({"concurrency": 4, "timeout": 5000}),
     );
     let log = || {
         thread::scope(|scope| {
-            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 5000})));
+            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 60_000})));
             while !overdue.is_finished() {
                 let call = json!({"time": 1});
                 let record = invoke(api, "waits", &call);
@@ -236,7 +237,7 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
         });
         platform.said()
     };
-    wait::until_seen("one is turned away", wait::SOON, log, |log| {
+    wait::until_seen("one is turned away", 4 * wait::SOON, log, |log| {
         log.contains("takes no more")
     });
 }

@@ -2,7 +2,6 @@
 //! was, and nothing is left behind (issue 2, point 3).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
 
 use burst_client::{Flare, Output};
 use burst_tests::leftovers::Footprint;
@@ -15,7 +14,7 @@ const GRANULARITY: u32 = 2;
 const WHO: u32 = 3;
 /// In microseconds. It should take less than a second, which the benchmark measures; here it may take what a busy
 /// machine needs, as long as nobody waits for the flare's time-out.
-const LIMIT: u64 = 10_000_000;
+const LIMIT: u64 = 60_000_000;
 
 /// A way to fail.
 struct Case {
@@ -57,7 +56,7 @@ fn cases(groups: bool) -> Vec<Case> {
             names_worker: false,
             warm: true,
             // As long as a busy machine may take to have workers begin, of whom one is to loop by then.
-            options: json!({"timeout": 3_000}),
+            options: json!({"timeout": 6_000}),
             ..Case::of_worker("loop", "timeout")
         },
     ];
@@ -102,7 +101,7 @@ fn docker_packs_over_redis_list() {
 }
 
 fn settings(driver: Driver) -> Settings {
-    Settings::new(driver).limit(Duration::from_secs(600))
+    Settings::new(driver)
 }
 
 fn over_direct(driver: Driver) {
@@ -150,7 +149,7 @@ fn all_cases(platform: &Platform, cases: &[Case], redis: Option<&Redis>) {
 fn one_case(platform: &Platform, redis: Option<&Redis>, case: &Case, before: &Footprint) {
     let mut request = json!({
         "size": SIZE, "params": failing::succeed(),
-        "granularity": GRANULARITY, "packing": "homogeneous", "timeout": 30_000,
+        "granularity": GRANULARITY, "packing": "homogeneous", "timeout": 120_000,
     });
     if case.warm {
         warm_up(platform, &request);
@@ -295,7 +294,7 @@ fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
     };
     // In warm packs the worker returns long before the deadline.
     warm_up(&platform, &request(failing::succeed(), 60_000));
-    let request = request(failing::input("succeed", WHO), 3_000);
+    let request = request(failing::input("succeed", WHO), 6_000);
     let id = platform.api().flare(failing::NAME, &request);
     let flare = platform.api().ended(&id);
     assert!(

@@ -11,7 +11,8 @@ const SECRET: &str = "marker-of-a-secret-input";
 fn containers_are_locked_down() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     failing::deploy(&platform);
-    let request = json!({"size": 2, "params": failing::hold(60_000), "memory": 128});
+    let mut request = failing::holding(2, failing::LONG);
+    request["memory"] = json!(128);
     let id = platform.api().flare(failing::NAME, &request);
     platform.api().all_wrote(&id, failing::MARK);
 
@@ -106,9 +107,10 @@ fn a_flare_with_a_secret() -> (Redis, Platform, String) {
     let platform =
         Platform::start(Settings::new(Driver::Process).backend("redis-list", &redis.uri()));
     failing::deploy(&platform);
-    let mut input = failing::hold(60_000);
+    let mut input = failing::hold(failing::LONG);
     input["secret"] = json!(SECRET);
-    let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous"});
+    let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous",
+        "timeout": failing::LONG});
     let id = platform.api().flare(failing::NAME, &options);
     platform.api().all_wrote(&id, failing::MARK);
     (redis, platform, id)

@@ -159,6 +159,4 @@ fn setup() -> Setup {
         .limit(Duration::from_secs(3600))
         .set("burst.store.retention.flares", "1000000")
         .set("burst.limits.flares-per-minute", "1000000")
-        // What goes on in a controller that ends is known to have ended soon.
-        .set("burst.store.record-lease", "5s")
 }

@@ -78,7 +78,7 @@ fn what_outlives_a_platform_that_was_lent_fails_the_run() {
     }
     let mut run = Command::new(env::current_exe().unwrap());
     run.args(["--exact", NAME]).env(LEAVES, "yes");
-    let ran = command::run(&mut run, Duration::from_secs(120)).exits(101);
+    let ran = command::run(&mut run, Duration::from_secs(600)).exits(101);
     assert!(ran.stdout.contains("1 passed"), "{ran:#?}");
     ran.complains_of("did not end well: processes outlive the platform")
         .complains_of("sleep 100");

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
 
 use burst_client::{Flare, Group};
 use burst_tests::cluster::Setup;
@@ -147,7 +146,7 @@ fn a_group_of_two_machines_runs_one_flare_after_the_other() {
 #[track_caller]
 fn stranger(port: u16) -> TcpStream {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
-    TcpStream::connect_timeout(&address, Duration::from_secs(5)).unwrap()
+    TcpStream::connect_timeout(&address, wait::SOON).unwrap()
 }
 
 /// Those on the other machine hear of it at once, and nothing is left of either's.

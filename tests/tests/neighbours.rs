@@ -93,9 +93,10 @@ fn tenant(platform: &Platform, name: &str, more: &[&str]) -> Api {
     Api::new(platform.api().base(), auth)
 }
 
-/// A flare of two packs.
+/// A flare of two packs, which has the time that all visits take on a busy machine.
 fn of_two_packs(params: Value) -> Value {
-    json!({"size": 2, "granularity": 1, "packing": "homogeneous", "memory": 64, "params": params})
+    json!({"size": 2, "granularity": 1, "packing": "homogeneous", "memory": 64, "params": params,
+        "timeout": 600_000})
 }
 
 /// Two packs that stay, and where their workers listen.

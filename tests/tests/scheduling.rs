@@ -280,7 +280,7 @@ fn options_of_the_definition_hold_unless_the_flare_says_otherwise() {
         "--packing",
         "homogeneous",
         "--timeout",
-        "20s",
+        "50s",
     ];
     let parameters = ["--param", "how", "succeed"];
     failing::deploy_as(&platform, "tuned", &[&flags[..], &parameters].concat());
@@ -289,15 +289,15 @@ fn options_of_the_definition_hold_unless_the_flare_says_otherwise() {
         (flare.state.as_str(), sizes(&flare)),
         ("succeeded", vec![2, 2])
     );
-    assert_eq!(flare.timeout, 20_000);
+    assert_eq!(flare.timeout, 50_000);
     let id = platform.api().flare(
         "tuned",
-        &json!({"size": 4, "granularity": 4, "timeout": 9000}),
+        &json!({"size": 4, "granularity": 4, "timeout": 59_000}),
     );
     let flare = platform.api().ended(&id);
     assert_eq!(
         (flare.state.as_str(), sizes(&flare), flare.timeout),
-        ("succeeded", vec![4], 9000)
+        ("succeeded", vec![4], 59_000)
     );
 }
 

@@ -11,14 +11,11 @@ use burst_tests::{Api, Driver, Platform, Settings, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// How long the platform is patient, each time.
-const PATIENCE: &str = "6s";
+/// How long the platform is patient, each time: a call is answered meanwhile, on a machine with other things to do, too.
+const PATIENCE: &str = "15s";
 
 /// By when all are hung up on: other limits, which are as they come, would take longer.
-const GONE: Duration = Duration::from_secs(40);
-
-/// In which who is not slow is answered meanwhile: not only once the platform's patience with the others is over.
-const PROMPTLY: Duration = Duration::from_secs(5);
+const GONE: Duration = Duration::from_secs(120);
 
 const HELLO: &str = "
 def main(args):
@@ -125,35 +122,39 @@ fn are_in_nobodys_way(platform: &Platform, paths: &Paths) {
         |held| ports.is_subset(held),
     );
     let began = Instant::now();
-    let mut calls = 0;
+    let (mut calls, mut amid_all) = (0, 0);
     loop {
         slow.drip();
-        let took = call(api, paths);
-        assert!(took < PROMPTLY, "it took {took:?} after {calls} others");
+        call(api, paths);
         calls += 1;
         let held = held(port);
         let left: Vec<&u16> = ports.intersection(&held).collect();
         if left.is_empty() {
             break;
         }
+        if left.len() == ports.len() {
+            amid_all += 1;
+        }
         assert!(began.elapsed() < GONE, "{left:?} of {slow:#?} are there");
     }
     println!(
-        "{calls} calls until all were gone, after {:?}",
+        "{calls} calls until all were gone, after {:?}; {amid_all} with all there",
         began.elapsed()
+    );
+    assert!(
+        amid_all > 0,
+        "not one of {calls} was answered before the platform had lost its patience"
     );
     slow.end();
 }
 
-/// Calls an action as others do, over a new connection; how long that takes.
+/// Calls an action as others do, over a new connection.
 #[track_caller]
-fn call(api: &Api, paths: &Paths) -> Duration {
+fn call(api: &Api, paths: &Paths) {
     let url = format!("{}{}", api.base(), paths.hello);
     let request = api.client().http().post(url).header("Connection", "close");
-    let began = Instant::now();
     let answer = api.send(request.json(&json!({"name": "everybody"})));
     assert_eq!((answer.status, &*answer.text), (200, "hello everybody"));
-    began.elapsed()
 }
 
 /// Clients that cost themselves nothing.
@@ -174,16 +175,7 @@ impl Slow {
         let many = |count: usize, said: String| -> Vec<TcpStream> {
             (0..count).map(|_| connect(address, &said)).collect()
         };
-        let deaf = many(
-            10,
-            format!("GET {large} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(ASKED),
-        );
-        for stream in &deaf {
-            let begun = stream.peek(&mut [0]).expect("an answer begins");
-            assert_eq!(begun, 1, "it is answered");
-        }
         Self {
-            deaf,
             stopped: many(
                 20,
                 format!(
@@ -192,6 +184,10 @@ impl Slow {
                 ),
             ),
             dripping: many(20, format!("POST {hello} HTTP/1.1\r\nHost: x\r\nX-Slow: ")),
+            deaf: many(
+                10,
+                format!("GET {large} HTTP/1.1\r\nHost: x\r\n\r\n").repeat(ASKED),
+            ),
         }
     }
 
@@ -223,6 +219,7 @@ impl Slow {
         }
         for stream in self.deaf {
             let taken = rest(stream).len();
+            assert!(taken > 0, "it was not answered");
             assert!(taken < ASKED * LARGE, "{taken} bytes: they did not wait");
         }
     }

@@ -30,7 +30,7 @@ fn random_flares_and_random_faults() {
         .slots(16)
         .remote(REMOTE)
         .redis()
-        .limit(Duration::from_secs(seconds + 900));
+        .limit(Duration::from_secs(seconds + 1800));
     let mut cluster = Cluster::start(setup);
     cluster.deploy(failing::NAME);
     let mut accepted = Accepted::default();

@@ -50,7 +50,7 @@ fn every_node_is_replaced_under_load() {
         .invokers(2)
         .slots(8)
         .distribution(former.clone())
-        .limit(Duration::from_secs(300 + 240 * rounds))
+        .limit(Duration::from_secs(1800 + 240 * rounds))
         .set("burst.limits.flares-per-minute", "1000000")
         // Not how fast a controller comes up on a busy machine is tried here.
         .set("burst.invokers.contact-timeout", "90s")

@@ -20,7 +20,7 @@ use crate::cli::Cli;
 use crate::clock::Clock;
 use crate::driver::Driver;
 use crate::network::{Cable, Rift};
-use crate::{Api, built, docker, node, port, wait};
+use crate::{Api, built, docker, node, patience, port, wait};
 use crate::{Postgres, postgres};
 
 /// A running cluster. Dropping it stops it and checks that nothing is left of it.
@@ -88,6 +88,7 @@ impl Cluster {
             let arguments = ["controller", "--port", &port, "--node", node].map(String::from);
             let arguments = arguments
                 .into_iter()
+                .chain(patience::stop())
                 .chain(shared.iter().cloned())
                 .collect();
             Member::new(
@@ -117,6 +118,7 @@ impl Cluster {
                 .chain(network)
                 .map(String::from);
             let arguments = arguments
+                .chain(patience::stop())
                 .chain(setup.invoker_flags.iter().cloned())
                 .collect();
             let mut member = Member::new(scratch.path(), id.clone(), arguments, &seeds, &account);
@@ -178,8 +180,11 @@ impl Cluster {
         } else {
             members.for_each(|member| member.spawn(token, limit));
         }
-        for member in self.controllers.iter_mut().chain(&mut self.invokers) {
-            member.await_ready();
+        for controller in 0..self.controllers.len() {
+            self.await_controller(controller);
+        }
+        for invoker in &mut self.invokers {
+            invoker.await_ready();
         }
         self.auth = self
             .controllers

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::driver::Driver;
+use crate::patience;
 
 /// How a cluster is set up.
 #[derive(Debug, Clone)]
@@ -28,15 +29,20 @@ pub struct Setup {
 
 impl Setup {
     /// One controller, four invokers of four slots, which find each other and part sooner than is needed where nobody
-    /// waits for that. A cluster that lives longer than five minutes is taken for hung and killed.
+    /// waits for that, and are patient with what starts on a busy machine. A cluster that lives longer than half an
+    /// hour is taken for hung and killed.
     pub fn new(driver: Driver) -> Self {
-        Self::as_it_comes(driver)
+        let (key, value) = patience::START;
+        let setup = Self::as_it_comes(driver)
             .set("burst.cluster.found-after", "500ms")
+            .set(key, value)
             // An invoker says hello with each, and leaves after two.
-            .set_invokers("burst.invoker.heartbeat-interval", "250ms")
+            .set_invokers("burst.invoker.heartbeat-interval", "250ms");
+        let starts = patience::STARTS.into_iter();
+        starts.fold(setup, |setup, (key, value)| setup.set_invokers(key, value))
     }
 
-    /// The same with all settings as users have them: for what is measured.
+    /// The same with all settings as users have them, but for how long a stop may take: for what is measured.
     pub fn as_it_comes(driver: Driver) -> Self {
         Self {
             driver,
@@ -53,7 +59,7 @@ impl Setup {
             lines: String::new(),
             invoker_flags: Vec::new(),
             distribution: None,
-            limit: Duration::from_secs(300),
+            limit: Duration::from_secs(1800),
         }
     }
 

@@ -88,7 +88,7 @@ fn a_group_goes_on_with_what_runs_and_what_waits() {
     let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
     cluster.kill_controller(scheduler);
     begins_again(&cluster, epoch);
-    cluster.all_up();
+    cluster.all_up_again();
     assert_eq!(cluster.api().status(&running).state, "running");
     assert_eq!(cluster.api().status(&waiting).state, "queued");
     fs::write(&over, "").unwrap();
@@ -102,7 +102,7 @@ fn a_group_goes_on_with_what_runs_and_what_waits() {
     let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
     cluster.stop_controller(scheduler);
     begins_again(&cluster, epoch);
-    cluster.all_up();
+    cluster.all_up_again();
     let last = group.flare(&cluster, &failing::count());
     assert_eq!(counted(&cluster, &last), (3, processes));
     let closed = cluster.api().delete(&format!("groups/{}", group.id));

@@ -31,7 +31,11 @@ pub fn say(frame: &Value) -> Value {
 /// Once begun, it says this and nothing more.
 fn only(name: &'static str, ends: Ends, frame: &Value) -> Script {
     let steps = json!([{"do": "begin"}, say(frame), {"do": "hang"}]);
-    script(name, ends, steps).timeout(2_000)
+    let script = script(name, ends, steps);
+    match ends {
+        Ends::Late => script.timeout(2_000),
+        _ => script,
+    }
 }
 
 /// Frames that are none.

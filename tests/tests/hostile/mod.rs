@@ -169,13 +169,13 @@ fn who_looks_for_everybody_keeps_nobody_from_being_found() {
     tenants
         .second
         .deploy("collectives", &built::program("collectives"));
-    let looks = json!([{"do": "look-for-all", "millis": 60_000}]);
-    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 60_000});
+    let looks = json!([{"do": "look-for-all", "millis": 300_000}]);
+    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 300_000});
     let attack = tenants.first.api().flare("hostile", &looking);
     tenants.first.api().in_state(&attack, "running");
     let api = tenants.second.api();
-    let request =
-        json!({"size": 6, "params": {}, "granularity": 1, "packing": "homogeneous", "memory": 64});
+    let request = json!({"size": 6, "params": {}, "granularity": 1, "packing": "homogeneous", "memory": 64,
+        "timeout": 240_000});
     let flare = api.ended(&api.flare("collectives", &request));
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
     assert_eq!(tenants.first.api().status(&attack).state, "running");

@@ -23,7 +23,7 @@ pub enum Ends {
 pub type Noted = (&'static str, fn(&Value) -> bool);
 
 /// Milliseconds that whoever is to end by itself may take, on a machine with much else to do.
-const PATIENCE: u64 = 60_000;
+const PATIENCE: u64 = 240_000;
 
 /// One attack. Its flare has one worker, 128 MiB and five seconds unless it says otherwise, or [`PATIENCE`] where it is
 /// to end by itself.

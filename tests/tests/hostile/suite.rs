@@ -19,12 +19,18 @@ const NAME: &str = "hostile";
 const BEFORE: &str = "hostile-before";
 const SLOTS: u32 = 8;
 /// Longer than any script's flare may take, with what ends it.
-const LIMIT: Duration = Duration::from_secs(90);
+const LIMIT: Duration = Duration::from_secs(300);
 /// Longer than all scripts take where other work goes on.
-const LIFETIME: Duration = Duration::from_secs(900);
-/// How long a pack is watched that should be doing nothing, and for how long it may be at work meanwhile.
-const WATCH: Duration = Duration::from_millis(400);
-const AT_WORK: u64 = 100;
+const LIFETIME: Duration = Duration::from_secs(7200);
+/// How long a pack is watched that should be doing nothing, and for how many milliseconds it may be at work meanwhile: the
+/// runtime takes some 200 to stop it. Who was longer at it is watched once more and for longer, as on a busy machine the
+/// runtime may have its turn late.
+const WATCHES: [(Duration, u64); 2] = [
+    (Duration::from_secs(1), 500),
+    (Duration::from_secs(4), 1_500),
+];
+/// After so long another neighbour is taken, since each lives for ten minutes.
+const NEIGHBOURHOOD: Duration = Duration::from_secs(240);
 /// Between two looks at a flare.
 const LOOK: Duration = Duration::from_millis(20);
 /// Of what is found, so much is told.
@@ -49,6 +55,7 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
     tenants.first.deploy(NAME, &built::program(NAME));
     let only = std::env::var("HOSTILE").unwrap_or_default();
     let mut neighbour = Neighbour::start(&tenants.second);
+    let mut moved_in = Instant::now();
     let api = tenants.first.api();
     let listener = match driver {
         Driver::Process => None,
@@ -67,6 +74,14 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
         }
         let began = Instant::now();
         let mut wrong = Vec::new();
+        if moved_in.elapsed() > NEIGHBOURHOOD {
+            if let Err(cause) = neighbour.goes_on(neighbour.rounds()) {
+                wrong.push(format!("the neighbour did not go on before: {cause}"));
+            }
+            neighbour.end();
+            neighbour = Neighbour::start_again(&tenants.second);
+            moved_in = Instant::now();
+        }
         let request = script.request(&neighbour, &host);
         attack(api, &script, &request, &mut wrong);
         let rounds = neighbour.rounds();
@@ -84,6 +99,7 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
         if undisturbed.is_err() {
             neighbour.end();
             neighbour = Neighbour::start_again(&tenants.second);
+            moved_in = Instant::now();
         }
         invoker(api, &mut wrong);
         orphans(platform, &mut wrong);
@@ -175,19 +191,34 @@ fn ended(api: &Api, id: &str) -> Option<Flare> {
     None
 }
 
-/// The next flare gets its own outputs, and finds nothing of the one before.
+/// The next flare gets its own outputs, and finds nothing of the one before, which was at rest until then.
 fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
-    if script.busy {
-        std::thread::sleep(WATCH);
+    if !script.busy {
+        finds_nothing(api, driver, script, wrong);
+        return;
     }
+    let mut worked = 0;
+    for (watch, at_work) in WATCHES {
+        std::thread::sleep(watch);
+        worked = finds_nothing(api, driver, script, wrong);
+        if worked < at_work {
+            return;
+        }
+    }
+    wrong.push(format!("its pack was at work for {worked} ms"));
+}
+
+/// One flare more, which is its own and finds nothing; for how many milliseconds its pack was at work before it.
+fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) -> u64 {
     let id = api.flare(NAME, &script.next());
     let flare = ended(api, &id);
     let Some(flare) = flare.filter(|flare| flare.state == "succeeded") else {
         let flare = api.status(&id);
         wrong.push(format!("the next flare: {} {:?}", flare.state, flare.error));
         api.try_end(&format!("flares/{id}"));
-        return;
+        return 0;
     };
+    let mut worked = 0;
     for output in api.result(&id).outputs {
         let output = output.read::<Value>().unwrap().unwrap_or_default();
         if output["flare"] != flare.flare_id {
@@ -204,13 +235,14 @@ fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
             }
         };
         let alone = empty("processes") && empty("lacks");
-        let idle = !script.busy || found["idle"].as_u64() < Some(AT_WORK);
-        if !shared || !alone || !idle {
+        worked = worked.max(found["idle"].as_u64().unwrap_or_default());
+        if !shared || !alone {
             let mut told = format!("the next flare finds {found}");
             told.truncate(told.floor_char_boundary(TOLD));
             wrong.push(told);
         }
     }
+    worked
 }
 
 /// Ends the script's packs where they cannot be as they were: the next flare does not answer for it.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use burst::{BurstContext, Error};
 use serde::Serialize;
 
-/// Enough for a neighbour; who is kept from it may have to wait for nothing.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Enough for a neighbour on a busy machine; who is kept from it may have to wait so long for nothing.
+const PATIENCE: Duration = Duration::from_secs(4);
 /// Where runtimes take their orders.
 const CONTROL: u16 = 8080;
 
@@ -46,10 +46,16 @@ pub fn visit(others: &[SocketAddr], burst: &BurstContext) -> Result<Reached, Err
     let runtimes: Vec<_> = (peers.iter())
         .map(|peer| SocketAddr::new(peer.ip(), CONTROL))
         .collect();
+    // At all of them at once: who is kept from them waits once.
+    let met = knock(&[&peers[..], &runtimes[..], others].concat());
+    let of = |addresses: &[SocketAddr]| -> Met {
+        let found = addresses.iter().filter_map(|at| met.get_key_value(at));
+        found.map(|(at, error)| (*at, error.clone())).collect()
+    };
     let reached = Reached {
-        peers: knock(&peers),
-        runtimes: knock(&runtimes),
-        others: knock(others),
+        peers: of(&peers),
+        runtimes: of(&runtimes),
+        others: of(others),
     };
     // Nobody leaves while others may knock.
     burst.barrier()?;

@@ -1,0 +1,28 @@
+//! Limits of the platform that guard against what hangs, and those alone: so long that a busy machine has no test fail by
+//! them. What a test is about it sets itself, which counts.
+
+/// How long a stop in good order may take.
+const STOP: &str = "burst.stop-timeout=60s";
+
+/// How long all packs of a flare may take to be ready: a setting of whoever has the scheduler.
+pub(crate) const START: (&str, &str) = ("burst.scheduler.start-deadline", "3m");
+
+/// How long one of them may take, by its parts: settings of whoever starts them.
+pub(crate) const STARTS: [(&str, &str); 4] = [
+    ("burst.invoker.pack.init-timeout", "60s"),
+    ("burst.invoker.process.start-timeout", "60s"),
+    ("burst.invoker.sandbox.start-timeout", "60s"),
+    ("burst.invoker.docker.start-timeout", "60s"),
+];
+
+/// Arguments of any node.
+pub(crate) fn stop() -> [String; 2] {
+    ["--set", STOP].map(String::from)
+}
+
+/// Arguments of a node that has both the scheduler and packs.
+pub(crate) fn all() -> impl Iterator<Item = String> {
+    let starts = STARTS.into_iter().chain([START]);
+    let starts = starts.flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
+    starts.chain(stop())
+}
