@@ -38,6 +38,10 @@ pub struct BackendConfig {
     /// can do whatever the platform can on the server, to others' messages, too.
     #[serde(default)]
     pub shared_credentials: bool,
+    /// How long what broke is tried to be made again, where a test is not about that time.
+    #[doc(hidden)]
+    #[serde(skip)]
+    pub recovery: Option<Duration>,
 }
 
 impl BackendConfig {
@@ -49,6 +53,7 @@ impl BackendConfig {
             ca: None,
             chunk_size: None,
             shared_credentials: false,
+            recovery: None,
         }
     }
 

@@ -14,8 +14,9 @@ use crate::failure::{Failure, FailureKind};
 use crate::pack::Pack;
 use crate::topology::Topology;
 
-/// How long an operation may wait in [`run`].
-const OPERATION_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long an operation may wait in [`run`]: longer than any takes that does not hang, also on a machine that has much
+/// else to do.
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Runs a function on every worker of a flare with packs of these sizes and gives what each
 /// returned, by worker id.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, Reducer};
+use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, Reducer, testing};
 
 use crate::harness::{SHAPES, pattern, promised, under_watchdog};
 use crate::on_every_backend;
@@ -242,8 +242,9 @@ on_every_backend! {
             },
         ];
         for call in cases {
+            let packs = backend.packs(&[2, 2]);
             let begun = Instant::now();
-            let results = backend.run_with(&[2, 2], |_| {}, call);
+            let results = testing::run_on(&packs, call);
             promised(Duration::from_secs(5), begun);
             let mismatch = |result: &Result<(), Error>| {
                 matches!(result, Err(Error::CollectiveMismatch { .. }))
@@ -257,8 +258,9 @@ on_every_backend! {
 
     fn two_roots_of_large_values_are_told_of_each_other(backend) {
         let narrow = |config: &mut PackConfig| config.max_bytes_in_flight = 1 << 20;
+        let packs = backend.try_packs(&[1, 1], narrow).unwrap();
         let begun = Instant::now();
-        let results = backend.run_with(&[1, 1], narrow, |worker| {
+        let results = testing::run_on(&packs, |worker| {
             let me = worker.worker_id();
             worker.broadcast(Some(vec![0u8; 4 << 20]), me)?;
             worker.barrier()
@@ -274,7 +276,7 @@ on_every_backend! {
         let sizes = [4, 4, 4];
         let packs = backend.packs(&sizes);
         let length = 10_000u64;
-        let results = burst_bcm::testing::run_on(&packs, |worker| {
+        let results = testing::run_on(&packs, |worker| {
             let value = (worker.worker_id() == 5).then(|| vec![1u8; length as usize]);
             worker.broadcast(value, 5)
         });
@@ -377,7 +379,7 @@ on_every_backend! {
 
     fn one_pack_sends_nothing_anywhere(backend) {
         let packs = backend.packs(&[4]);
-        let results = burst_bcm::testing::run_on(&packs, |worker| {
+        let results = testing::run_on(&packs, |worker| {
             worker.broadcast(Some(1u8), 0)?;
             worker.barrier()
         });
@@ -397,7 +399,7 @@ fn traffic(
     operation: impl Fn(&burst_bcm::Communicator) -> Result<(), Error> + Sync,
 ) -> Vec<burst_bcm::Traffic> {
     let packs = backend.packs(sizes);
-    for result in burst_bcm::testing::run_on(&packs, operation) {
+    for result in testing::run_on(&packs, operation) {
         assert_eq!(result, Ok(()));
     }
     packs.iter().map(|pack| pack.traffic()).collect()
@@ -426,7 +428,7 @@ fn roots_that_nobody_waits_for_are_compared_all_the_same() {
         for kind in ["memory", "direct"] {
             for call in calls {
                 let backend = BackendConfig::new(kind);
-                let results = burst_bcm::testing::run(&[1, 1], &backend, |worker| {
+                let results = testing::run(&[1, 1], &backend, |worker| {
                     call(worker)?;
                     (0..100).try_for_each(|_| worker.barrier())
                 });

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Error, Pack, PackConfig, Topology, testing};
 
-use crate::harness::{promised, under_watchdog};
+use crate::harness::{OPERATION_TIMEOUT, promised, under_watchdog};
 
 const SECRET: &str = "the flare's secret";
 
@@ -18,7 +18,7 @@ fn config(pack: u32, secret: &str) -> PackConfig {
     let mut config = PackConfig::new("direct-test", pack, Topology::new(&[1, 1, 1]).unwrap());
     config.backend = BackendConfig::new("direct");
     config.secret = secret.into();
-    config.operation_timeout = Duration::from_secs(20);
+    config.operation_timeout = OPERATION_TIMEOUT;
     config
 }
 

@@ -4,13 +4,11 @@
 //!
 //! `PROPTEST_CASES` sets how many; the default is for every day.
 
-use std::time::Duration;
-
 use burst_bcm::{BackendConfig, Error, FailureKind, testing};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::harness::under_watchdog;
+use crate::harness::{OPERATION_TIMEOUT, under_watchdog};
 use crate::properties::{Step, What, Within, steps, take};
 
 /// Up to 24 workers in up to 8 packs.
@@ -84,7 +82,7 @@ fn run(flare: &Flare, damage: &str) -> Vec<Result<(), Error>> {
         &backend,
         |config| {
             config.max_bytes_in_flight = in_flight;
-            config.operation_timeout = Duration::from_secs(30);
+            config.operation_timeout = OPERATION_TIMEOUT;
         },
         |worker| flare.steps.iter().try_for_each(|step| take(worker, step)),
     )

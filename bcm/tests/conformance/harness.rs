@@ -12,8 +12,12 @@ use burst_test_servers::backend;
 /// alone, which some ask six times, may then need 20 s.
 pub const WATCHDOG: Duration = Duration::from_secs(600);
 
-/// What such a machine may add to a promised time.
-const BUSY: Duration = Duration::from_secs(4);
+/// Of operations, where something else ends those that wait in vain.
+pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What such a machine may add to a promised time. It is less than an operation may take, so that nothing is taken for
+/// noticed that has only timed out.
+const BUSY: Duration = Duration::from_secs(40);
 
 /// A backend that is ready to be used.
 pub struct Backend {
@@ -133,7 +137,7 @@ pub fn packs_let_in(flare_id: &str, backends: &[BackendConfig]) -> Vec<Pack> {
         let mut config = PackConfig::new(flare_id, pack, topology.clone());
         config.backend = backend.clone();
         config.secret = flare_id.into();
-        config.operation_timeout = Duration::from_secs(30);
+        config.operation_timeout = OPERATION_TIMEOUT;
         Pack::join(config).unwrap()
     };
     let packs: Vec<_> = (0..).zip(backends).map(join).collect();

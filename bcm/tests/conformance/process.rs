@@ -10,7 +10,7 @@ use burst_bcm::{
 };
 use rustix::process::Signal;
 
-use crate::harness::promised;
+use crate::harness::{OPERATION_TIMEOUT, promised};
 
 /// What the process is told: kind, URI and flare.
 const CONFIGURATION: &str = "BURST_TEST_PACK";
@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_millis(1200);
 fn config(backend: &BackendConfig, flare_id: &str, pack: u32) -> PackConfig {
     let mut config = PackConfig::new(flare_id, pack, Topology::new(&[1, 1, 1]).unwrap());
     config.backend = backend.clone();
-    config.operation_timeout = Duration::from_secs(20);
+    config.operation_timeout = OPERATION_TIMEOUT;
     config
 }
 

@@ -8,7 +8,7 @@ use burst_bcm::{
     testing,
 };
 
-use crate::harness::{eventually, pattern, promised, under_watchdog};
+use crate::harness::{OPERATION_TIMEOUT, eventually, pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
 
 const PACKS: u32 = 3;
@@ -27,7 +27,7 @@ fn config(flare: &str, pack: u32) -> PackConfig {
     config.backend.chunk_size = Some(64 << 20);
     // Each flare has its own.
     config.secret = flare.into();
-    config.operation_timeout = Duration::from_secs(20);
+    config.operation_timeout = OPERATION_TIMEOUT;
     config
 }
 

@@ -7,20 +7,18 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, Topology};
 
-use crate::harness::under_watchdog;
+use crate::harness::{OPERATION_TIMEOUT, under_watchdog};
 use crate::pack_process::{PACK, PackProcess};
 
 const PACKS: u32 = 4;
 const MIDDLE: u32 = PACKS - 1;
-/// Of operations, where nobody is missed.
-const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn join(pack: u32) -> Pack {
     let topology = Topology::new(&[1; PACKS as usize]).unwrap();
     let mut config = PackConfig::new("watch-test", pack, topology);
     config.backend = BackendConfig::new("direct");
     config.secret = "the flare's secret".into();
-    config.operation_timeout = TIMEOUT;
+    config.operation_timeout = OPERATION_TIMEOUT;
     Pack::join(config).unwrap()
 }
 
@@ -79,7 +77,7 @@ fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
                 scope.spawn(move || {
                     // They wait for themselves, each for something that never comes.
                     let error = worker.recv::<u8>(worker.worker_id()).unwrap_err();
-                    assert!(killed.wait().elapsed() < TIMEOUT / 2);
+                    assert!(killed.wait().elapsed() < OPERATION_TIMEOUT / 2);
                     let Error::Aborted(failure) = error else {
                         panic!("expected an abort, not {error}");
                     };

@@ -429,19 +429,18 @@ fn an_unknown_kind_and_a_missing_interpreter_are_told() {
     assert!(answer["error"].as_str().unwrap().contains("no `node`"));
 }
 
-/// No measurement, but far from what would be one: an interpreter that is started anew takes longer.
+/// By what the interpreter counts: how long a call takes depends on what else the machine has to do.
 #[test]
 fn a_warm_call_starts_nothing() {
     each(|kind, runtime| {
         let runtime = runtime();
-        runtime.act(&[act("quiet")]);
+        let count = || outputs(&runtime.act(&[act("count")]));
+        assert_eq!(count(), [json!({"runs": 1, "x": null})], "{kind}");
         let began = Instant::now();
-        for _ in 0..100 {
-            runtime.act(&[act("quiet")]);
+        for runs in 2..102 {
+            assert_eq!(count(), [json!({"runs": runs, "x": null})], "{kind}");
         }
-        let each = began.elapsed() / 100;
-        eprintln!("{kind}: {each:?} a warm call");
-        assert!(each < Duration::from_millis(100), "{kind}: {each:?}");
+        eprintln!("{kind}: {:?} a warm call", began.elapsed() / 100);
     });
 }
 

@@ -10,7 +10,7 @@ use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{FieldTable, ShortString};
 
 use super::connection::{CONNECTING, LOOK, Link, broken, within};
-use super::publisher::{may_pass, recovery};
+use super::publisher::may_pass;
 use super::server::{error, failed};
 use super::{AGAIN, Shared};
 use crate::wire::{HEADER_SIZE, Header, WireError};
@@ -64,7 +64,7 @@ pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) 
             None => {
                 return shared.broken(&error("the server has deleted the flare's queues"));
             }
-            Some(reason) if !may_pass(&reason) || since.elapsed() > recovery(&reason) => {
+            Some(reason) if !may_pass(&reason) || since.elapsed() > shared.recovery(&reason) => {
                 return shared.broken(&failed(reason));
             }
             Some(_) => tokio::time::sleep(AGAIN).await,

@@ -86,6 +86,7 @@ struct Shared {
     /// Frames that have come from the server.
     frames: AtomicU64,
     closing: AtomicBool,
+    recovery: Duration,
     /// Its goodbye is said and its queues are deleted, or that took too long.
     left: AtomicBool,
     /// Publishing has a connection of its own, because the server may stop reading it.
@@ -133,6 +134,7 @@ fn over(
         inbox,
         frames: AtomicU64::new(0),
         closing: AtomicBool::new(false),
+        recovery: config.backend.recovery.unwrap_or(RECOVERY),
         left: AtomicBool::new(false),
         out,
         back,

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::connection::{CONNECTING, Link, broken, within};
 use super::server::{error, failed};
-use super::{AGAIN, Outgoing, RECOVERY, SILENCE, Shared};
+use super::{AGAIN, Outgoing, SILENCE, Shared};
 use crate::error::Error;
 use crate::remote::Frame;
 
@@ -84,7 +84,8 @@ impl Publisher {
             *self.link.lock().await = None;
             let since = *broken.get_or_insert_with(Instant::now);
             let closing = self.shared.closing.load(Ordering::Acquire);
-            if !may_pass(&reason) || closing || since.elapsed() > recovery(&reason) {
+            let recovery = self.shared.recovery(&reason);
+            if !may_pass(&reason) || closing || since.elapsed() > recovery {
                 return Err(failed(reason));
             }
             tokio::time::sleep(AGAIN).await;
@@ -153,17 +154,6 @@ pub(super) fn may_pass(reason: &lapin::Error) -> bool {
     !(reason.is_amqp_soft_error() || reason.is_amqp_hard_error()) || reason.can_be_recovered()
 }
 
-/// How long a connection that broke is tried to be made again. A server that is there and slow,
-/// because it or this machine has much to do, has more time than one that is not.
-pub(super) fn recovery(reason: &lapin::Error) -> Duration {
-    match reason.kind() {
-        lapin::ErrorKind::IOError(reason) if reason.kind() != ErrorKind::ConnectionRefused => {
-            SILENCE
-        }
-        _ => RECOVERY,
-    }
-}
-
 /// Publishes control frames in their order.
 pub(super) async fn run_commands(
     publisher: Arc<Publisher>,
@@ -185,6 +175,17 @@ pub(super) async fn run_commands(
 }
 
 impl Shared {
+    /// How long a connection that broke is tried to be made again. A server that is there and slow,
+    /// because it or this machine has much to do, has more time than one that is not.
+    pub(super) fn recovery(&self, reason: &lapin::Error) -> Duration {
+        match reason.kind() {
+            lapin::ErrorKind::IOError(reason) if reason.kind() != ErrorKind::ConnectionRefused => {
+                SILENCE.max(self.recovery)
+            }
+            _ => self.recovery,
+        }
+    }
+
     /// Fails the flare, unless the pack is about to end anyway.
     pub(super) fn broken(&self, reason: &Error) {
         if !self.closing.load(Ordering::Acquire) {

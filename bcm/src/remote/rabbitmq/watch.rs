@@ -20,7 +20,7 @@ use lapin::types::FieldTable;
 
 use super::connection::Link;
 use super::server::error;
-use super::{RECOVERY, SILENCE, Shared};
+use super::{SILENCE, Shared};
 
 /// Between two questions.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -63,7 +63,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             Some(Queue::Unread) => {
                 let budget = match cut {
                     Some(cut) if cut.elapsed() < SILENCE => SILENCE,
-                    _ => RECOVERY,
+                    _ => shared.recovery,
                 };
                 (budget, "nobody reads its queue on the server")
             }

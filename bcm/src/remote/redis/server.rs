@@ -11,6 +11,7 @@ use std::time::Duration;
 use redis::{ConnectionAddr, IntoConnectionInfo};
 use socket2::Socket;
 
+use super::RECOVERY;
 use super::resp_error::RespError;
 #[cfg(feature = "tls")]
 use super::tls::{Tls, TlsStream};
@@ -38,6 +39,7 @@ struct Location {
     user: Option<String>,
     password: Option<String>,
     database: i64,
+    recovery: Duration,
 }
 
 #[derive(Debug)]
@@ -90,6 +92,7 @@ impl Server {
             user: settings.username().map(str::to_owned),
             password: settings.password().map(str::to_owned),
             database: settings.db(),
+            recovery: config.recovery.unwrap_or(RECOVERY),
         })))
     }
 
@@ -118,6 +121,11 @@ impl Server {
     /// The name of the backend.
     pub(super) fn name(&self) -> &'static str {
         self.0.name
+    }
+
+    /// How long a connection to it that broke is tried to be made again.
+    pub(super) fn recovery(&self) -> Duration {
+        self.0.recovery
     }
 
     pub(super) fn error(&self, reason: impl ToString) -> Error {

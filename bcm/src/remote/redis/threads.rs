@@ -237,7 +237,7 @@ impl Line {
     }
 
     fn repeat(&mut self, task: &mut impl Task) {
-        let mut broken = Broken::default();
+        let mut broken = Broken::of(&self.connections.server);
         while !self.finish.is_due(task.is_last()) {
             let result = match self.client {
                 Some(_) => task.step(self),

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 use super::connections::{Connections, ControlConnection};
 use super::resp::{Client, GoOn, Talk};
 use super::resp_error::RespError;
-use super::{AGAIN, CONTROL_TIMEOUT, RECOVERY, keys, within};
+use super::server::Server;
+use super::{AGAIN, CONTROL_TIMEOUT, keys, within};
 use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
 
@@ -43,7 +44,7 @@ impl Writer {
         budget: &mut WaitBudget<'_>,
         mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
-        let mut broken = Broken::default();
+        let mut broken = Broken::of(&self.connections.server);
         loop {
             let result = self.attempt(peer, budget, &mut write);
             let Err(reason) = result else {
@@ -83,8 +84,8 @@ impl Writer {
     ) -> Result<(), Error> {
         let server = &self.connections.server;
         let mut control = self.connections.control.lock();
-        let go_on: GoOn<'_> = &mut within(server, CONTROL_TIMEOUT);
-        let mut broken = Broken::default();
+        let go_on: GoOn<'_> = &mut within(server, CONTROL_TIMEOUT.max(server.recovery()));
+        let mut broken = Broken::of(server);
         loop {
             let result = match &mut *control {
                 ControlConnection::Open(client) => {
@@ -125,14 +126,24 @@ impl Writer {
 }
 
 /// Since when nothing has gone through.
-#[derive(Debug, Default)]
-pub(super) struct Broken(Option<Instant>);
+#[derive(Debug)]
+pub(super) struct Broken {
+    since: Option<Instant>,
+    recovery: Duration,
+}
 
 impl Broken {
+    pub(super) fn of(server: &Server) -> Self {
+        Self {
+            since: None,
+            recovery: server.recovery(),
+        }
+    }
+
     /// Whether this failure may pass, after a little while, which this takes.
     pub(super) fn may_try_again(&mut self, reason: &RespError) -> bool {
-        let since = *self.0.get_or_insert_with(Instant::now);
-        if !reason.may_pass() || since.elapsed() > RECOVERY {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        if !reason.may_pass() || since.elapsed() > self.recovery {
             return false;
         }
         // The first attempt comes at once: a connection that was cut is made again like that.
@@ -142,6 +153,6 @@ impl Broken {
     }
 
     pub(super) fn mended(&mut self) {
-        self.0 = None;
+        self.since = None;
     }
 }

@@ -41,6 +41,7 @@ pub(super) struct Store {
     bucket: String,
     prefix: Path,
     client: Arc<AmazonS3>,
+    recovery: Duration,
 }
 
 impl fmt::Debug for Store {
@@ -71,6 +72,7 @@ impl Store {
                 .decode_utf8_lossy()
                 .into_owned()
         };
+        let recovery = config.recovery.unwrap_or(RECOVERY);
         let signer = uri.query_pairs().find(|(name, _)| name == "signer");
         let builder = match &signer {
             Some((_, signer)) => AmazonS3Builder::new()
@@ -87,7 +89,7 @@ impl Store {
         };
         let mut builder = builder
             .with_bucket_name(bucket)
-            .with_retry(retries())
+            .with_retry(retries(recovery))
             .with_client_options(
                 ClientOptions::new()
                     .with_allow_http(signer.is_some())
@@ -119,6 +121,7 @@ impl Store {
             bucket: bucket.to_owned(),
             prefix: Path::from(uri.path()),
             client: Arc::new(client),
+            recovery,
         })
     }
 
@@ -154,7 +157,7 @@ impl Store {
     /// One request.
     pub(super) async fn put(&self, location: &Path, bytes: Bytes) -> Result<(), Error> {
         let payload = PutPayload::from_bytes(bytes);
-        again(|| self.client.put(location, payload.clone()))
+        self.again(|| self.client.put(location, payload.clone()))
             .await
             .map(drop)
             .map_err(failed)
@@ -164,7 +167,7 @@ impl Store {
     pub(super) async fn get(&self, location: &Path) -> Result<Option<Bytes>, Error> {
         let client = &self.client;
         let get = move || async move { client.get(location).await?.bytes().await };
-        match again(get).await {
+        match self.again(get).await {
             Ok(bytes) => Ok(Some(bytes)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(reason) => Err(failed(reason)),
@@ -178,7 +181,7 @@ impl Store {
         location: &Path,
         place: &mut [u8],
     ) -> Result<Option<usize>, Error> {
-        let result = match again(|| self.client.get(location)).await {
+        let result = match self.again(|| self.client.get(location)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             result => result.map_err(failed)?,
         };
@@ -212,6 +215,26 @@ impl Store {
             .await
     }
 
+    /// Makes a request again whose connection was cut in the middle of it. The client does so itself, but
+    /// only within [`RECOVERY`] of the request's begin, and a busy service may take longer to answer: here
+    /// that time counts from the first failure. Who finds that the service is gone does not come back.
+    async fn again<T, F>(&self, request: impl Fn() -> F) -> object_store::Result<T>
+    where
+        F: Future<Output = object_store::Result<T>>,
+    {
+        let mut failed: Option<Instant> = None;
+        loop {
+            match request().await {
+                Err(reason) if was_cut(&reason) => {
+                    if failed.get_or_insert_with(Instant::now).elapsed() > self.recovery {
+                        return Err(reason);
+                    }
+                }
+                answer => return answer,
+            }
+        }
+    }
+
     async fn delete_stream(
         &self,
         locations: stream::BoxStream<'static, object_store::Result<Path>>,
@@ -239,7 +262,7 @@ pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Erro
         .collect())
 }
 
-fn retries() -> RetryConfig {
+fn retries(recovery: Duration) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(20),
@@ -247,27 +270,7 @@ fn retries() -> RetryConfig {
             base: 2.,
         },
         max_retries: 20,
-        retry_timeout: RECOVERY,
-    }
-}
-
-/// Makes a request again whose connection was cut in the middle of it. The client does so itself, but
-/// only within [`RECOVERY`] of the request's begin, and a busy service may take longer to answer: here
-/// that time counts from the first failure. Who finds that the service is gone does not come back.
-async fn again<T, F>(request: impl Fn() -> F) -> object_store::Result<T>
-where
-    F: Future<Output = object_store::Result<T>>,
-{
-    let mut failed: Option<Instant> = None;
-    loop {
-        match request().await {
-            Err(reason) if was_cut(&reason) => {
-                if failed.get_or_insert_with(Instant::now).elapsed() > RECOVERY {
-                    return Err(reason);
-                }
-            }
-            answer => return answer,
-        }
+        retry_timeout: recovery,
     }
 }
 

@@ -13,7 +13,10 @@ use socket2::{Domain, Socket, Type};
 
 use crate::packs;
 
-const SOON: Duration = Duration::from_secs(20);
+/// As long as the launcher lives.
+const SOON: Duration = Duration::from_secs(120);
+/// Who answers at all does so at once: for those who are not to.
+const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Says where it listens, and does so for ever.
 pub fn obey() -> io::Result<()> {
@@ -136,18 +139,14 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             Ok(format!("{} {}", each(asked), each(began.elapsed())))
         }
         // As with `ask`, in datagrams.
-        ["send", server, word] => {
-            let socket = datagrams_to(server)?;
-            socket.send(word.as_bytes())?;
-            let mut answer = [0; 64];
-            let length = socket.recv(&mut answer)?;
-            Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
-        }
+        ["send", server, word] => send(server, word, SOON),
+        // The same where nothing is to come back.
+        ["send-in-vain", server, word] => send(server, word, AT_ONCE),
         // How many get an answer, of so many sockets that are there at once.
         ["flows", server, count] => {
             let count: usize = count.parse().map_err(io::Error::other)?;
             let sockets: Vec<_> = (0..count)
-                .map(|_| datagrams_to(server))
+                .map(|_| datagrams_to(server, SOON))
                 .collect::<io::Result<_>>()?;
             let answered = sockets.iter().filter(|socket| {
                 let sent = socket.send(b"x");
@@ -157,7 +156,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
         }
         // Datagrams, as many as there can be, for as long as the pack is there.
         ["flood", server] => {
-            let socket = datagrams_to(server)?;
+            let socket = datagrams_to(server, SOON)?;
             thread::spawn(move || {
                 loop {
                     // It may be closed for a while.
@@ -195,7 +194,16 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
     }
 }
 
-fn datagrams_to(server: &str) -> io::Result<UdpSocket> {
+/// What comes back within a time.
+fn send(server: &str, word: &str, limit: Duration) -> io::Result<String> {
+    let socket = datagrams_to(server, limit)?;
+    socket.send(word.as_bytes())?;
+    let mut answer = [0; 64];
+    let length = socket.recv(&mut answer)?;
+    Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
+}
+
+fn datagrams_to(server: &str, limit: Duration) -> io::Result<UdpSocket> {
     let server: SocketAddr = server.parse().map_err(io::Error::other)?;
     let any = if server.is_ipv4() {
         "0.0.0.0:0"
@@ -204,8 +212,7 @@ fn datagrams_to(server: &str) -> io::Result<UdpSocket> {
     };
     let socket = UdpSocket::bind(any)?;
     socket.connect(server)?;
-    // Who answers at all does so at once.
-    socket.set_read_timeout(Some(Duration::from_millis(500)))?;
+    socket.set_read_timeout(Some(limit))?;
     Ok(socket)
 }
 

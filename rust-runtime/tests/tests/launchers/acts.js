@@ -17,7 +17,6 @@ const acts = {
     console.error('err');
     return { runs: ++runs, x };
   },
-  quiet: () => ({}),
   variables: () => Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(__OW_.*|TRACEPARENT)$/.test(name))),
   async meet({ place, workers }) {
     console.log('here');

@@ -22,10 +22,6 @@ def act_count(args):
     return {"runs": runs, "x": args.get("x")}
 
 
-def act_quiet(args):
-    return {}
-
-
 def act_variables(args):
     return {name: value for name, value in os.environ.items() if name.startswith("__OW_") or name == "TRACEPARENT"}
 

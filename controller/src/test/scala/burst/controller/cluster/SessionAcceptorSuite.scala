@@ -130,7 +130,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       fixture.registry.expectMessage(Heartbeat(status))
 
   test("an invoker cut off and its replacement of the same id are never there at once"):
-    val fixture = Fixture(contact = 1.second)
+    val fixture = Fixture(contact = 4.seconds)
     val (_, up) = fixture.join()
     val replacement = kit.createTestProbe[ToLink]()
     // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
@@ -151,7 +151,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     finally hellos.cancel(): Unit
 
   test("an invoker that is silent is told, and lost"):
-    val fixture = Fixture(contact = 1.second)
+    val fixture = Fixture(contact = 4.seconds)
     val (welcome, _) = fixture.join()
     fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
     assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))

@@ -48,7 +48,7 @@ class BodySinkSuite extends FunSuite:
       Await.result(
         budget.within("a"): share =>
           Future.successful((share.announce(bytes), share.take(takes))),
-        1.second
+        20.seconds
       )
     assertEquals(announce(1000, takes = 100), (Some(Duration.Zero), false))
     assertEquals(announce(1000, takes = 10), (Some(Duration.Zero), true))

@@ -7,7 +7,7 @@ import scala.concurrent.duration.FiniteDuration
 
 /** A connection that may send what no HTTP client would. */
 final class RawConnection(port: Int) extends AutoCloseable:
-  private val Patience = 20000
+  private val Patience = 60000
   private val socket = Socket("127.0.0.1", port)
   socket.setSoTimeout(Patience)
   private val in = BufferedInputStream(socket.getInputStream)

@@ -53,7 +53,7 @@ class AdvisoryLockSuite extends munit.FunSuite:
   test("a server that is killed takes the lock along, and gives it again when it is back"):
     val server = PostgresServer.fresh()
     try
-      val settings = server.settings(server.createDatabase(), connectTimeout = 1.second)
+      val settings = server.settings(server.createDatabase(), connectTimeout = 20.seconds)
       val lock = AdvisoryLock(settings, "members")
       assert(lock.tryShared())
       server.kill()

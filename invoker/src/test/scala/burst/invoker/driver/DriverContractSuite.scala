@@ -14,7 +14,7 @@ import scala.util.Using
 
 /** What every driver promises, as `Driver` says it. One subclass for each. */
 abstract class DriverContractSuite extends munit.FunSuite:
-  override def munitTimeout = 3.minutes
+  override def munitTimeout = 15.minutes
 
   private val threads = Executors.newCachedThreadPool()
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -65,14 +65,18 @@ abstract class DriverContractSuite extends munit.FunSuite:
     val address = InetSocketAddress(container.address.host, container.address.port)
     Using(Socket())(_.connect(address, 1000)).isSuccess
 
+  /** Ends it. On a busy machine it may be told first that this takes long, and is gone then. */
+  protected def gone(driver: Driver, container: Container): Future[Unit] = driver.stop(container).flatMap:
+    case StopOutcome.Gone => Future.unit
+    case StopOutcome.StillThere(reason, gone) => if gone eq Future.never then fail(reason) else gone
+
   test("a started container listens, and a stopped one is gone"):
     for
       container <- started(driver)
       _ = assert(connects(container))
       _ = assert(isThere(container) && runs(container))
       _ = assert(!container.exit.isCompleted)
-      outcome <- driver.stop(container)
-      _ = assertEquals(outcome, StopOutcome.Gone)
+      _ <- gone(driver, container)
       _ = assert(!runs(container))
       _ <- container.exit
     yield assert(!connects(container))
@@ -80,9 +84,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
   test("stopping again, or together, is the same as stopping once"):
     for
       container <- started(driver)
-      outcomes <- Future.sequence(Vector.fill(3)(driver.stop(container)))
+      _ <- Future.sequence(Vector.fill(3)(gone(driver, container)))
       again <- driver.stop(container)
-    yield assertEquals((outcomes :+ again).toSet, Set(StopOutcome.Gone))
+    yield assertEquals(again, StopOutcome.Gone)
 
   test("containers started together are independent of each other"):
     for
@@ -99,8 +103,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ = kill(container)
       exit <- container.exit
       _ = assert(!exit.oomKilled)
-      outcome <- driver.stop(container)
-      _ = assertEquals(outcome, StopOutcome.Gone)
+      _ <- gone(driver, container)
     yield assert(!runs(container))
 
   test("what cannot start is a failure that says why"):
@@ -131,8 +134,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ = assert(connects(adopted))
       throttled <- driver.throttle(adopted, 1)
       _ = assert(throttled)
-      outcome <- driver.stop(adopted)
-      _ = assertEquals(outcome, StopOutcome.Gone)
+      _ <- gone(driver, adopted)
       _ = assert(!runs(adopted))
       _ <- adopted.exit
       dead <- driver.adopt(blank, resources(2))

@@ -16,7 +16,7 @@ class PackFailureSuite extends munit.FunSuite:
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
   private val hasty =
     PackTimings(
-      init = 100.millis,
+      init = 1.second,
       abort = 100.millis,
       deadlineSlack = 50.millis,
       settle = 50.millis,
@@ -330,7 +330,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.InvokerLost)
     assertEquals(driver.stops.size, 1)
 
-  impatient(2.seconds).test("when the deadline has passed and nobody has said so, the pack aborts by itself"):
+  impatient(5.seconds).test("when the deadline has passed and nobody has said so, the pack aborts by itself"):
     setup =>
       import setup.*
       val (_, pack) = running()

@@ -8,7 +8,6 @@ import java.nio.charset.StandardCharsets.ISO_8859_1
 import java.nio.file.{Files, Path}
 import java.util.concurrent.Flow.{Subscriber, Subscription}
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Promise}
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Using}
@@ -22,7 +21,7 @@ class AnswerBodySuite extends WithPeer:
 
   test("what nobody asks for is not read without bound, and all of it comes when it is"):
     val bytes = random(64 << 20)
-    val connections = RuntimeConnections(5.seconds)
+    val connections = RuntimeConnections(Patience)
     Using.resources(ServerSocketChannel.open(), Selector.open()): (server, selector) =>
       server.bind(InetSocketAddress(InetAddress.getLoopbackAddress, 0))
       val answer = ask(connections, server.socket.getLocalPort, "/")
@@ -30,7 +29,7 @@ class AnswerBodySuite extends WithPeer:
       val head =
         ByteBuffer.wrap(s"HTTP/1.1 200 OK\r\nContent-Length: ${bytes.length}\r\n\r\n".getBytes(ISO_8859_1))
       peer.write(head)
-      val found = Await.result(answer, 5.seconds)
+      val found = Await.result(answer, Patience)
       peer.configureBlocking(false)
       peer.register(selector, SelectionKey.OP_WRITE)
       val rest = ByteBuffer.wrap(bytes)
@@ -43,10 +42,10 @@ class AnswerBodySuite extends WithPeer:
       fill(500)
       // Most of it is the kernel's.
       assert(rest.position() < (16 << 20), rest.position())
-      val writing = Peer.inBackground(fill(5000))
-      val body = Await.result(read(found).all, 20.seconds)
+      val writing = Peer.inBackground(fill(Patience.toMillis))
+      val body = Await.result(read(found).all, Patience)
       assertEquals((body.length, sum(body)), (bytes.length, Peer.sum(bytes, bytes.length)))
-      Await.result(writing, 5.seconds)
+      Await.result(writing, Patience)
       peer.close()
     connections.close()
 
@@ -56,10 +55,10 @@ class AnswerBodySuite extends WithPeer:
     connection.path()
     val sent = Random(1).alphanumeric.take(200_000).mkString
     val writing = Peer.inBackground(connection.write(chunked(sent)))
-    val body = read(Await.result(answer, 5.seconds))
-    assertEquals(Await.result(body.all, 20.seconds).utf8String, sent)
+    val body = read(Await.result(answer, Patience))
+    assertEquals(Await.result(body.all, Patience).utf8String, sent)
     assert(body.pieces < 20_000, body.pieces)
-    Await.result(writing, 5.seconds)
+    Await.result(writing, Patience)
 
   both("who cancels before the end ends the connection"): (connections, peer) =>
     for subscribed <- Vector(true, false) do
@@ -67,8 +66,8 @@ class AnswerBodySuite extends WithPeer:
       val connection = peer.accept()
       connection.path()
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhal")
-      val found = Await.result(answer, 5.seconds)
-      if subscribed then Await.result(read(found).first, 5.seconds)
+      val found = Await.result(answer, Patience)
+      if subscribed then Await.result(read(found).first, Patience)
       found.body.cancel()
       assertEquals(connection.untilClosed(), 0L)
 
@@ -78,7 +77,7 @@ class AnswerBodySuite extends WithPeer:
       val connection = peer.accept()
       connection.path()
       connection.answer("one")
-      val found = Await.result(first, 5.seconds)
+      val found = Await.result(first, Patience)
       val second = ask(connections, peer.port, "/2")
       assertEquals(connection.path(), "/2")
       found.body.cancel()
@@ -92,15 +91,15 @@ class AnswerBodySuite extends WithPeer:
     val connection = peer.accept()
     connection.path()
     connection.write(s"HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n")
-    val found = Await.result(first, 5.seconds)
+    val found = Await.result(first, Patience)
     // More than is held before no more is read: the rest comes when this was taken.
     val writing = Peer.inBackground(connection.write(large))
-    assertEquals(Await.result(read(found).all, 5.seconds).length, large.length)
-    Await.result(writing, 5.seconds)
+    assertEquals(Await.result(read(found).all, Patience).length, large.length)
+    Await.result(writing, Patience)
     val second = ask(connections, peer.port, "/2")
     assertEquals(connection.path(), "/2")
     connection.answer(large)
-    val unread = Await.result(second, 5.seconds)
+    val unread = Await.result(second, Patience)
     val third = ask(connections, peer.port, "/3")
     Peer.inBackground:
       val other = peer.accept()
@@ -110,7 +109,7 @@ class AnswerBodySuite extends WithPeer:
       connection.path()
       connection.answer("three")
     assertEquals(text(third), "three")
-    assertEquals(Await.result(read(unread).all, 5.seconds).length, large.length)
+    assertEquals(Await.result(read(unread).all, Patience).length, large.length)
 
   both("a subscriber that throws has gone, and takes nobody with it"): (connections, peer) =>
     final class Thrower(when: String) extends Subscriber[ByteString]:
@@ -130,12 +129,12 @@ class AnswerBodySuite extends WithPeer:
       connection.path()
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhal")
       val thrower = Thrower(when)
-      Await.result(answer, 5.seconds).body.subscribe(thrower)
+      Await.result(answer, Patience).body.subscribe(thrower)
       when match
         case "complete" => connection.write("fed")
         case "error" => connection.endOutput()
         case _ => ()
-      Await.result(thrower.thrown.future, 5.seconds)
+      Await.result(thrower.thrown.future, Patience)
       // One whose answer is whole is not to blame.
       if when == "complete" then
         val next = ask(connections, peer.port, "/2")
@@ -164,7 +163,7 @@ class AnswerBodySuite extends WithPeer:
       for _ <- contents do
         assertEquals(connection.request(), ("/large", bytes.length, Peer.sum(bytes, bytes.length)))
         connection.answer("taken")
-      assertEquals(Await.result(answers, 10.seconds), contents.map(_ => "taken"))
+      assertEquals(Await.result(answers, Patience), contents.map(_ => "taken"))
       Files.write(file, Array.emptyByteArray)
       val answer = ask(connections, peer.port, "/empty", Content.Archive(file))
       assertEquals(connection.request(), ("/empty", 0, 0L))
@@ -188,7 +187,7 @@ class AnswerBodySuite extends WithPeer:
         scala.util.Try(Files.readSymbolicLink(link)).toOption.contains(file.toRealPath())
 
   private def await(what: => Boolean): Unit =
-    val until = 5.seconds.fromNow
+    val until = Patience.fromNow
     while !what && until.hasTimeLeft() do Thread.`yield`()
     assert(what)
 
@@ -202,8 +201,8 @@ class AnswerBodySuite extends WithPeer:
         assert(isOpen(file))
         connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge")
         connection.close()
-        val found = Await.result(answer, 5.seconds)
-        assertEquals((found.status, Await.result(read(found).all, 5.seconds)), (413, ByteString("large")))
+        val found = Await.result(answer, Patience)
+        assertEquals((found.status, Await.result(read(found).all, Patience)), (413, ByteString("large")))
         await(!isOpen(file))
 
   both("who hangs up on a request without a word is not waited for"): (connections, peer) =>

@@ -10,7 +10,7 @@ import scala.util.Try
 /** A runtime whose every byte a test chooses. */
 private[runtime] final class Peer extends AutoCloseable:
   private val server = ServerSocket(0, 50, InetAddress.getLoopbackAddress)
-  server.setSoTimeout(10_000)
+  server.setSoTimeout(RuntimeConnectionsSuite.Patience.toMillis.toInt)
   val port: Int = server.getLocalPort
   def accept(): Peer.Connection = Peer.Connection(server.accept())
   override def close(): Unit = server.close()
@@ -32,7 +32,7 @@ private[runtime] object Peer:
     crc.getValue
 
   final class Connection(socket: Socket):
-    socket.setSoTimeout(10_000)
+    socket.setSoTimeout(RuntimeConnectionsSuite.Patience.toMillis.toInt)
     private val in = BufferedInputStream(socket.getInputStream, 64 * 1024)
 
     def path(): String = head().linesIterator.next().split(' ')(1)

@@ -47,7 +47,7 @@ class RuntimeConnectionsSuite extends WithPeer:
         for n <- 1 to 50 do
           val path = s"/$worker/$n"
           assertEquals(text(ask(connections, peer.port, path)), path)
-    asking.foreach(Await.result(_, 20.seconds))
+    asking.foreach(Await.result(_, Patience))
     assert(!serving.isCompleted)
 
   both("one that the runtime has closed is not used again"): (connections, peer) =>
@@ -75,7 +75,7 @@ class RuntimeConnectionsSuite extends WithPeer:
     val outcomes =
       for n <- 1 to 200 yield
         val answer = ask(connections, peer.port, s"/$n")
-        Await.ready(answer, 5.seconds).value match
+        Await.ready(answer, Patience).value match
           case Some(Success(found)) => text(Future.successful(found))
           case other => other.fold("")(_.fold(_.getClass.getSimpleName, _ => ""))
     assert(outcomes.contains("once"), outcomes.toSet)
@@ -91,12 +91,12 @@ class RuntimeConnectionsSuite extends WithPeer:
       connection.write(s"HTTP/1.1 200 OK\r\n$head")
       if early then
         connection.close()
-        assert(Await.ready(answer.flatMap(read(_).all)(using parasitic), 5.seconds).value.exists(_.isFailure))
+        assert(Await.ready(answer.flatMap(read(_).all)(using parasitic), Patience).value.exists(_.isFailure))
       else
-        val body = read(Await.result(answer, 5.seconds))
-        assertEquals(Await.result(body.first, 5.seconds), ByteString("hal"))
+        val body = read(Await.result(answer, Patience))
+        assertEquals(Await.result(body.first, Patience), ByteString("hal"))
         connection.close()
-        assert(Await.ready(body.all, 5.seconds).value.exists(_.isFailure))
+        assert(Await.ready(body.all, Patience).value.exists(_.isFailure))
 
   both("an answer without a length ends with its connection, unless that breaks"): (connections, peer) =>
     val answer = ask(connections, peer.port, "/")
@@ -171,10 +171,10 @@ class RuntimeConnectionsSuite extends WithPeer:
         if endless.nonEmpty then connection.writeOn(endless)
       assert(failed(answer).isInstanceOf[BrokenStream], s"$start ${failed(answer)}")
       connection.untilClosed()
-      Await.ready(writing, 5.seconds)
+      Await.ready(writing, Patience)
 
   both("no answer in time ends the connection"): (connections, peer) =>
-    val answer = ask(connections, peer.port, "/", within = Some(200.millis))
+    val answer = ask(connections, peer.port, "/", within = Some(2.seconds))
     val connection = peer.accept()
     connection.path()
     connection.write("HTTP/1.1 200 OK\r\nContent-Le")
@@ -182,44 +182,46 @@ class RuntimeConnectionsSuite extends WithPeer:
     assertEquals(connection.untilClosed(), 0L)
 
   both("who has answered in time has all the time for the rest"): (connections, peer) =>
-    val answer = ask(connections, peer.port, "/", within = Some(300.millis))
+    // Also on a busy machine.
+    val time = Some(4.seconds)
+    val answer = ask(connections, peer.port, "/", within = time)
     val connection = peer.accept()
     connection.path()
     connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
-    val body = read(Await.result(answer, 5.seconds))
-    Await.result(body.first, 5.seconds)
+    val body = read(Await.result(answer, Patience))
+    Await.result(body.first, Patience)
     // The timer of this one begins after the first's.
-    val later = ask(connections, peer.port, "/", within = Some(300.millis))
+    val later = ask(connections, peer.port, "/", within = time)
     assert(failed(later).isInstanceOf[HttpTimeoutException])
     connection.write("b")
-    assertEquals(Await.result(body.all, 5.seconds), ByteString("ab"))
+    assertEquals(Await.result(body.all, Patience), ByteString("ab"))
 
   test("a runtime that nobody is behind is told from one that may have been reached"):
     val gone = Peer()
     gone.close()
-    val connections = RuntimeConnections(5.seconds)
+    val connections = RuntimeConnections(Patience)
     try assert(failed(ask(connections, gone.port, "/")).isInstanceOf[ConnectException])
     finally connections.close()
 
   test("to close it ends its thread and what is under way, and nothing is sent any more"):
     // Many times: when the thread is told, it may be anywhere.
     for _ <- 1 to 50 do
-      val connections = RuntimeConnections(5.seconds)
+      val connections = RuntimeConnections(Patience)
       val peer = Peer()
       val first = ask(connections, peer.port, "/1")
       val thread = first.map(_ => Thread.currentThread)(using parasitic)
       val connection = peer.accept()
       connection.path()
       connection.answer("late")
-      Await.ready(thread, 5.seconds)
+      Await.ready(thread, Patience)
       val under = ask(connections, peer.port, "/2")
       connection.path()
       connections.close()
       val after = ask(connections, peer.port, "/3")
       assert(failed(under).isInstanceOf[Exception])
       assertEquals(connection.untilClosed(), 0L)
-      val worker = Await.result(thread, 5.seconds)
-      worker.join(5000)
+      val worker = Await.result(thread, Patience)
+      worker.join(Patience.toMillis)
       assert(!worker.isAlive)
       for late <- Vector(after, ask(connections, peer.port, "/4")) do
         assert(failed(late).isInstanceOf[ConnectException])
@@ -227,6 +229,9 @@ class RuntimeConnectionsSuite extends WithPeer:
       peer.close()
 
 private[runtime] object RuntimeConnectionsSuite:
+  /** Longer than anything takes that does not hang. */
+  val Patience: FiniteDuration = 60.seconds
+
   def ask(
       connections: RuntimeConnections,
       port: Int,
@@ -236,10 +241,10 @@ private[runtime] object RuntimeConnectionsSuite:
   ): Future[Answer] =
     connections.post(RuntimeAddress("127.0.0.1", port, Secret.random()), path, Vector.empty, content, within)
 
-  def failed(answer: Future[?]): Throwable = Await.result(answer.failed, 5.seconds)
+  def failed(answer: Future[?]): Throwable = Await.result(answer.failed, Patience)
 
   def text(answer: Future[Answer]): String =
-    Await.result(answer.flatMap(read(_).all)(using parasitic), 5.seconds).utf8String
+    Await.result(answer.flatMap(read(_).all)(using parasitic), Patience).utf8String
 
   def whole(body: String): String = s"HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n$body"
 

@@ -1,12 +1,10 @@
 package burst.invoker.runtime
 
-import scala.concurrent.duration.DurationInt
-
 /** Connections, and a peer that a test writes by hand: both end with it. */
 private[runtime] trait WithPeer extends munit.FunSuite:
   protected def both(name: String)(body: (RuntimeConnections, Peer) => Unit)(using munit.Location): Unit =
     test(name):
-      val connections = RuntimeConnections(5.seconds)
+      val connections = RuntimeConnections(RuntimeConnectionsSuite.Patience)
       val peer = Peer()
       try body(connections, peer)
       finally
