@@ -16,7 +16,7 @@ fn all_operations(platform: &Platform, backend: &str) {
     platform.cli(&deploy).exits(0);
     let api = platform.api();
     let request = json!({"size": 6, "params": {}, "granularity": 2, "packing": "homogeneous",
-        "timeout": 90_000, "backend": backend});
+        "timeout": 240_000, "backend": backend});
     // The second on the same packs, as another user.
     for start in ["cold", "warm"] {
         let flare = api.ended(&api.flare(&name, &request));

@@ -24,7 +24,7 @@ fn two(driver: Driver) -> Setup {
 
 /// Every operation, by three packs of two workers on two machines: members of a pack, packs of a machine, and others.
 fn wanted(backend: &str) -> Value {
-    json!({"size": 6, "params": {}, "granularity": 2, "packing": "homogeneous", "timeout": 90_000, "backend": backend})
+    json!({"size": 6, "params": {}, "granularity": 2, "packing": "homogeneous", "timeout": 240_000, "backend": backend})
 }
 
 /// On new packs, and on warm ones.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// How long a state that is due may take to show; generous, for machines that do other things too. Nothing else
 /// ends a wait that is in vain: no test may count on its being short.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(180);
 
 /// Between two looks: a part of what has been waited, as who waits for long is not to be told at once, and a look costs
 /// something. At least, and at most.

@@ -17,7 +17,7 @@ const NOTHING: &str = "nothing";
 /// Between two rounds.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Bytes each worker has in memory, and on the disk.
-const MEMORY: usize = 32 << 20;
+const MEMORY: usize = 8 << 20;
 const FILE: usize = 1 << 20;
 
 #[derive(serde::Deserialize)]
