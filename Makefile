@@ -28,6 +28,9 @@ FUZZ_EXAMPLES ?= 100
 
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
+# To the phase to which `make build` goes: up to `test` alone, modules are compiled against each other's classes and not
+# their jars, and so all of them once more.
+MVN_TEST := mvn -B -ntp package -Dshade.skip
 RELEASE := target/release
 # Lints while it compiles the tests, so that they are compiled once: as `cargo clippy` does it, but to the end.
 LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
@@ -108,14 +111,14 @@ check: format ## what needs no server: lints and unit tests
 	$(LINTED) build --locked --workspace --all-targets
 	$(LINTED) test --locked --quiet -p burst-arrows
 	$(LINTED) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
-	mvn -B -ntp -T2 test -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
+	$(MVN_TEST) -T2 -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
 # They wait for what times out more than for a processor.
 test-rust: ## unit, conformance and documentation tests of the Rust half
 	RUST_TEST_THREADS=4 $(LINTED) test --locked --no-fail-fast --workspace --exclude burst-tests
 
 test-jvm: ## tests of the JVM half
-	mvn -B -ntp -T2 --fail-at-end test
+	$(MVN_TEST) -T2 --fail-at-end
 
 test-system: test-harness test-platform test-clusters ## whole-system tests against dist/
 

@@ -70,7 +70,7 @@ fn what_outlives_a_platform_that_was_lent_fails_the_run() {
     if env::var_os(LEAVES).is_some() {
         let data = Platform::lent(settings()).data();
         let mut left = Command::new("sleep");
-        left.arg("100").current_dir(data);
+        left.arg("600").current_dir(data);
         left.stdout(Stdio::null()).stderr(Stdio::null());
         // Who finds it ends it.
         std::mem::forget(command::spawn(left).unwrap());
@@ -81,5 +81,5 @@ fn what_outlives_a_platform_that_was_lent_fails_the_run() {
     let ran = command::run(&mut run, Duration::from_secs(600)).exits(101);
     assert!(ran.stdout.contains("1 passed"), "{ran:#?}");
     ran.complains_of("did not end well: processes outlive the platform")
-        .complains_of("sleep 100");
+        .complains_of("sleep 600");
 }

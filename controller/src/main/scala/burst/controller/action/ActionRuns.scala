@@ -142,10 +142,11 @@ private[action] final class ActionRuns(
       .flatMap:
         case Left(Refusal.PackageGone) if tries > 1 =>
           blocking.reading(actions.find(call.caller, call.action.name)).flatMap: found =>
-            found.toOption.map(action => request(call.copy(action = action))) match
-              case Some(Right(again)) => submit(call, again, tries - 1)
-              case Some(Left(refusal)) => Future.successful(Left(refusal))
-              case None => Future.successful(Left(InvocationRefusal.Refused(Refusal.PackageGone)))
+            val again =
+              found.left.map(InvocationRefusal.Gone(_)).flatMap(action => request(call.copy(action = action)))
+            again match
+              case Right(wanted) => submit(call, wanted, tries - 1)
+              case Left(refusal) => Future.successful(Left(refusal))
         case answer => Future.successful(answer.left.map(InvocationRefusal.Refused(_)))
 
 object ActionRuns:

@@ -150,6 +150,8 @@ private[action] final class Compositions(
         ApplicationError -> s"The parameter '$name' of the next action is final."
       case InvocationRefusal.PayloadTooLarge(limit) =>
         ApplicationError -> s"The next action's input has more than $limit bytes."
+      case InvocationRefusal.Gone(_) =>
+        ApplicationError -> "The next action was deleted before it could begin."
       case InvocationRefusal.Refused(Refusal.OverLimit(limit, asked, allowed)) =>
         ApplicationError -> s"The next action asks for $asked, but this namespace's limit for $limit is $allowed."
       case InvocationRefusal.Refused(_) =>

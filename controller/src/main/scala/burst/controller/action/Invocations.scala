@@ -56,6 +56,9 @@ enum InvocationRefusal:
   case FinalParameter(name: String)
   case PayloadTooLarge(limit: Long)
 
+  /** The action was there when it was called, and no more by the time that it was to be begun. */
+  case Gone(problem: ActionProblem)
+
   /** The scheduler did not take it. */
   case Refused(refusal: Refusal)
 

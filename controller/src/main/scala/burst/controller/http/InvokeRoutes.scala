@@ -125,6 +125,7 @@ object InvokeRoutes:
     case InvocationRefusal.RateLimited(used) => ApiError.InvocationsLimited(used)
     case InvocationRefusal.FinalParameter(name) => ApiError.FinalParameter(name)
     case InvocationRefusal.PayloadTooLarge(limit) => ApiError.BodyTooLarge(limit)
+    case InvocationRefusal.Gone(problem) => InvokeRoutes.refusal(problem)
     case InvocationRefusal.Refused(refusal) => ApiError.Refused(refusal)
 
   private def accepted(id: FlareId): HttpResponse =

@@ -77,6 +77,22 @@ class InvokeSuite extends HttpSuite:
     assertEquals(shown.get[Int]("invocationsPerMinute"), Right(2))
     assertEquals(shown.get[Int]("firesPerMinute"), Right(100))
 
+  test(
+    "an action that is overwritten before its call is stored is read again, and one that is deleted is 404"
+  ):
+    val name = fresh("moving")
+    def meanwhile(change: => Reply): Unit =
+      service.refusing = Some(Refusal.PackageGone)
+      service.meanwhile = () =>
+        service.refusing = None
+        service.meanwhile = () => ()
+        assertEquals(change.status, 200)
+    meanwhile(send("PUT", s"$bursts/$name?overwrite=true", deployment()))
+    assertEquals(invoke(name = name).status, 202)
+    assertEquals(service.last.get.map(_.definition.version), Some("0.0.2"))
+    meanwhile(send("DELETE", s"$actions/$name"))
+    refused(invoke(name = name), 404, s"'$name'")
+
   test("a call without a body has the action's parameters"):
     val reply = send("POST", s"$actions/hello", None)
     assertEquals(reply.status, 202, reply.body)
