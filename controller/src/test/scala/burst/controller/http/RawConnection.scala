@@ -74,3 +74,8 @@ final class RawConnection(port: Int) extends AutoCloseable:
     out.toString
 
   override def close(): Unit = socket.close()
+
+  /** Closes it without a farewell. */
+  def reset(): Unit =
+    socket.setSoLinger(true, 0)
+    close()

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicLong
 import javax.net.ssl.SSLContext
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.http.scaladsl.Http
+import org.apache.pekko.http.scaladsl.model.headers.`Timeout-Access`
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
 import org.apache.pekko.pattern.after
@@ -16,7 +17,7 @@ import org.apache.pekko.stream.scaladsl.*
 import org.apache.pekko.stream.{Attributes, TLSProtocol}
 import org.apache.pekko.util.ByteString
 import org.slf4j.LoggerFactory
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Listens, and puts each connection's layers together: TCP, [[ConnectionGuard]], TLS, HTTP, the API. */
@@ -41,7 +42,9 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
       case Some(connection) =>
         val handler = Flow[HttpRequest]
           .map(connection.requested)
-          .mapAsync(1)(answer)
+          .mapAsync(1)(request =>
+            answer(request).andThen(_ => endTime(request))(using ExecutionContext.parasitic)
+          )
           .map(connection.answered)
         Http()
           .serverLayer(server, Some(incoming.remoteAddress), isSecureConnection = tls.isDefined)
@@ -98,6 +101,12 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
 
 object Listener:
   private val log = LoggerFactory.getLogger(classOf[Listener])
+
+  /** Of a request that has its answer. Pekko does it as it sends that, but where the connection was reset
+    * before, the time would run on, and hold all that the connection had.
+    */
+  private def endTime(request: HttpRequest): Unit =
+    request.header[`Timeout-Access`].foreach(_.timeoutAccess.updateTimeout(Duration.Inf))
   private val Quiet = 1.minute
 
   /** Lines that HTTP is given at a time. Of the requests in them, which have two or more, each takes some of
