@@ -179,6 +179,7 @@ fn who_does_not_answer_resets_and_no_connection_outlives_the_order() {
         client.launcher.signal(libc::SIGKILL);
         client.launcher.wait();
         until("nobody is connected", || elsewhere.connected() == 0);
+        client.pack.assert_gone_but_for_groups();
     }
 }
 

@@ -227,6 +227,18 @@ impl Pack {
         }
     }
 
+    /// As [`assert_gone`](Self::assert_gone) of one whose launcher was killed, and which could not remove its groups: they
+    /// are removed as an invoker does it.
+    #[track_caller]
+    pub fn assert_gone_but_for_groups(&self) {
+        self.assert_no_process();
+        if let Some(group) = self.spec["group"].as_str() {
+            let removed = self.run(&["sandbox", "--remove", group]);
+            assert!(removed.status.success(), "{removed:?}");
+        }
+        self.assert_gone();
+    }
+
     /// Nothing is there that a sandbox of this pack can leave.
     #[track_caller]
     pub fn assert_gone(&self) {
