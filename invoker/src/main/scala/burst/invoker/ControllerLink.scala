@@ -180,6 +180,8 @@ private final class ControllerLink(
   ): Behavior[Command] =
     hello(status, tries)
     if hellos == HellosBeforeWarning then context.log.warn(unanswered)
+    // nobody is there who could have placed anything
+    if status.isLeaving then invoker ! Invoker.LeaveHeard(free = None)
     receive {
       case Heartbeat(now) => connecting(invoker, now, tries, (hellos + 1).min(HellosBeforeWarning + 1))
       case Refused(reason) =>
@@ -238,10 +240,13 @@ private final class ControllerLink(
   ): Behavior[Command] = receive {
     case Heartbeat(now) =>
       session.beat(now)
-      if session.isQuiet then hello(now, session.welcome.tries)
+      if session.isQuiet then
+        hello(now, session.welcome.tries)
+        if now.isLeaving then invoker ! Invoker.LeaveHeard(free = None)
       if now == status then Behaviors.same else connected(invoker, now, session)
-    case Seen(beat, news) =>
+    case Seen(beat, news, free) =>
       session.seen(beat)
+      if status.isLeaving then invoker ! Invoker.LeaveHeard(free)
       news.foreach(want(invoker, _))
       invoker ! Invoker.RenewLease(session.lease)
       Behaviors.same

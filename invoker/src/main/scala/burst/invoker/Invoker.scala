@@ -52,6 +52,11 @@ object Invoker:
     */
   final case class Leave(replyTo: ActorRef[Done]) extends Internal
 
+  /** A heartbeat that said so was heard. Where the scheduler says whether the machine is free, that alone
+    * tells what is on its way to it: it places no more there, and has whatever it had placed hold slots.
+    */
+  final case class LeaveHeard(free: Option[Boolean]) extends Internal
+
   /** Packs may run until then by `System.nanoTime`, unless that is renewed. Without any they have no lease.
     */
   final case class RenewLease(until: Long) extends Internal
@@ -101,10 +106,12 @@ private final class Invoker(
   private var leaving = false
   private var leavers = Vector.empty[ActorRef[Done]]
 
-  /** Heartbeats since it said so and nothing runs: what was placed here before that was known comes before
-    * the second of them, and what the last pack told has been heard.
+  /** Heartbeats that were heard since it said so and nothing runs: what the last pack told has been heard
+    * before the second of them. Of a scheduler that does not say whether more is on its way, what it had
+    * placed has most probably come by then.
     */
-  private var beats = 0
+  private var heard = 0
+  private var free = false
 
   /** Backends that are being cleaned. */
   private var cleanings = 0
@@ -120,13 +127,15 @@ private final class Invoker(
     Behaviors.receiveMessage: command =>
       on(command)
       packs.answerIfNone()
-      if beats >= BeatsToBeKnown && packs.isEmpty && cleanings == 0 then
+      if free && heard >= BeatsToBeKnown && isIdle then
         leavers.foreach(_ ! Done)
         leavers = Vector.empty
       if closing && packs.isEmpty && warm.isEmpty && prewarmed.isEmpty then
         awaiting.foreach(_ ! Done)
         awaiting = Vector.empty
       Behaviors.same
+
+  private def isIdle: Boolean = packs.isEmpty && cleanings == 0
 
   private def on(command: Command): Unit = command match
     case InvokerRequest(command, replyTo) => obey(command, replyTo)
@@ -147,12 +156,14 @@ private final class Invoker(
     case event: PrewarmedContainers.Event => prewarmed.on(event)
     case Beat => if !closing then
         busy = load.sample()
-        if leaving then beats = if packs.isEmpty && cleanings == 0 then beats + 1 else 0
         beat()
         warm.expire()
         prewarmed.beat()
         measure()
     case RoomChanged => if !closing then beat()
+    case LeaveHeard(free) =>
+      heard = if isIdle then heard + 1 else 0
+      this.free = free.getOrElse(true)
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
@@ -182,7 +193,8 @@ private final class Invoker(
     case OutputStored(flareId, pack) => packs.tell(flareId, pack)(PackActor.OutputStored(flareId))
     case CleanFlare(flareId, backend) => clean(flareId, backend, replyTo)
     case WantRoom(packs) => services.driver.want(packs)
-    case _: (AdoptPack | PackStored) => () // for the link, which keeps what packs report
+    // for the link, which keeps what packs report, and has it with `Seen`
+    case _: (AdoptPack | PackStored) | NothingMore => ()
 
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =
     def refuse(kind: FailureKind, message: String): Unit =

@@ -187,6 +187,30 @@ class ControllerLinkSuite extends munit.FunSuite:
       Vector(packs, Vector.empty)
     )
 
+  test("an invoker that is leaving hears with each beat that is seen whether it is free"):
+    val fixture = Fixture()
+    val hello = fixture.endpoint.receiveMessage()
+    fixture.welcome(hello)
+    def heard(): Option[Boolean] =
+      val told = fixture.invoker.fishForMessage(20.seconds):
+        case _: Invoker.LeaveHeard => FishingOutcomes.complete
+        case _ => FishingOutcomes.continueAndIgnore
+      told.collectFirst { case Invoker.LeaveHeard(free) => free }.flatten
+    hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
+    fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
+    val beat = fixture.session.expectMessageType[Beat].number
+    for free <- Vector(None, Some(false), Some(true)) do
+      hello.from ! Seen(beat, free = free)
+      assertEquals(heard(), free)
+
+  test("one that leaves without a session has nobody to wait for"):
+    val fixture = Fixture()
+    fixture.endpoint.receiveMessage()
+    fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
+    fixture.endpoint.receiveMessage()
+    fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
+    fixture.invoker.expectMessage(Invoker.LeaveHeard(None))
+
   test("a session that is over is left, an older one's end is not its own"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()

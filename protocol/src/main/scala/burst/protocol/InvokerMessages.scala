@@ -57,6 +57,11 @@ final case class WantedPacks(workers: Int, memory: Int, count: Int) derives Code
 /** All that wait for more of the invoker's cluster than there is. In a session it is told with `Seen`. */
 final case class WantRoom(packs: Vector[WantedPacks]) extends InvokerCommand
 
+/** To an invoker that is leaving: no flare has slots there any more, and none will. In a session it is told
+  * with `Seen`.
+  */
+case object NothingMore extends InvokerCommand
+
 /** The answer to `FetchPackage`. */
 sealed trait PackageReply extends ToInvoker
 final case class PackageChunk(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)

@@ -71,6 +71,7 @@ private final class InvokerSession(
 
   private var joined = false
   private var wanted = Option.empty[Vector[WantedPacks]]
+  private var free = false
 
   /** It is not the scheduler that ends. */
   private var ended = false
@@ -127,6 +128,9 @@ private final class InvokerSession(
     case InvokerRequest(WantRoom(packs), _) =>
       wanted = Some(packs)
       Behaviors.same
+    case InvokerRequest(NothingMore, _) =>
+      free = true
+      Behaviors.same
     case InvokerRequest(stored: PackStored, _) =>
       outbox.putLater(stored)
       if !timers.isTimerActive(Flush) then timers.startSingleTimer(Flush, Patience)
@@ -147,7 +151,7 @@ private final class InvokerSession(
 
   private def onBeat(beat: Beat): Unit =
     heard()
-    hello.from ! Seen(beat.number, wanted)
+    hello.from ! Seen(beat.number, wanted, Some(free))
     if rivals.nonEmpty then
       context.log.warn(s"refused another invoker by the id of ${id.value}, which is up")
       rivals.foreach(_ ! Refused(taken))
@@ -169,7 +173,7 @@ private final class InvokerSession(
     case AdoptPack(flareId, attempt, pack) => packs = packs.updated((flareId, attempt, pack), replyTo)
     case CleanFlare(flareId, _) =>
       cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
-    case _: (StartPack | AbortPack | OutputStored | PackStored | WantRoom) => ()
+    case _: (StartPack | AbortPack | OutputStored | PackStored | WantRoom) | NothingMore => ()
 
   private def onReceived(message: ToController): Unit = message match
     case report: PackReport =>

@@ -13,12 +13,14 @@ import burst.protocol.{
   InvokerReport,
   InvokerRequest,
   InvokerStatus,
+  NothingMore,
   WantRoom,
   WantedPacks
 }
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** Owns the [[SchedulerState]] of the cluster, and starts flares: all of one or nothing of it.
   *
@@ -56,7 +58,9 @@ object GangScheduler:
       slotLimit: Int,
       replyTo: ActorRef[Submitted],
       id: Option[FlareId] = None
-  ) extends Command
+  ) extends Command:
+    private[scheduler] def isAgain(former: Submit): Boolean = id.isDefined && id == former.id
+
   final case class Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
 
   /** Ends all that a namespace has, as it was revoked, and takes nothing more of it. */
@@ -152,6 +156,12 @@ object GangScheduler:
   /** Packs of another scheduler that no invoker has brought by now are dead. */
   private[scheduler] case object AdoptionDue extends Command
 
+  /** Invokers that are well have come to a scheduler that has begun. */
+  private[scheduler] case object Settled extends Command
+
+  /** How long that takes: some of their heartbeats. */
+  private[scheduler] val SettledWithin: FiniteDuration = 5.seconds
+
   /** A machine has been avoided for long enough. */
   private[scheduler] final case class TrialDue(id: InvokerId) extends Command
 
@@ -204,6 +214,9 @@ private final class GangScheduler(
   /** The machines that packs of those are on, and that have not said what they have of them. */
   private var awaited = Set.empty[InvokerId]
 
+  /** What invokers are too few for as long as others may be on their way. */
+  private var early = Vector.empty[Submit]
+
   /** Queues again what was queued, goes on with what may still run, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
@@ -216,6 +229,7 @@ private final class GangScheduler(
     recovered.turns.foreach(joinAgain)
     for limit <- environment.adoption if awaited.nonEmpty do
       timers.startSingleTimer(AdoptionDue, AdoptionDue, limit)
+    if environment.adoption.isDefined then timers.startSingleTimer(Settled, Settled, SettledWithin)
     recovered.revoked.foreach(endAllOf)
     recovered.orphans.foreach(invokers.abortOnReturn)
     recovered.left.foreach((id, backend) =>
@@ -284,6 +298,7 @@ private final class GangScheduler(
       // one that is up has yet to say, or its session ends
       awaited.filterNot(id => state.machine(id).exists(_.up)).foreach: id =>
         onLost(id, "it did not come back when the controller was replaced")
+    case Settled => submitEarly()
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) =>
       wanted -= id
@@ -329,6 +344,8 @@ private final class GangScheduler(
     val tenant = submit.request.definition.namespace
     state.allow(tenant, submit.slotLimit)
     state.refusal(submit.request, submit.slotLimit) match
+      case Some(refusal) if refusal.isOfFewInvokers && mayWait =>
+        early = early.filterNot(submit.isAgain) :+ submit
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = AdmissionControl.accept(submit.request, now(), submit.id)
@@ -344,6 +361,13 @@ private final class GangScheduler(
                 state.dequeue(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => flares.begin(flare, accepted(submit, None))
+
+  private def mayWait = timers.isTimerActive(Settled) && early.length < settings.queueLimit
+
+  private def submitEarly(): Unit =
+    val waiting = early
+    early = Vector.empty
+    waiting.foreach(on)
 
   private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Origin =
     FlareActor.Origin.Accepted(submit.replyTo, placed, isAnsweredAtEnd = submit.id.isDefined)
@@ -383,12 +407,15 @@ private final class GangScheduler(
     invokers.up(status, invoker)
     wanted -= status.id
     state.up(status)
+    submitEarly()
 
   private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     if state.machine(status.id).exists(_.up) then
       invokers.report(status)
       state.report(status)
       tellWanted(status.id, invoker)
+      if status.isLeaving && state.holdersOn(status.id).isEmpty then
+        invoker ! InvokerRequest(NothingMore, context.system.ignoreRef)
     else onUp(status, invoker)
 
   /** What waits for room, where it is other than what it was told last: nothing is told, too, as an invoker

@@ -38,7 +38,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       hello(tries)
       val welcome = invoker.expectMessageType[Welcome]
       welcome.session ! Beat(1, status, reports)
-      invoker.expectMessage(Seen(1))
+      invoker.expectMessage(Seen(1, free = Some(false)))
       (welcome, registry.expectMessageType[RegisterInvoker[InvokerRequest]].invoker)
 
     /** Gives what the invoker is told, one after the other, however it travels. */
@@ -64,7 +64,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     val (welcome, _) = fixture.join()
     assertEquals((welcome.epoch, welcome.tries), (5L, 1L))
     welcome.session ! Beat(2, status, fixture.invoker.ref.unsafeUpcast[Any])
-    fixture.invoker.expectMessage(Seen(2))
+    fixture.invoker.expectMessage(Seen(2, free = Some(false)))
     fixture.registry.expectMessage(Heartbeat(status))
 
   test("what nobody waits for is told soon, and before what comes after it"):
@@ -87,7 +87,18 @@ class SessionAcceptorSuite extends munit.FunSuite:
     up ! InvokerRequest(WantRoom(packs), kit.system.ignoreRef)
     for beat <- 2 to 3 do
       welcome.session ! Beat(beat, status, fixture.invoker.ref.unsafeUpcast[Any])
-      fixture.invoker.expectMessage(Seen(beat, Some(packs)))
+      fixture.invoker.expectMessage(Seen(beat, Some(packs), Some(false)))
+
+  test("one that is leaving is told with each beat whether it is free"):
+    val fixture = Fixture()
+    val (welcome, up) = fixture.join()
+    def beat(number: Long) = welcome.session ! Beat(number, status, fixture.invoker.ref.unsafeUpcast[Any])
+    beat(2)
+    fixture.invoker.expectMessage(Seen(2, free = Some(false)))
+    up ! InvokerRequest(NothingMore, kit.system.ignoreRef)
+    for number <- 3L to 4L do
+      beat(number)
+      fixture.invoker.expectMessage(Seen(number, free = Some(true)))
 
   test("a Hello that was overtaken ends nothing, one that was not answered is answered again"):
     val fixture = Fixture()
@@ -126,7 +137,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       other.expectMessageType[Refused](100.millis)
     assert(refused.reason.contains("has the id i and is up"), refused.reason)
     (2 to beats).foreach: number =>
-      fixture.invoker.expectMessage(Seen(number))
+      fixture.invoker.expectMessage(Seen(number, free = Some(false)))
       fixture.registry.expectMessage(Heartbeat(status))
 
   test("an invoker cut off and its replacement of the same id are never there at once"):
@@ -209,7 +220,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     stranger ! Seen(7)
     stranger ! Farewell
     welcome.session ! Beat(2, status, fixture.invoker.ref.unsafeUpcast[Any])
-    fixture.invoker.expectMessage(Seen(2))
+    fixture.invoker.expectMessage(Seen(2, free = Some(false)))
 
   test("an invoker that leaves is gone at once"):
     val fixture = Fixture()

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.FlareState
 import burst.controller.store.MemoryDrainedInvokers
-import burst.protocol.InvokerId
+import burst.protocol.{InvokerId, NothingMore}
 
 /** Machines that are given no more flares. */
 class DrainingSuite extends SchedulerFixture:
@@ -53,6 +53,21 @@ class DrainingSuite extends SchedulerFixture:
     assertEquals(drain(world, a, on = false).map(_.drained), Some(true))
     world.scheduler ! GangScheduler.InvokerUp(first.status(4), first.ref)
     world.eventuallyFree("a" -> 4)
+
+  test("one that is leaving is told that nothing more comes once no flare has slots there"):
+    val world = World()
+    val first = world.invoker("a", 4)
+    def leaving() =
+      world.scheduler ! GangScheduler.InvokerReported(first.status(4).copy(leaving = Some(true)), first.ref)
+    val _ = world.submit(Samples.request(2))
+    val pack = first.prepared()
+    leaving()
+    world.eventuallyFree("a" -> 0)
+    first.hearsNothing()
+    first.succeed(pack)
+    kit.createTestProbe[Any]().awaitAssert:
+      leaving()
+      assert(first.hears().contains(NothingMore))
 
   test("one that was drained stays so when it comes back, and under the next scheduler"):
     val drained = MemoryDrainedInvokers()

@@ -87,7 +87,8 @@ class SchedulerSoakSuite extends FunSuite:
       case InvokerRequest(AbortPack(flare, pack, failure), _) =>
         open.get((flare, pack)).filterNot(_.deaf).foreach(entry => end(entry.prepare, Some(failure)))
         Behaviors.same
-      case InvokerRequest(_: (OutputStored | AdoptPack | PackStored | WantRoom), _) => Behaviors.same
+      case InvokerRequest(_: (OutputStored | AdoptPack | PackStored | WantRoom) | NothingMore, _) =>
+        Behaviors.same
       case InvokerRequest(CleanFlare(flare, _), replyTo) =>
         if random.nextInt(100) < 90 then replyTo ! FlareCleaned(flare, None)
         Behaviors.same

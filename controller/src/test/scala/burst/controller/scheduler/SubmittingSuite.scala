@@ -7,7 +7,6 @@ import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
 import org.apache.pekko.actor.typed.ActorSystem
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.util.Try
 import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
 
 /** Flares that are waited for, where the scheduler may move to another controller. */
@@ -185,20 +184,21 @@ class SubmittingSuite extends SchedulerFixture:
     while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
     intercept[TimeoutException](get(answer)): Unit
 
-  test("a scheduler that has just begun may know few invokers yet"):
-    val asking = Asking()
-    val answer = asking.submit()
-    asking.asked()
-    asking.here.pass(5.seconds)
-    asking.here.scheduler ! asking.asked()
-    val a = asking.here.invoker("a", 1)
-    val again = AtomicReference(Option.empty[Submit])
-    kit.createTestProbe[Unit]().awaitAssert:
-      asking.here.pass(200.millis)
-      again.set(Some(asking.scheduler.expectMessageType[Submit](50.millis)))
-    again.get.foreach(asking.here.scheduler ! _)
+  test("a scheduler that has just begun waits for its invokers, and refuses what they are too few for then"):
+    val here = world()
+    val one = submit(here, FlareId.random())
+    val id = FlareId.random()
+    val lost = here.ask[Submitted](Submit(Samples.request(2), 100, _, Some(id)))
+    val two = here.ask[Submitted](Submit(Samples.request(2), 100, _, Some(id)))
+    one.expectNoMessage(50.millis)
+    val a = here.invoker("a", 1)
     a.succeed(a.prepared())
-    assertEquals(get(answer).map(_.flare.state), Right(FlareState.Succeeded))
+    assertEquals(accepted(one).flare.state, FlareState.Succeeded)
+    two.expectNoMessage(50.millis)
+    here.pass(GangScheduler.SettledWithin)
+    assertEquals(two.receiveMessage(), Submitted.Refused(Refusal.TooLarge(2, 1)))
+    lost.expectNoMessage(50.millis)
+    assertEquals(here.submitted(Samples.request(2)), Submitted.Refused(Refusal.TooLarge(2, 1)))
 
   test(
     "who is refused when he asks again looks for what has ended, and fails as he is refused where nothing has"
@@ -215,22 +215,6 @@ class SubmittingSuite extends SchedulerFixture:
       again.replyTo ! Submitted.Refused(Refusal.PackageGone)
       val expected = if hasEnded then Right(FlareState.Succeeded) else Left(Refusal.PackageGone)
       assertEquals(get(answer).map(_.flare.state), expected)
-
-  test("a scheduler that goes on knowing no invokers has refused it in the end"):
-    val asking = Asking(limit = 5.seconds)
-    val answer = asking.submit()
-    asking.asked()
-    asking.here.pass(5.seconds)
-    var refusals = 0
-    val deadline = 60.seconds.fromNow
-    while !answer.isCompleted && deadline.hasTimeLeft() do
-      Try(asking.scheduler.expectMessageType[Submit](20.millis)).foreach: submit =>
-        submit.replyTo ! Submitted.Refused(Refusal.NoInvokers)
-        refusals += 1
-      asking.here.pass(200.millis)
-    assertEquals(get(answer), Left(Refusal.NoInvokers))
-    // Every 200 ms of what is left of 10 seconds.
-    assert(refusals > 10 && refusals <= 26, s"$refusals")
 
   test("where a controller of a former release comes meanwhile nothing is asked for again"):
     val places = AtomicReference(SchedulerPlace.OnSomeController)

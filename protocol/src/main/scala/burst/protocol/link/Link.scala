@@ -90,8 +90,15 @@ final case class Welcome(
     at: Option[Long] = None
 ) extends ToLink
 
-/** `wanted` is what waits for room that the invoker's cluster does not have (`WantRoom`). */
-final case class Seen(beat: Long, wanted: Option[Vector[WantedPacks]] = None) extends ToLink
+/** `wanted` is what waits for room that the invoker's cluster does not have (`WantRoom`). `free` is whether
+  * an invoker that is leaving has nothing of the scheduler's any more (`NothingMore`); none by controllers of
+  * releases that do not say.
+  */
+final case class Seen(
+    beat: Long,
+    wanted: Option[Vector[WantedPacks]] = None,
+    free: Option[Boolean] = None
+) extends ToLink
 
 /** There will be no session: another invoker has this one's id and is alive, or no version is common. */
 final case class Refused(reason: String) extends ToLink
