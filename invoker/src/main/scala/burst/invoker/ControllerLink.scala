@@ -125,6 +125,9 @@ private final class ControllerLink(
     private val outbox = Outbox[ToController](version)
     private var sent = Map.empty[Long, Long]
     private var isOver = false
+
+    /** What the scheduler last said of a machine that is left. */
+    var free = Option.empty[Boolean]
     private val packs = PackRelay(journals, outbox.put)
     export outbox.put
     export packs.{adopt, began, outputStored, over as ended, report}
@@ -161,6 +164,9 @@ private final class ControllerLink(
     /** Whether it is time to look for another scheduler. */
     def isQuiet: Boolean =
       isOver || System.nanoTime() - contactAt > (welcome.contact.toNanos * Quiet).toLong
+
+    /** Whether nobody waits for what the next scheduler would be told, or for what this one had placed. */
+    def isIdle: Boolean = journals.held.isEmpty && (isOver || !free.contains(false))
 
     def close(): Unit =
       timers.cancel(Check)
@@ -242,10 +248,11 @@ private final class ControllerLink(
       session.beat(now)
       if session.isQuiet then
         hello(now, session.welcome.tries)
-        if now.isLeaving then invoker ! Invoker.LeaveHeard(free = None)
+        if now.isLeaving && session.isIdle then invoker ! Invoker.LeaveHeard(free = None)
       if now == status then Behaviors.same else connected(invoker, now, session)
     case Seen(beat, news, free) =>
       session.seen(beat)
+      session.free = free
       if status.isLeaving then invoker ! Invoker.LeaveHeard(free)
       news.foreach(want(invoker, _))
       invoker ! Invoker.RenewLease(session.lease)

@@ -106,12 +106,13 @@ private final class Invoker(
   private var leaving = false
   private var leavers = Vector.empty[ActorRef[Done]]
 
-  /** Heartbeats that were heard since it said so and nothing runs: what the last pack told has been heard
-    * before the second of them. Of a scheduler that does not say whether more is on its way, what it had
-    * placed has most probably come by then.
+  /** Heartbeats that were heard since it said so and nothing runs or is to come, one of each interval: what
+    * the last pack told has been heard before the second of them. Of a scheduler that does not say whether
+    * more is on its way, what it had placed has most probably come by then.
     */
   private var heard = 0
   private var free = false
+  private var beaten = false
 
   /** Backends that are being cleaned. */
   private var cleanings = 0
@@ -156,14 +157,17 @@ private final class Invoker(
     case event: PrewarmedContainers.Event => prewarmed.on(event)
     case Beat => if !closing then
         busy = load.sample()
+        beaten = leaving
         beat()
         warm.expire()
         prewarmed.beat()
         measure()
     case RoomChanged => if !closing then beat()
     case LeaveHeard(free) =>
-      heard = if isIdle then heard + 1 else 0
       this.free = free.getOrElse(true)
+      if !isIdle || !this.free then heard = 0
+      else if beaten then heard += 1
+      beaten = false
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>

@@ -203,6 +203,25 @@ class ControllerLinkSuite extends munit.FunSuite:
       hello.from ! Seen(beat, free = free)
       assertEquals(heard(), free)
 
+  test("one that is not free waits for a scheduler that is quiet, and not for one that hands over"):
+    val fixture = Fixture()
+    val hello = fixture.endpoint.receiveMessage()
+    val welcome = fixture.welcome(hello, contact = 1.second)
+    val leaving = status.copy(leaving = Some(true))
+    fixture.link ! Heartbeat(leaving)
+    hello.from ! Seen(1, free = Some(false))
+    val deadline = 500.millis.fromNow
+    var told = Vector.empty[Any]
+    while deadline.hasTimeLeft() do
+      fixture.link ! Heartbeat(leaving)
+      scala.util.Try(fixture.invoker.receiveMessage(20.millis)).foreach(told :+= _)
+    assert(!told.contains(Invoker.LeaveHeard(None)), told)
+    hello.from ! Over(welcome.session, handsOver = true)
+    fixture.link ! Heartbeat(leaving)
+    val _ = fixture.invoker.fishForMessage(20.seconds):
+      case Invoker.LeaveHeard(None) => FishingOutcomes.complete
+      case _ => FishingOutcomes.continueAndIgnore
+
   test("one that leaves without a session has nobody to wait for"):
     val fixture = Fixture()
     fixture.endpoint.receiveMessage()

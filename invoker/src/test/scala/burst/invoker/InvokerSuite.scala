@@ -348,24 +348,31 @@ class InvokerSuite extends munit.FunSuite:
       case Heartbeat(status) if status.isLeaving => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore
     def heard(free: Option[Boolean]): Unit = fixture.invoker ! Invoker.LeaveHeard(free)
-    for _ <- 1 to 3 do heard(Some(true))
-    left.expectNoMessage(20.millis)
+    for _ <- 1 to 3 do
+      heard(Some(true))
+      left.expectNoMessage(25.millis)
     fixture.end(pack)
     kit.createTestProbe[Any]().awaitAssert:
       heard(Some(true))
       left.receiveMessage(50.millis)
 
   for (free, told) <- Vector(Some(true) -> "that nothing more comes", None -> "of its leaving twice") do
-    fixture.test(s"an idle one is not left before the scheduler has told $told"): fixture =>
+    fixtureWith(Fixture(beat = 20.millis)).test(
+      s"an idle one is not left before the scheduler has told $told"
+    ): fixture =>
       val left = kit.createTestProbe[Done]()
       fixture.invoker ! Invoker.Leave(left.ref)
+      left.expectNoMessage(100.millis)
+      // in one interval it is told but once
+      for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveHeard(Some(false))
+      fixture.invoker ! Invoker.LeaveHeard(free)
       left.expectNoMessage(20.millis)
       // what was on its way, however late it is
-      if free.isDefined then for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveHeard(Some(false))
       fixture.warmUp()
       left.expectNoMessage(20.millis)
-      for _ <- 1 to 2 do fixture.invoker ! Invoker.LeaveHeard(free)
-      left.receiveMessage()
+      kit.createTestProbe[Any]().awaitAssert:
+        fixture.invoker ! Invoker.LeaveHeard(free)
+        left.receiveMessage(50.millis)
 
   fixture.test("while it stops, nothing new is started"): fixture =>
     import fixture.setup

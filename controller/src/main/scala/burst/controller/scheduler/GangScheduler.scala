@@ -162,6 +162,9 @@ object GangScheduler:
   /** How long that takes: some of their heartbeats. */
   private[scheduler] val SettledWithin: FiniteDuration = 5.seconds
 
+  /** Bytes of inputs of what waits for that. */
+  private val MostEarly = 8 * 1024
+
   /** A machine has been avoided for long enough. */
   private[scheduler] final case class TrialDue(id: InvokerId) extends Command
 
@@ -344,8 +347,8 @@ private final class GangScheduler(
     val tenant = submit.request.definition.namespace
     state.allow(tenant, submit.slotLimit)
     state.refusal(submit.request, submit.slotLimit) match
-      case Some(refusal) if refusal.isOfFewInvokers && mayWait =>
-        early = early.filterNot(submit.isAgain) :+ submit
+      case Some(refusal) if refusal.isOfFewInvokers && timers.isTimerActive(Settled) =>
+        awaitInvokers(submit, refusal)
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = AdmissionControl.accept(submit.request, now(), submit.id)
@@ -362,7 +365,15 @@ private final class GangScheduler(
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => flares.begin(flare, accepted(submit, None))
 
-  private def mayWait = timers.isTimerActive(Settled) && early.length < settings.queueLimit
+  /** As many as may stand in the queue, whose inputs are short: they are held here. */
+  private def awaitInvokers(submit: Submit, refusal: Refusal): Unit =
+    early = early.filterNot(submit.isAgain)
+    val tenant = submit.request.definition.namespace
+    val isFull = early.length >= settings.queueLimit ||
+      early.count(_.request.definition.namespace == tenant) >= settings.namespaceQueueLimit
+    if isFull || submit.request.inputs.length > MostEarly then
+      submit.replyTo ! Submitted.Refused(refusal)
+    else early :+= submit
 
   private def submitEarly(): Unit =
     val waiting = early

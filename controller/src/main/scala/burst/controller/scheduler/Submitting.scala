@@ -4,6 +4,7 @@ import burst.controller.flare.{Flare, FlareRequest}
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
+import org.apache.pekko.pattern.after
 import org.apache.pekko.util.Timeout
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
@@ -62,6 +63,9 @@ private[scheduler] final class Submitting(
           case Success(answer @ Submitted.Refused(refusal)) =>
             stored(id).flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
+              // One of the release before that has just begun does not wait for its invokers.
+              case None if refusal.isOfFewInvokers && left > Pause =>
+                after(Pause)(again(left - Pause, patience, silent))
               case None => Future.successful(answer)
           // One that has ended cannot be stored again.
           case Success(answer: Submitted.NotStored) =>
@@ -73,6 +77,8 @@ private object Submitting:
     * time that it has not.
     */
   private val Patience = FlareActor.AnsweredWithin + 2.seconds
+
+  private val Pause = 200.millis
 
   /** Bytes of inputs: what came with a request is held until it is answered, and a namespace may have two
     * mebibytes of that.

@@ -7,6 +7,7 @@ import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
 import org.apache.pekko.actor.typed.ActorSystem
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.util.Try
 import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
 
 /** Flares that are waited for, where the scheduler may move to another controller. */
@@ -200,6 +201,23 @@ class SubmittingSuite extends SchedulerFixture:
     lost.expectNoMessage(50.millis)
     assertEquals(here.submitted(Samples.request(2)), Submitted.Refused(Refusal.TooLarge(2, 1)))
 
+  test("what waits for invokers is bounded, by namespace too, and none that is refused is run"):
+    val settings = Samples.settings.copy(queueLimit = 3, namespaceQueueLimit = 2)
+    val here = World(settings = settings, adoption = Some(10.seconds))
+    val ids = Vector.fill(3)(FlareId.random())
+    def ask(id: FlareId, tenant: String = "A") =
+      here.ask[Submitted](Submit(Samples.request(1, tenant), 100, _, Some(id)))
+    val first = ids.map(ask(_))
+    assertEquals(first(2).receiveMessage(), Submitted.Refused(Refusal.NoInvokers))
+    val other = ask(FlareId.random(), "B")
+    val again = ask(ids.head)
+    assertEquals(ask(FlareId.random(), "C").receiveMessage(), Submitted.Refused(Refusal.NoInvokers))
+    val a = here.invoker("a", 3)
+    for _ <- 1 to 3 do a.succeed(a.prepared())
+    Vector(again, first(1), other).foreach(it => assertEquals(accepted(it).flare.state, FlareState.Succeeded))
+    first.head.expectNoMessage(50.millis)
+    isAskedForNoPack(a)
+
   test(
     "who is refused when he asks again looks for what has ended, and fails as he is refused where nothing has"
   ):
@@ -215,6 +233,22 @@ class SubmittingSuite extends SchedulerFixture:
       again.replyTo ! Submitted.Refused(Refusal.PackageGone)
       val expected = if hasEnded then Right(FlareState.Succeeded) else Left(Refusal.PackageGone)
       assertEquals(get(answer).map(_.flare.state), expected)
+
+  test("one of the release before that goes on knowing no invokers has refused it in the end"):
+    val asking = Asking(limit = 5.seconds)
+    val answer = asking.submit()
+    asking.asked()
+    asking.here.pass(5.seconds)
+    var refusals = 0
+    val deadline = 60.seconds.fromNow
+    while !answer.isCompleted && deadline.hasTimeLeft() do
+      Try(asking.scheduler.expectMessageType[Submit](20.millis)).foreach: submit =>
+        submit.replyTo ! Submitted.Refused(Refusal.NoInvokers)
+        refusals += 1
+      asking.here.pass(200.millis)
+    assertEquals(get(answer), Left(Refusal.NoInvokers))
+    // Every 200 ms of what is left of 10 seconds.
+    assert(refusals > 10 && refusals <= 26, s"$refusals")
 
   test("where a controller of a former release comes meanwhile nothing is asked for again"):
     val places = AtomicReference(SchedulerPlace.OnSomeController)
