@@ -1,6 +1,6 @@
 package burst.controller
 
-import burst.controller.cluster.{ActorScheduling, Membership, SplitBrainLock, VersionCheck}
+import burst.controller.cluster.{ActorScheduling, Membership, Scheduling, SplitBrainLock, VersionCheck}
 import burst.node.metrics.MetricsRegistry
 import burst.node.traces.{TracedService, Traces}
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
@@ -30,7 +30,13 @@ object Main:
       private val started =
         membership.joined.flatMap: _ =>
           val scheduling = ActorScheduling.start(bootstrap.config, metrics, spans)
-          Wiring.start(bootstrap.config, scheduling, metrics, spans = spans)
+          // A start that fails leaves the cluster, too: then nobody went on without it.
+          def own(its: Scheduling): Scheduling =
+            def leave() =
+              leaving.set(true)
+              its.shutdown()
+            its.copy(shutdown = () => leave())
+          Wiring.start(bootstrap.config, storage => own(scheduling(storage)), metrics, spans = spans)
 
       val ready: Future[String] =
         for
