@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use burst_tests::account::{self, Account};
 use burst_tests::node::{self, Node};
-use burst_tests::{Driver, Platform, Settings, built, processes};
+use burst_tests::{Driver, Platform, Settings, built, port, processes};
 use serde_json::json;
 
 /// No name, no home directory, and nothing that others may read unless it is said.
@@ -71,24 +71,29 @@ fn packages_that_nobody_needs_are_deleted() {
 #[test]
 fn a_second_user_is_told_to_take_another_port() {
     let first = Platform::lent(Settings::new(Driver::Process));
+    let taken = first.api().address().rsplit(':').next().unwrap().to_owned();
+    is_told_to_take_another(&taken, &["standalone"]);
+    // Whose start fails leaves its cluster; it is not that the others went on without it.
+    let own = format!("127.0.0.1:{}", port::free("127.0.0.1"));
+    is_told_to_take_another(&taken, &["controller", "--node", &own, "--seed", &own]);
+}
+
+#[track_caller]
+fn is_told_to_take_another(taken: &str, kind: &[&str]) {
     let home = account::directory("burst-second-");
-    let port = first.api().address().rsplit(':').next().unwrap().to_owned();
     let data = home.path().join("data");
-    let arguments = [
-        "standalone",
-        "--port",
-        &port,
-        "--data",
-        data.to_str().unwrap(),
-    ];
+    let mut arguments = kind.to_vec();
+    arguments.extend(["--port", taken, "--data", data.to_str().unwrap()]);
+    let arguments: Vec<String> = arguments.into_iter().map(str::to_owned).collect();
     let account = Account::ordinary(Driver::Process);
-    let command = node::burst(&[], &account, home.path(), &arguments.map(String::from));
+    let command = node::burst(&[], &account, home.path(), &arguments);
     let (log, token) = (home.path().join("said"), node::token());
     let mut second = Node::spawn(command, &log, &token, Duration::from_secs(120));
     let said = second
         .ready()
         .expect_err("it is ready on a port that is taken");
     assert!(said.contains("another --port"), "{said}");
+    assert!(!said.contains("without this one"), "{said}");
     assert_eq!(
         said.lines()
             .filter(|line| line.starts_with("burst: "))

@@ -162,9 +162,6 @@ object GangScheduler:
   /** How long that takes: some of their heartbeats. */
   private[scheduler] val SettledWithin: FiniteDuration = 5.seconds
 
-  /** Bytes of inputs of what waits for that. */
-  private val MostEarly = 8 * 1024
-
   /** A machine has been avoided for long enough. */
   private[scheduler] final case class TrialDue(id: InvokerId) extends Command
 
@@ -371,7 +368,7 @@ private final class GangScheduler(
     val tenant = submit.request.definition.namespace
     val isFull = early.length >= settings.queueLimit ||
       early.count(_.request.definition.namespace == tenant) >= settings.namespaceQueueLimit
-    if isFull || submit.request.inputs.length > MostEarly then
+    if isFull || submit.request.inputs.length > Submitting.MostHeld then
       submit.replyTo ! Submitted.Refused(refusal)
     else early :+= submit
 

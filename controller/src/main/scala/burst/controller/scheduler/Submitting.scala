@@ -83,7 +83,7 @@ private object Submitting:
   /** Bytes of inputs: what came with a request is held until it is answered, and a namespace may have two
     * mebibytes of that.
     */
-  private val MostHeld = 8 * 1024
+  val MostHeld = 8 * 1024
 
 /** Where the scheduler is. */
 enum SchedulerPlace:
