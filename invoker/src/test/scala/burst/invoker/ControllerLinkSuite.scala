@@ -206,16 +206,21 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("one that is not free waits for a scheduler that is quiet, and not for one that hands over"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
-    val welcome = fixture.welcome(hello, contact = 1.second)
+    val welcome = fixture.welcome(hello, contact = 10.seconds)
     val leaving = status.copy(leaving = Some(true))
     fixture.link ! Heartbeat(leaving)
     hello.from ! Seen(1, free = Some(false))
-    val deadline = 500.millis.fromNow
-    var told = Vector.empty[Any]
-    while deadline.hasTimeLeft() do
-      fixture.link ! Heartbeat(leaving)
-      scala.util.Try(fixture.invoker.receiveMessage(20.millis)).foreach(told :+= _)
-    assert(!told.contains(Invoker.LeaveHeard(None)), told)
+    // It is quiet when another scheduler is looked for.
+    kit.createTestProbe[Any]().awaitAssert(
+      {
+        fixture.link ! Heartbeat(leaving)
+        fixture.endpoint.receiveMessage(100.millis)
+      },
+      8.seconds
+    )
+    val told = Iterator.continually(scala.util.Try(fixture.invoker.receiveMessage(50.millis)).toOption)
+    val heard = told.takeWhile(_.isDefined).flatten.toVector
+    assert(!heard.contains(Invoker.LeaveHeard(None)), heard)
     hello.from ! Over(welcome.session, handsOver = true)
     fixture.link ! Heartbeat(leaving)
     val _ = fixture.invoker.fishForMessage(20.seconds):
