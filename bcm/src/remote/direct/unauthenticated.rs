@@ -14,7 +14,7 @@ use socket2::{SockAddr, Socket};
 use super::handshake::{Credentials, Guest, HandshakeError, Reception};
 
 /// How long a stranger may take to prove himself.
-const STAY: Duration = Duration::from_secs(3);
+pub(super) const STAY: Duration = Duration::from_secs(3);
 
 /// See the module's documentation.
 #[derive(Debug)]
