@@ -8,15 +8,14 @@ use std::time::Duration;
 use rustix::net::listen;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::oneshot;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::local_name::LocalPath;
 use crate::relay::{PAUSE, Places, bound, prepare};
 use crate::strangers::Strangers;
-use crate::task::Ended;
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Tunnel, finish};
 
 /// Who has not been answered yet, beside one connection of each pack: all may come at once.
 const STRANGERS: usize = 256;
@@ -62,13 +61,13 @@ impl Port {
         self,
         socket: LocalPath,
         (packs, places): (usize, Places),
-        mut end: oneshot::Receiver<Ended>,
+        end: CancellationToken,
     ) {
         let mut strangers = Strangers::new(STRANGERS + packs);
         let mut known = JoinSet::new();
         loop {
             tokio::select! {
-                _ = &mut end => break,
+                () = end.cancelled() => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((outer, from)) => {
                         strangers.enter(from.ip(), introduce(outer, socket.clone()));
@@ -79,8 +78,9 @@ impl Port {
                 },
                 Some(tunnel) = strangers.proved() => {
                     if let Some(place) = places.take() {
+                        let end = end.clone();
                         known.spawn(async move {
-                            tunnel.carry().await;
+                            tunnel.carry(&end).await;
                             drop(place);
                         });
                     }
@@ -89,7 +89,7 @@ impl Port {
             }
         }
         strangers.leave().await;
-        known.shutdown().await;
+        finish(known).await;
     }
 }
 

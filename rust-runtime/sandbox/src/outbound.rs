@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::relay::{PAUSE, Places, dial, prepare};
 use crate::target::Target;
-use crate::task::Ended;
-use crate::tunnel::Tunnel;
+use crate::tunnel::{Tunnel, finish};
 
 /// How long a pack may take to say which one.
 const ASKED: Duration = Duration::from_secs(3);
@@ -27,19 +26,19 @@ const REACHED: Duration = Duration::from_millis(2500);
 pub(crate) async fn lead_to(
     peers: Arc<[Target]>,
     (listener, places): (UnixListener, Places),
-    mut end: oneshot::Receiver<Ended>,
+    end: CancellationToken,
 ) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            _ = &mut end => break,
+            () = end.cancelled() => break,
             accepted = listener.accept() => match (accepted, places.take()) {
                 (Ok((inner, _)), Some(place)) => {
-                    let (peers, places) = (Arc::clone(&peers), places.clone());
+                    let (peers, places, end) = (Arc::clone(&peers), places.clone(), end.clone());
                     connections.spawn(async move {
                         places.turn().await;
                         // Who has gone again needs no answer.
-                        let _ = lead(inner, &peers).await;
+                        let _ = lead(inner, &peers, &end).await;
                         drop(place);
                     });
                 }
@@ -50,10 +49,10 @@ pub(crate) async fn lead_to(
             Some(_) = connections.join_next() => {}
         }
     }
-    connections.shutdown().await;
+    finish(connections).await;
 }
 
-async fn lead(mut inner: UnixStream, peers: &[Target]) -> io::Result<()> {
+async fn lead(mut inner: UnixStream, peers: &[Target], end: &CancellationToken) -> io::Result<()> {
     let number = timeout(ASKED, inner.read_u32_le()).await??;
     let reached = match peers.get(number as usize) {
         Some(peer) => reach(peer).await,
@@ -62,7 +61,7 @@ async fn lead(mut inner: UnixStream, peers: &[Target]) -> io::Result<()> {
     match reached {
         Ok(outer) => {
             inner.write_i32_le(0).await?;
-            Tunnel { inner, outer }.carry().await;
+            Tunnel { inner, outer }.carry(end).await;
             Ok(())
         }
         Err(reason) => inner.write_i32_le(reason).await,

@@ -2,10 +2,12 @@
 //! to there is the launcher's, which connects to the server in its place. So no program ever has a socket of the
 //! machine's network, which it could connect elsewhere.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -45,16 +47,23 @@ impl Access {
     }
 }
 
+/// How long other packs may take to hear what it has said to them last.
+const SAID: Duration = Duration::from_millis(2500);
+
 /// Connections of a pack at a time.
 const CONNECTIONS: u32 = 256;
 
 /// Does what it is told, one order after the other, and answers each on standard output. It has a thread of its own,
-/// which begins when something is opened and ends with this process.
+/// which begins when something is opened and ends with this.
 #[derive(Debug)]
 pub(crate) enum Servers {
     /// Nothing has ever been open.
     Idle(Option<Box<Relay>>),
-    Relaying(UnboundedSender<Access>),
+    Relaying {
+        orders: UnboundedSender<Access>,
+        /// Its sender is the thread's own.
+        ended: mpsc::Receiver<Infallible>,
+    },
 }
 
 impl Servers {
@@ -82,14 +91,14 @@ impl Servers {
             && !matches!(access, Access::Close)
         {
             match relay.take().map(|relay| begin(*relay)) {
-                Some(Ok(orders)) => *self = Self::Relaying(orders),
+                Some(Ok(relaying)) => *self = relaying,
                 Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
                 None => {}
             }
         }
         let taken = match self {
             Self::Idle(_) => Err(access),
-            Self::Relaying(orders) => orders.send(access).map_err(|unsent| unsent.0),
+            Self::Relaying { orders, .. } => orders.send(access).map_err(|unsent| unsent.0),
         };
         match taken {
             Ok(()) => {}
@@ -97,17 +106,33 @@ impl Servers {
             Err(access) => say(&access.refusal("nothing can be relayed")),
         }
     }
+
+    /// Returns when other packs have been told what this one, which has ended, has said to them, or have had time to be.
+    pub(crate) fn end(self) {
+        if let Self::Relaying { orders, ended } = self {
+            drop(orders);
+            // It says nothing: it is gone, or late.
+            let _ = ended.recv_timeout(SAID);
+        }
+    }
 }
 
-fn begin(relay: Relay) -> io::Result<UnboundedSender<Access>> {
+fn begin(relay: Relay) -> io::Result<Servers> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let (sender, orders) = unbounded_channel();
+    let (running, ended) = mpsc::channel();
     thread::Builder::new()
         .name("relay".to_owned())
-        .spawn(move || runtime.block_on(relay.attend(orders)))?;
-    Ok(sender)
+        .spawn(move || {
+            let _running = running;
+            runtime.block_on(relay.attend(orders));
+        })?;
+    Ok(Servers::Relaying {
+        orders: sender,
+        ended,
+    })
 }
 
 /// All that the thread has.
@@ -154,6 +179,7 @@ impl Relay {
             };
             say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
         }
+        self.peers.close().await;
     }
 
     async fn replace(&mut self, targets: &[String]) -> Result<(), String> {

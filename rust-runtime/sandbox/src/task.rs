@@ -1,29 +1,24 @@
 //! Something that is done until whoever has begun it closes it.
 
-use std::convert::Infallible;
-
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// Nobody says this: it is time to end when its sender is gone.
-pub(crate) type Ended = Infallible;
-
-/// See the module's documentation.
+/// See the module's documentation. It is told to end when this is dropped, too.
 #[derive(Debug)]
 pub(crate) struct Task {
-    end: oneshot::Sender<Ended>,
+    end: DropGuard,
     ended: JoinHandle<()>,
 }
 
 impl Task {
-    pub(crate) fn spawn<F>(task: impl FnOnce(oneshot::Receiver<Ended>) -> F) -> Self
+    pub(crate) fn spawn<F>(task: impl FnOnce(CancellationToken) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let (end, told) = oneshot::channel();
+        let end = CancellationToken::new();
         Self {
-            end,
-            ended: tokio::spawn(task(told)),
+            ended: tokio::spawn(task(end.clone())),
+            end: end.drop_guard(),
         }
     }
 }

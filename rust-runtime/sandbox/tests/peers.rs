@@ -1,9 +1,10 @@
 //! Packs of several machines: they meet where their launchers let them, and nobody keeps them from it.
 
 use std::fs;
-use std::io::Read;
-use std::net::{SocketAddr, TcpStream};
+use std::io::{ErrorKind, Read};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::thread;
 
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
@@ -156,6 +157,45 @@ fn no_connection_outlives_what_let_it_be() {
         assert!(TcpStream::connect(&endpoint).is_err());
         assert_eq!(first.end().code, 0);
     }
+}
+
+/// The machine's only peer is one that reads when it likes, to which it has written as much as is taken: that many bytes.
+fn poured() -> (Machine, TcpStream, usize) {
+    let mut machine = Machine::of(*everybody().last().unwrap());
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peers = machine.reach(&[&peer.local_addr().unwrap().to_string()]);
+    let pour = format!("pour {} {}", peers[0], 64 << 20);
+    let poured = machine.client.number(&pour);
+    // More than the kernel has of it.
+    assert!(poured > 256 << 10, "{poured}");
+    let (stream, _) = peer.accept().unwrap();
+    stream.set_read_timeout(Some(SOON)).unwrap();
+    (machine, stream, poured)
+}
+
+#[test]
+fn what_a_pack_says_last_is_heard() {
+    let (mut machine, mut peer, poured) = poured();
+    machine.client.launcher.say(r#"{"close":true}"#);
+    let mut heard = Vec::new();
+    assert_eq!(peer.read_to_end(&mut heard).unwrap(), poured);
+    assert_eq!(machine.client.launcher.line(), "closed");
+    machine.end();
+    let (machine, mut peer, poured) = self::poured();
+    let hearing = thread::spawn(move || peer.read_to_end(&mut Vec::new()).unwrap());
+    machine.end();
+    assert_eq!(hearing.join().unwrap(), poured);
+}
+
+#[test]
+fn what_nobody_hears_is_no_end() {
+    let (mut machine, mut peer, poured) = poured();
+    machine.client.close();
+    let mut heard = Vec::new();
+    let end = peer.read_to_end(&mut heard).map_err(|end| end.kind());
+    assert_eq!(end, Err(ErrorKind::ConnectionReset));
+    assert!(heard.len() < poured);
+    machine.end();
 }
 
 #[test]
