@@ -1,11 +1,15 @@
 //! Ports of servers that must be known before they run.
 
+use std::mem;
 use std::net::TcpListener;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A port of this address on which nobody listens. It is from below those that the system gives to connections
-/// and to who asks for any: none of them can have it before its server does, nor while that is down.
+/// and to who asks for any: none of them can have it before its server does, nor while that is down. No other process
+/// gets it from here as long as this one is there.
 pub fn free(host: &str) -> u16 {
     const FIRST: u16 = 18_000;
     const COUNT: u16 = 12_000;
@@ -17,6 +21,24 @@ pub fn free(host: &str) -> u16 {
             let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
             FIRST + ((start.wrapping_add(step)) % u32::from(COUNT)) as u16
         })
-        .find(|port| TcpListener::bind((host, *port)).is_ok())
+        .find(|port| TcpListener::bind((host, *port)).is_ok() && claim(*port))
         .expect("a free port")
+}
+
+/// By a name that the system lets one process have, and takes from it at its end.
+fn claim(port: u16) -> bool {
+    let name = SocketAddr::from_abstract_name(format!("burst-test-port-{port}")).unwrap();
+    UnixListener::bind_addr(&name).map(mem::forget).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_else_gets_a_port() {
+        let port = free("127.0.0.1");
+        assert!(TcpListener::bind(("127.0.0.1", port)).is_ok());
+        assert!(!claim(port));
+    }
 }
