@@ -12,10 +12,11 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::direction::finish;
 use crate::local_name::LocalPath;
 use crate::relay::{PAUSE, Places, bound, prepare};
 use crate::strangers::Strangers;
-use crate::tunnel::{Tunnel, finish};
+use crate::tunnel::Tunnel;
 
 /// Who has not been answered yet, beside one connection of each pack: all may come at once.
 const STRANGERS: usize = 256;

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::internet::allowed::Allowed;
 use crate::internet::flows::Flows;
@@ -39,6 +40,7 @@ pub(crate) struct Internet {
 struct Open {
     sources: Vec<IpAddr>,
     relaying: JoinSet<()>,
+    end: CancellationToken,
 }
 
 impl Internet {
@@ -75,6 +77,7 @@ impl Internet {
         let open = self.open.insert(Open {
             sources: sockets.iter().map(|it| it.source).collect(),
             relaying: JoinSet::new(),
+            end: CancellationToken::new(),
         });
         let begun = sockets.into_iter().try_for_each(|sockets| {
             let listener = TcpListener::from_std(sockets.tcp)?;
@@ -84,9 +87,13 @@ impl Internet {
                 let target = tcp.target(inner.local_addr().ok()?)?;
                 Some(Arc::from([target]))
             };
-            open.relaying
-                .spawn(pass_on(listener, target, self.places.clone()));
-            open.relaying.spawn(self.flows.clone().pass_on(socket, udp));
+            let (places, end) = (self.places.clone(), open.end.clone());
+            open.relaying.spawn(pass_on(listener, target, places, end));
+            let flows = self.flows.clone().pass_on(socket, udp);
+            let end = open.end.clone();
+            open.relaying.spawn(async move {
+                let _ = end.run_until_cancelled(flows).await;
+            });
             Ok(())
         });
         if let Err(reason) = named.and(begun) {
@@ -97,12 +104,20 @@ impl Internet {
         Ok(())
     }
 
+    /// Tells all connections, whose pack may say what it has said.
+    pub(crate) fn end(&self) {
+        if let Some(open) = &self.open {
+            open.end.cancel();
+        }
+    }
+
     /// Returns when no connection is left.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
+        self.end();
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
-        open.relaying.shutdown().await;
+        while open.relaying.join_next().await.is_some() {}
         // Whose place is given back has no sockets any more.
         self.places.all_free().await;
         self.flows.all_gone().await;

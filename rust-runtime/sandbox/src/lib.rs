@@ -104,6 +104,7 @@
 mod addresses;
 mod check;
 mod descriptors;
+mod direction;
 mod directories;
 mod filter;
 mod group;

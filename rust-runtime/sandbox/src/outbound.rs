@@ -12,9 +12,10 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::direction::finish;
 use crate::relay::{PAUSE, Places, dial, prepare};
 use crate::target::Target;
-use crate::tunnel::{Tunnel, finish};
+use crate::tunnel::Tunnel;
 
 /// How long a pack may take to say which one.
 const ASKED: Duration = Duration::from_secs(3);

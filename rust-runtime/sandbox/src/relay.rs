@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
-use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::direction::{back, finish, out};
 
 /// Within which as many connections may begin as there are places, and any more wait: this machine has so many ports for
 /// a server, and each is lost for a minute.
@@ -68,28 +70,30 @@ impl Places {
     }
 }
 
-/// Takes in connections, for as long as it is polled, and passes each on to the first of its server's addresses that
-/// answers; who has no server is turned away.
+/// Takes in connections until the `end`, and passes each on to the first of its server's addresses that answers; who has
+/// no server is turned away.
 pub(crate) async fn pass_on(
     listener: TcpListener,
     server: impl Fn(&TcpStream) -> Option<Arc<[SocketAddr]>>,
     places: Places,
+    end: CancellationToken,
 ) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
+            () = end.cancelled() => break,
             accepted = listener.accept() => match (accepted, places.take()) {
                 (Ok((inner, _)), Some(place)) => {
                     let Some(server) = server(&inner) else {
                         reset(&inner);
                         continue;
                     };
-                    let places = places.clone();
+                    let (places, end) = (places.clone(), end.clone());
                     connections.spawn(async move {
                         // Given back when the sockets are closed.
                         let _place = place;
                         places.turn().await;
-                        connect(inner, &server).await;
+                        connect(inner, &server, &end).await;
                     });
                 }
                 (Ok((inner, _)), None) => reset(&inner),
@@ -98,28 +102,43 @@ pub(crate) async fn pass_on(
             Some(_) = connections.join_next() => {}
         }
     }
+    finish(connections).await;
 }
 
-/// Until both sides have said all.
-async fn connect(mut inner: TcpStream, server: &[SocketAddr]) {
+/// Until both sides have said all, or the pack has by the `end`.
+async fn connect(mut inner: TcpStream, server: &[SocketAddr], end: &CancellationToken) {
     if bound(SockRef::from(&inner)).is_err() {
         return reset(&inner);
     }
     let Ok(mut outer) = dial(server).await else {
         return reset(&inner);
     };
-    // What fails on one side is no end on the other.
-    if inner
-        .set_nodelay(true)
-        .and_then(|()| prepare(&outer))
-        .is_err()
-        || copy_bidirectional_with_sizes(&mut inner, &mut outer, BUFFER, BUFFER)
-            .await
-            .is_err()
-    {
-        reset(&inner);
-        reset(&outer);
+    // What fails on one side, or is given up, is no end on the other.
+    reset(&inner);
+    reset(&outer);
+    if carry(&mut inner, &mut outer, end).await.is_ok() {
+        let _ = SockRef::from(&outer).set_linger(None);
+        // What the server would have said is cut.
+        if !end.is_cancelled() {
+            let _ = SockRef::from(&inner).set_linger(None);
+        }
     }
+}
+
+async fn carry(
+    inner: &mut TcpStream,
+    outer: &mut TcpStream,
+    end: &CancellationToken,
+) -> io::Result<()> {
+    inner.set_nodelay(true)?;
+    prepare(outer)?;
+    let (from_pack, to_pack) = inner.split();
+    let (from_outside, to_outside) = outer.split();
+    tokio::try_join!(
+        out(from_pack, to_outside, BUFFER, end),
+        back(from_outside, to_pack, BUFFER, end)
+    )
+    .map(drop)
 }
 
 pub(crate) async fn dial(server: &[SocketAddr]) -> io::Result<TcpStream> {

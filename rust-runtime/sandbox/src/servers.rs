@@ -12,6 +12,7 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use crate::addresses;
 use crate::internet::Internet;
@@ -152,6 +153,7 @@ struct Open {
     /// To the loopback.
     added: Vec<IpAddr>,
     listening: JoinSet<()>,
+    end: CancellationToken,
 }
 
 impl Relay {
@@ -172,18 +174,18 @@ impl Relay {
                     path.map(|path| format!("peers at {path}"))
                 }
                 Access::Close => {
-                    self.peers.close().await;
                     let closed = self.close().await.map(|()| "closed".to_owned());
                     closed.map_err(|reason| reason.to_string())
                 }
             };
             say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
         }
-        self.peers.close().await;
+        // What was changed goes with the pack's network.
+        let _ = self.close().await;
     }
 
     async fn replace(&mut self, targets: &[String]) -> Result<(), String> {
-        self.close().await.map_err(|reason| reason.to_string())?;
+        self.shut().await.map_err(|reason| reason.to_string())?;
         self.open(targets).await
     }
 
@@ -199,19 +201,22 @@ impl Relay {
             .namespace
             .within(|| listen(&found))
             .map_err(|reason| format!("the pack cannot have their addresses: {reason}"))?;
-        let listening = JoinSet::new();
-        let open = self.open.insert(Open { added, listening });
+        let open = self.open.insert(Open {
+            added,
+            listening: JoinSet::new(),
+            end: CancellationToken::new(),
+        });
         let begun = listeners.into_iter().try_for_each(|(listener, server)| {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let places = self.places.clone();
+            let (places, end) = (self.places.clone(), open.end.clone());
             let server = move |_: &TcpStream| Some(Arc::clone(&server));
-            open.listening.spawn(pass_on(listener, server, places));
+            open.listening.spawn(pass_on(listener, server, places, end));
             Ok(())
         });
         let named = begun.and_then(|()| name(self.hosts.as_ref(), &found.names));
         if let Err(reason) = named {
             // What is left by that is of no use, and nobody reaches anything by it.
-            let _ = self.close().await;
+            let _ = self.shut().await;
             return Err(format!("the pack cannot have them: {reason}"));
         }
         Ok(())
@@ -219,15 +224,31 @@ impl Relay {
 
     /// Returns when no connection is left.
     async fn close(&mut self) -> io::Result<()> {
+        self.end();
+        self.peers.close().await;
+        self.shut().await
+    }
+
+    /// As [`close`](Relay::close), but that other packs are still let through.
+    async fn shut(&mut self) -> io::Result<()> {
+        self.end();
         let shut = self.internet.close().await;
         self.close_servers().await.and(shut)
+    }
+
+    /// Tells all of them, so that they take their last moments together.
+    fn end(&self) {
+        self.internet.end();
+        if let Some(open) = &self.open {
+            open.end.cancel();
+        }
     }
 
     async fn close_servers(&mut self) -> io::Result<()> {
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
-        open.listening.shutdown().await;
+        while open.listening.join_next().await.is_some() {}
         // Whose place is given back has no sockets any more.
         self.places.all_free().await;
         let unnamed = name(self.hosts.as_ref(), &[]);

@@ -1,7 +1,7 @@
 //! Which servers a pack reaches, what becomes of connections to them, and what they cost the launcher.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -445,6 +445,37 @@ fn what_a_relay_costs_is_told() {
         times.split(' ').all(|time| time.parse::<u32>().is_ok()),
         "{times}"
     );
+    client.end();
+}
+
+#[test]
+fn what_a_server_is_told_last_it_hears() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap().to_string();
+    let poured = || {
+        let mut client = Client::start(*everybody().last().unwrap());
+        client.open(&[&address]);
+        let poured = client.number(&format!("pour {address} {}", 64 << 20));
+        let (stream, _) = server.accept().unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        (client, stream, poured)
+    };
+    let (mut client, mut stream, said) = poured();
+    client.launcher.say(r#"{"close":true}"#);
+    assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), said);
+    assert_eq!(client.launcher.line(), "closed");
+    client.end();
+    let (client, mut stream, said) = poured();
+    let hearing = thread::spawn(move || stream.read_to_end(&mut Vec::new()).unwrap());
+    client.end();
+    assert_eq!(hearing.join().unwrap(), said);
+    // Who does not listen keeps nobody.
+    let (mut client, mut stream, said) = poured();
+    client.close();
+    let mut heard = Vec::new();
+    let end = stream.read_to_end(&mut heard).map_err(|end| end.kind());
+    assert_eq!(end, Err(ErrorKind::ConnectionReset));
+    assert!(heard.len() < said);
     client.end();
 }
 
