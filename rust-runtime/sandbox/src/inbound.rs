@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::direction::finish;
+use crate::carry::finish;
 use crate::local_name::LocalPath;
 use crate::relay::{PAUSE, Places, bound, prepare};
 use crate::strangers::Strangers;
@@ -89,6 +89,7 @@ impl Port {
                 Some(_) = known.join_next() => {}
             }
         }
+        drop(self.listener);
         strangers.leave().await;
         finish(known).await;
     }

@@ -111,6 +111,11 @@ impl Internet {
         }
     }
 
+    /// Returns when none is left by TCP.
+    pub(crate) async fn all_free(&self) {
+        self.places.all_free().await;
+    }
+
     /// Returns when no connection is left.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
         self.end();

@@ -102,9 +102,9 @@
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod addresses;
+mod carry;
 mod check;
 mod descriptors;
-mod direction;
 mod directories;
 mod filter;
 mod group;

@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::direction::finish;
+use crate::carry::finish;
 use crate::relay::{PAUSE, Places, dial, prepare};
 use crate::target::Target;
 use crate::tunnel::Tunnel;
@@ -50,14 +50,21 @@ pub(crate) async fn lead_to(
             Some(_) = connections.join_next() => {}
         }
     }
+    drop(listener);
     finish(connections).await;
 }
 
 async fn lead(mut inner: UnixStream, peers: &[Target], end: &CancellationToken) -> io::Result<()> {
-    let number = timeout(ASKED, inner.read_u32_le()).await??;
-    let reached = match peers.get(number as usize) {
-        Some(peer) => reach(peer).await,
-        None => Err(libc::ENXIO),
+    let asked = async {
+        let number = timeout(ASKED, inner.read_u32_le()).await??;
+        io::Result::Ok(match peers.get(number as usize) {
+            Some(peer) => reach(peer).await,
+            None => Err(libc::ENXIO),
+        })
+    };
+    // Who has not been told that it is connected has said nothing yet.
+    let Some(reached) = end.run_until_cancelled(asked).await.transpose()? else {
+        return Ok(());
     };
     match reached {
         Ok(outer) => {

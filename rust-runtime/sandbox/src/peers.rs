@@ -82,8 +82,11 @@ impl Peers {
 
     /// Returns when no connection is left.
     pub(crate) async fn close(&mut self) {
-        task::close(&mut self.inbound).await;
-        task::close(&mut self.outbound).await;
+        // Together, as each may take its time.
+        tokio::join!(
+            task::close(&mut self.inbound),
+            task::close(&mut self.outbound)
+        );
         if let Some((_, name)) = &self.names {
             name.remove();
         }

@@ -1,7 +1,9 @@
 //! Connections of a pack's to a server, each made once more outside.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::direction::{back, finish, out};
+use crate::carry::{carry, finish};
 
 /// Within which as many connections may begin as there are places, and any more wait: this machine has so many ports for
 /// a server, and each is lost for a minute.
@@ -79,66 +81,87 @@ pub(crate) async fn pass_on(
     end: CancellationToken,
 ) {
     let mut connections = JoinSet::new();
+    let take_in = |inner: TcpStream, connections: &mut JoinSet<()>| {
+        let (Some(place), Some(server)) = (places.take(), server(&inner)) else {
+            return reset(&inner);
+        };
+        let (places, end) = (places.clone(), end.clone());
+        connections.spawn(async move {
+            // Given back when the sockets are closed.
+            let _place = place;
+            connect(inner, (&server, &places), &end).await;
+        });
+    };
     loop {
         tokio::select! {
             () = end.cancelled() => break,
-            accepted = listener.accept() => match (accepted, places.take()) {
-                (Ok((inner, _)), Some(place)) => {
-                    let Some(server) = server(&inner) else {
-                        reset(&inner);
-                        continue;
-                    };
-                    let (places, end) = (places.clone(), end.clone());
-                    connections.spawn(async move {
-                        // Given back when the sockets are closed.
-                        let _place = place;
-                        places.turn().await;
-                        connect(inner, &server, &end).await;
-                    });
-                }
-                (Ok((inner, _)), None) => reset(&inner),
-                (Err(_), _) => sleep(PAUSE).await,
+            accepted = listener.accept() => match accepted {
+                Ok((inner, _)) => take_in(inner, &mut connections),
+                Err(_) => sleep(PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
         }
     }
+    // Who has come by then has, too, though nobody has been told yet.
+    while let Ok((inner, _)) = SockRef::from(&listener).accept() {
+        let inner = inner.set_nonblocking(true).map(|()| inner.into());
+        if let Ok(inner) = inner.and_then(TcpStream::from_std) {
+            take_in(inner, &mut connections);
+        }
+    }
+    drop(listener);
     finish(connections).await;
 }
 
 /// Until both sides have said all, or the pack has by the `end`.
-async fn connect(mut inner: TcpStream, server: &[SocketAddr], end: &CancellationToken) {
-    if bound(SockRef::from(&inner)).is_err() {
-        return reset(&inner);
-    }
-    let Ok(mut outer) = dial(server).await else {
-        return reset(&inner);
-    };
+async fn connect(
+    mut inner: TcpStream,
+    (server, places): (&[SocketAddr], &Places),
+    end: &CancellationToken,
+) {
     // What fails on one side, or is given up, is no end on the other.
     reset(&inner);
+    if bound(SockRef::from(&inner)).is_err() {
+        return;
+    }
+    let mut dialled = pin!(async {
+        places.turn().await;
+        dial(server).await
+    });
+    let dialled = tokio::select! {
+        dialled = &mut dialled => dialled,
+        () = end.cancelled() => match has_spoken(&inner) {
+            true => dialled.await,
+            false => return,
+        },
+    };
+    let Ok(mut outer) = dialled else {
+        return;
+    };
     reset(&outer);
-    if carry(&mut inner, &mut outer, end).await.is_ok() {
-        let _ = SockRef::from(&outer).set_linger(None);
-        // What the server would have said is cut.
+    if inner
+        .set_nodelay(true)
+        .and_then(|()| prepare(&outer))
+        .is_err()
+    {
+        return;
+    }
+    if carry(&mut inner, &mut outer, (BUFFER, None), end)
+        .await
+        .is_ok()
+    {
+        keep(&outer);
+        // At the end what the server would have said is cut.
         if !end.is_cancelled() {
-            let _ = SockRef::from(&inner).set_linger(None);
+            keep(&inner);
         }
     }
 }
 
-async fn carry(
-    inner: &mut TcpStream,
-    outer: &mut TcpStream,
-    end: &CancellationToken,
-) -> io::Result<()> {
-    inner.set_nodelay(true)?;
-    prepare(outer)?;
-    let (from_pack, to_pack) = inner.split();
-    let (from_outside, to_outside) = outer.split();
-    tokio::try_join!(
-        out(from_pack, to_outside, BUFFER, end),
-        back(from_outside, to_pack, BUFFER, end)
-    )
-    .map(drop)
+/// Whether there is anything to pass on.
+fn has_spoken(inner: &TcpStream) -> bool {
+    let mut word = [MaybeUninit::uninit()];
+    SockRef::from(inner).peek(&mut word).is_ok_and(|it| it > 0)
 }
 
 pub(crate) async fn dial(server: &[SocketAddr]) -> io::Result<TcpStream> {
@@ -179,10 +202,15 @@ pub(crate) fn prepare(outer: &TcpStream) -> io::Result<()> {
     SockRef::from(outer).set_tcp_keepalive(&keepalive)
 }
 
-/// Once it is closed.
+/// Once it is closed, unless it is [kept](keep).
 pub(crate) fn reset(stream: &TcpStream) {
     // Else it ends as if all had been said.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+/// All has been said: the kernel sees to what is on its way.
+pub(crate) fn keep(stream: &TcpStream) {
+    let _ = SockRef::from(stream).set_linger(None);
 }
 
 #[cfg(test)]

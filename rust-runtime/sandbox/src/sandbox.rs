@@ -167,7 +167,7 @@ impl Sandbox {
             .as_ref()
             .is_some_and(Group::has_run_out_of_memory);
         let removed = self.group.as_mut().map_or(Ok(()), Group::remove);
-        self.servers.end();
+        self.servers.end(code == 0);
         Ok(Buried {
             code,
             out_of_memory,

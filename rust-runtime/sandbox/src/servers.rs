@@ -48,8 +48,10 @@ impl Access {
     }
 }
 
-/// How long other packs may take to hear what it has said to them last.
-const SAID: Duration = Duration::from_millis(2500);
+/// How long others may take to hear what a pack has said to them last that has ended well. One that has not is told of
+/// sooner: whoever runs it waits no longer for how it ended.
+const SAID: Duration = Duration::from_millis(1500);
+const SAID_BY_LOST: Duration = Duration::from_millis(100);
 
 /// Connections of a pack at a time.
 const CONNECTIONS: u32 = 256;
@@ -108,12 +110,12 @@ impl Servers {
         }
     }
 
-    /// Returns when other packs have been told what this one, which has ended, has said to them, or have had time to be.
-    pub(crate) fn end(self) {
+    /// Returns when others have heard what the pack, which has ended, has said to them, or have had time to.
+    pub(crate) fn end(self, well: bool) {
         if let Self::Relaying { orders, ended } = self {
             drop(orders);
             // It says nothing: it is gone, or late.
-            let _ = ended.recv_timeout(SAID);
+            let _ = ended.recv_timeout(if well { SAID } else { SAID_BY_LOST });
         }
     }
 }
@@ -180,8 +182,11 @@ impl Relay {
             };
             say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
         }
-        // What was changed goes with the pack's network.
-        let _ = self.close().await;
+        // What was changed for them goes with the pack.
+        self.end();
+        self.peers.close().await;
+        self.places.all_free().await;
+        self.internet.all_free().await;
     }
 
     async fn replace(&mut self, targets: &[String]) -> Result<(), String> {

@@ -1,22 +1,23 @@
 //! A connection between packs of two machines: this one's by its Unix socket, the other's by the machine's network.
 
 use std::io;
-use std::pin::pin;
+use std::time::Duration;
 
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::direction::{LAST_WORDS, back, out};
-use crate::relay::reset;
+use crate::carry::carry;
+use crate::relay::{keep, reset};
 
 /// Of each direction.
 const BUFFER: usize = 64 << 10;
 
 /// Of what is said before both know each other.
 const WORDS: usize = 1024;
+
+/// How long one side may go on after the other has said all.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -50,31 +51,13 @@ impl Tunnel {
         }
     }
 
-    /// Until one side has said all, and the other has had time to end as well. At the `end` nothing more is waited for
-    /// from the pack: what it has written by then is all that it says.
+    /// Until one side has said all, and the other has had time to end as well, or the pack has by the `end`.
     pub(crate) async fn carry(mut self, end: &CancellationToken) {
-        // Also where it is given up, or this process is killed.
         reset(&self.outer);
-        let carried = {
-            let (from_pack, to_pack) = self.inner.split();
-            let (from_outside, to_outside) = self.outer.split();
-            let mut out = pin!(out(from_pack, to_outside, BUFFER, end));
-            // At the end it is over before the other, which is what is waited for then.
-            let mut back = pin!(back(from_outside, to_pack, BUFFER, end));
-            tokio::select! {
-                said = &mut out => match said {
-                    // Whether or not it ends: the pack has said all.
-                    Ok(()) => timeout(LAST_WORDS, back).await.unwrap_or(Ok(())),
-                    broken => broken,
-                },
-                said = &mut back => match said {
-                    Ok(()) => timeout(LAST_WORDS, out).await.unwrap_or_else(|late| Err(late.into())),
-                    broken => broken,
-                },
-            }
-        };
+        let patience = (BUFFER, Some(LAST_WORDS));
+        let carried = carry(&mut self.inner, &mut self.outer, patience, end).await;
         if carried.is_ok() {
-            let _ = SockRef::from(&self.outer).set_linger(None);
+            keep(&self.outer);
         }
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
-use crate::servers::{Client, Echo, another, descriptors, resident};
+use crate::servers::{Client, Echo, another, descriptors, fill, resident};
 use crate::sockets::sockets;
 use crate::support::{Ended, Pack, SOON, Who, everybody, until};
 
@@ -185,6 +185,12 @@ fn what_a_pack_says_last_is_heard() {
     let hearing = thread::spawn(move || peer.read_to_end(&mut Vec::new()).unwrap());
     machine.end();
     assert_eq!(hearing.join().unwrap(), poured);
+    let (mut machine, mut peer, poured) = self::poured();
+    fill(&peer);
+    machine.client.launcher.say(r#"{"close":true}"#);
+    assert_eq!(peer.read_to_end(&mut Vec::new()).unwrap(), poured);
+    assert_eq!(machine.client.launcher.line(), "closed");
+    machine.end();
 }
 
 #[test]

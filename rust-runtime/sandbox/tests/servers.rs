@@ -448,6 +448,13 @@ fn what_a_relay_costs_is_told() {
     client.end();
 }
 
+/// Says as much as is taken.
+pub(crate) fn fill(mut stream: &TcpStream) {
+    stream.set_nonblocking(true).unwrap();
+    while stream.write(&[1; 64 << 10]).is_ok() {}
+    stream.set_nonblocking(false).unwrap();
+}
+
 #[test]
 fn what_a_server_is_told_last_it_hears() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -469,6 +476,13 @@ fn what_a_server_is_told_last_it_hears() {
     let hearing = thread::spawn(move || stream.read_to_end(&mut Vec::new()).unwrap());
     client.end();
     assert_eq!(hearing.join().unwrap(), said);
+    // Also one that says what nobody listens to any more.
+    let (mut client, mut stream, said) = poured();
+    fill(&stream);
+    client.launcher.say(r#"{"close":true}"#);
+    assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), said);
+    assert_eq!(client.launcher.line(), "closed");
+    client.end();
     // Who does not listen keeps nobody.
     let (mut client, mut stream, said) = poured();
     client.close();
