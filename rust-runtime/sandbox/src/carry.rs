@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// What a pack has said may take so long at the end, of which its invoker waits for twice as much.
+/// What a pack has said may take so long at the end. Its invoker waits for longer (`answer-timeout`).
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How often the kernel is asked whether the other side has it.
