@@ -78,6 +78,19 @@ impl Member {
         self.ready = ready.unwrap_or_else(|said| panic!("{}: {said}", self.name));
     }
 
+    /// Whoever waits for something of it would wait in vain.
+    #[track_caller]
+    pub(super) fn assert_runs(&mut self) {
+        let ended = self.node.as_mut().and_then(Node::ended);
+        if let Some(status) = ended {
+            panic!(
+                "{} ended with {status}: {}",
+                self.name,
+                Node::last_words(&self.log)
+            );
+        }
+    }
+
     /// Whether the others went on without it before it was ready.
     #[track_caller]
     pub(super) fn is_left_behind(&mut self) -> bool {

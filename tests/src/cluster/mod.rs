@@ -170,7 +170,10 @@ impl Cluster {
             wait::until(
                 "the first controller has made the key",
                 node::START_LIMIT,
-                || key.exists().then_some(()),
+                || {
+                    first.assert_runs();
+                    key.exists().then_some(())
+                },
             );
             let flag = ["--cluster-key".into(), key.to_str().unwrap().into()];
             for member in members {
