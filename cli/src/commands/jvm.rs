@@ -26,6 +26,12 @@ const COLLECTORS: &[&str] = &[
 /// call (docs/adr/0074). It is not the default of any JVM's.
 const HUGE_PAGES: &str = "-XX:+UseTransparentHugePages";
 const KERNEL_SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+/// Objects with a word less each, of a JVM of release 25 or later: a tenth more flares a second (docs/adr/0074). It is
+/// not its default.
+const SMALL_OBJECTS: &str = "-XX:+UseCompactObjectHeaders";
+const HAS_SMALL_OBJECTS: u32 = 25;
+/// What cannot be had together with them, or is a word of an operator's of them.
+const OTHER_OBJECTS: &[&str] = &["CompactObjectHeaders", "CompressedClassPointers"];
 /// With fewer processors a JVM that has yet to learn what to compile is slower with the second compiler for its first
 /// minute than without (docs/adr/0074).
 const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
@@ -56,6 +62,7 @@ const UNLEARNS: &[&str] = &[
     "-agentlib",
     "-agentpath",
     "module",
+    "CompactObjectHeaders",
     "CompressedOops",
     "CompressedClassPointers",
 ];
@@ -82,6 +89,7 @@ pub(super) fn command(home: &Path) -> Command {
     let kernels = fs::read_to_string(KERNEL_SETTING).unwrap_or_default();
     command.args(collector(&own));
     command.args(huge_pages(&kernels, &own));
+    command.args(small_objects(release, &own));
     let has_learned = is_trained && !speaks_of(COLLECTORS, &own) && !speaks_of(UNLEARNS, &own);
     let has_second = has_learned || processors >= PROCESSORS_OF_SECOND_COMPILER;
     command.args(compilers(has_second, &own));
@@ -113,6 +121,10 @@ fn huge_pages(kernels: &str, options: &str) -> Option<&'static str> {
     let asks = kernels.contains("[madvise]");
     let own = speaks_of(COLLECTORS, options) || speaks_of(&["HugePages", "LargePages"], options);
     (asks && !own).then_some(HUGE_PAGES)
+}
+
+fn small_objects(release: u32, options: &str) -> Option<&'static str> {
+    (release >= HAS_SMALL_OBJECTS && !speaks_of(OTHER_OBJECTS, options)).then_some(SMALL_OBJECTS)
 }
 
 fn compilers(has_second: bool, options: &str) -> Vec<&'static str> {
@@ -205,6 +217,20 @@ mod tests {
             "-XX:+UseLargePages",
         ] {
             assert_eq!(huge_pages(asked, own), None, "{own}");
+        }
+    }
+
+    #[test]
+    fn objects_are_small_where_a_jvm_has_such() {
+        assert_eq!(small_objects(24, ""), None);
+        for own in ["", "-Xmx512m", "-XX:+UseZGC"] {
+            assert_eq!(small_objects(25, own), Some(SMALL_OBJECTS), "{own}");
+        }
+        for own in [
+            "-XX:-UseCompactObjectHeaders",
+            "-XX:-UseCompressedClassPointers",
+        ] {
+            assert_eq!(small_objects(25, own), None, "{own}");
         }
     }
 
