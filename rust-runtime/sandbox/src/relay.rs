@@ -102,8 +102,12 @@ pub(crate) async fn pass_on(
             Some(_) = connections.join_next() => {}
         }
     }
-    // Who has come by then has, too, though nobody has been told yet.
-    while let Ok((inner, _)) = SockRef::from(&listener).accept() {
+    // Connections still in the backlog count as well. But who connects again and again would keep it from ending, so there
+    // are no more of them than there are places.
+    for _ in 0..places.count {
+        let Ok((inner, _)) = SockRef::from(&listener).accept() else {
+            break;
+        };
         let inner = inner.set_nonblocking(true).map(|()| inner.into());
         if let Ok(inner) = inner.and_then(TcpStream::from_std) {
             take_in(inner, &mut connections);
@@ -129,11 +133,12 @@ async fn connect(
         dial(server).await
     });
     let dialled = tokio::select! {
-        dialled = &mut dialled => dialled,
+        biased;
         () = end.cancelled() => match has_spoken(&inner) {
             true => dialled.await,
             false => return,
         },
+        dialled = &mut dialled => dialled,
     };
     let Ok(mut outer) = dialled else {
         return;
@@ -217,7 +222,8 @@ pub(crate) fn keep(stream: &TcpStream) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::io::Write;
+    use std::io::{ErrorKind, Read, Write};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::io::AsyncReadExt;
 
     #[tokio::test]
@@ -237,5 +243,57 @@ mod tests {
         let socket = SockRef::from(&outer);
         assert!(socket.recv_buffer_size().unwrap() <= 2 * KEPT);
         assert!(socket.send_buffer_size().unwrap() <= 2 * KEPT);
+    }
+
+    /// Of connections that are made from here.
+    fn listener() -> (TcpListener, SocketAddr) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        (TcpListener::from_std(listener).unwrap(), address)
+    }
+
+    fn ended() -> CancellationToken {
+        let end = CancellationToken::new();
+        end.cancel();
+        end
+    }
+
+    #[tokio::test]
+    async fn who_has_come_and_spoken_by_the_end_is_passed_on() {
+        let (listener, address) = listener();
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let servers = Arc::from([server.local_addr().unwrap()]);
+        let connect = || std::net::TcpStream::connect(address).unwrap();
+        let (mut speaks, mut silent) = (connect(), connect());
+        speaks.write_all(b"hello").unwrap();
+        speaks.shutdown(std::net::Shutdown::Write).unwrap();
+        let find = move |_: &TcpStream| Some(Arc::clone(&servers));
+        pass_on(listener, find, Places::new(2), ended()).await;
+        // All that it has been told is there.
+        server.set_nonblocking(true).unwrap();
+        let mut heard = String::new();
+        let (mut stream, _) = server.accept().unwrap();
+        stream.read_to_string(&mut heard).unwrap();
+        assert_eq!(heard, "hello");
+        // Nobody is connected for who has said nothing.
+        let other = server.accept().map_err(|reason| reason.kind());
+        assert_eq!(other.unwrap_err(), ErrorKind::WouldBlock);
+        let told = silent.read(&mut [0]).map_err(|reason| reason.kind());
+        assert_eq!(told, Err(ErrorKind::ConnectionReset));
+    }
+
+    #[tokio::test]
+    async fn who_comes_again_and_again_does_not_keep_it_from_ending() {
+        let (listener, address) = listener();
+        let come = move || drop(std::net::TcpStream::connect(address).unwrap());
+        come();
+        let came = AtomicUsize::new(0);
+        let server = |_: &TcpStream| {
+            assert!(came.fetch_add(1, Ordering::Relaxed) < 100);
+            come();
+            None
+        };
+        pass_on(listener, server, Places::new(4), ended()).await;
     }
 }
