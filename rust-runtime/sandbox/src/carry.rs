@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// What a pack has said may take so long at the end. Its invoker waits for longer (`answer-timeout`).
-const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How often the kernel is asked whether the other side has it.
 const LOOK: Duration = Duration::from_millis(5);

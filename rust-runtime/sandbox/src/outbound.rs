@@ -37,9 +37,8 @@ pub(crate) async fn lead_to(
                 (Ok((inner, _)), Some(place)) => {
                     let (peers, places, end) = (Arc::clone(&peers), places.clone(), end.clone());
                     connections.spawn(async move {
-                        places.turn().await;
                         // Who has gone again needs no answer.
-                        let _ = lead(inner, &peers, &end).await;
+                        let _ = lead(inner, (&peers, &places), &end).await;
                         drop(place);
                     });
                 }
@@ -54,8 +53,13 @@ pub(crate) async fn lead_to(
     finish(connections).await;
 }
 
-async fn lead(mut inner: UnixStream, peers: &[Target], end: &CancellationToken) -> io::Result<()> {
+async fn lead(
+    mut inner: UnixStream,
+    (peers, places): (&[Target], &Places),
+    end: &CancellationToken,
+) -> io::Result<()> {
     let asked = async {
+        places.turn().await;
         let number = timeout(ASKED, inner.read_u32_le()).await??;
         io::Result::Ok(match peers.get(number as usize) {
             Some(peer) => reach(peer).await,
@@ -88,4 +92,37 @@ async fn reach(peer: &Target) -> Result<TcpStream, i32> {
     };
     let reached = timeout(REACHED, reached).await;
     reached.unwrap_or(Err(libc::ETIMEDOUT))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::carry::LAST_WORDS;
+    use std::time::Instant;
+
+    #[tokio::test]
+    async fn who_waits_for_his_turn_keeps_nobody_waiting_at_the_end() {
+        let directory = tempfile::tempdir().unwrap();
+        // Now and then a machine is too slow to tell.
+        for attempt in 0..10 {
+            let path = directory.path().join(attempt.to_string());
+            let listener = UnixListener::bind(&path).unwrap();
+            let (places, end) = (Places::new(1), CancellationToken::new());
+            places.turn().await;
+            let leading = lead_to(Arc::new([]), (listener, places.clone()), end.clone());
+            let leading = tokio::spawn(leading);
+            let _waiting = UnixStream::connect(&path).await.unwrap();
+            while places.take().is_some() {
+                tokio::task::yield_now().await;
+            }
+            let told = Instant::now();
+            end.cancel();
+            leading.await.unwrap();
+            if told.elapsed() < LAST_WORDS {
+                return;
+            }
+        }
+        panic!("it has waited each time");
+    }
 }
