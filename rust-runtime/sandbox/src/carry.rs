@@ -165,7 +165,7 @@ fn what_is_there<S: Inner>(from: &S, buffer: &mut [u8]) -> io::Result<usize> {
 }
 
 /// 0 for nothing yet, as for nothing more.
-fn read_now(from: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_now(from: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     match rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *buffer)) {
         Err(Errno::WOULDBLOCK) => Ok(0),
         read => Ok(read?),

@@ -12,7 +12,7 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::carry::finish;
+use crate::carry::{LAST_WORDS, finish};
 use crate::local_name::LocalPath;
 use crate::relay::{PAUSE, Places, bound, prepare};
 use crate::strangers::Strangers;
@@ -66,40 +66,118 @@ impl Port {
     ) {
         let mut strangers = Strangers::new(STRANGERS + packs);
         let mut known = JoinSet::new();
+        let lead = |tunnel: Tunnel, known: &mut JoinSet<()>| {
+            if let Some(place) = places.take() {
+                let end = end.clone();
+                known.spawn(async move {
+                    tunnel.carry(&end).await;
+                    drop(place);
+                });
+            }
+        };
         loop {
             tokio::select! {
                 () = end.cancelled() => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((outer, from)) => {
-                        strangers.enter(from.ip(), introduce(outer, socket.clone()));
+                        let introduced = introduce(outer, socket.clone(), end.clone());
+                        strangers.enter(from.ip(), introduced);
                     }
                     // Out of descriptors, mostly: strangers have to go first.
                     Err(_) if strangers.evict() => yield_now().await,
                     Err(_) => sleep(PAUSE).await,
                 },
-                Some(tunnel) = strangers.proved() => {
-                    if let Some(place) = places.take() {
-                        let end = end.clone();
-                        known.spawn(async move {
-                            tunnel.carry(&end).await;
-                            drop(place);
-                        });
-                    }
-                }
+                Some(tunnel) = strangers.proved() => lead(tunnel, &mut known),
                 Some(_) = known.join_next() => {}
             }
         }
         drop(self.listener);
+        // Who has been answered by then is no stranger.
+        let last = async {
+            while let Some(tunnel) = strangers.proved().await {
+                lead(tunnel, &mut known);
+            }
+        };
+        let _ = timeout(LAST_WORDS, last).await;
         strangers.leave().await;
         finish(known).await;
     }
 }
 
-async fn introduce(outer: TcpStream, socket: LocalPath) -> Option<Tunnel> {
-    let inner = UnixStream::connect(socket.to_path()).await.ok()?;
+async fn introduce(outer: TcpStream, socket: LocalPath, end: CancellationToken) -> Option<Tunnel> {
     prepare(&outer).ok()?;
-    let mut tunnel = Tunnel { inner, outer };
-    let answered = timeout(ANSWERED, tunnel.until_answered()).await;
+    let inner = UnixStream::connect(socket.to_path()).await.ok()?;
+    let mut tunnel = Tunnel::of(inner, outer);
+    let answered = timeout(ANSWERED, tunnel.until_answered(&end)).await;
     answered.ok()?.ok()?;
     Some(tunnel)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::local_name::LocalName;
+    use std::io::{Read, Write};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixListener;
+    use tokio::task::JoinHandle;
+
+    /// A pack and its guest, whom it has heard and not answered, and who end when they are told.
+    struct Met {
+        pack: std::os::unix::net::UnixStream,
+        guest: std::net::TcpStream,
+        leading: JoinHandle<()>,
+        end: CancellationToken,
+    }
+
+    async fn meet(places: u32) -> Met {
+        let directory = tempfile::tempdir().unwrap();
+        let name = LocalName::random(directory.path()).unwrap();
+        let listener = UnixListener::bind(name.path().to_path()).unwrap();
+        let port = Port::of("127.0.0.1").await.unwrap();
+        let address = (Ipv4Addr::LOCALHOST, port.number());
+        let end = CancellationToken::new();
+        let room = (1, Places::new(places));
+        let leading = tokio::spawn(port.lead_to(name.path().clone(), room, end.clone()));
+        let mut guest = TcpStream::connect(address).await.unwrap();
+        let (mut pack, _) = listener.accept().await.unwrap();
+        let mut word = [0; 4];
+        pack.write_all(b"who?").await.unwrap();
+        guest.read_exact(&mut word).await.unwrap();
+        guest.write_all(b"me, ").await.unwrap();
+        pack.read_exact(&mut word).await.unwrap();
+        Met {
+            pack: pack.into_std().unwrap(),
+            guest: guest.into_std().unwrap(),
+            leading,
+            end,
+        }
+    }
+
+    impl Met {
+        /// What the guest hears of a pack that answers, says some more and ends with all else.
+        async fn part(mut self) -> std::io::Result<String> {
+            self.pack.write_all(b"welcome").unwrap();
+            self.pack.write_all(b", and goodbye").unwrap();
+            drop(self.pack);
+            self.end.cancel();
+            self.leading.await.unwrap();
+            self.guest.set_nonblocking(false).unwrap();
+            let mut heard = String::new();
+            self.guest.read_to_string(&mut heard).map(|_| heard)
+        }
+    }
+
+    #[tokio::test]
+    async fn who_has_been_answered_by_the_end_is_no_stranger() {
+        let heard = meet(1).await.part().await;
+        assert_eq!(heard.unwrap(), "welcome, and goodbye");
+    }
+
+    #[tokio::test]
+    async fn who_is_turned_away_is_told_of_no_end() {
+        let heard = meet(0).await.part().await.map_err(|reason| reason.kind());
+        assert_eq!(heard, Err(std::io::ErrorKind::ConnectionReset));
+    }
 }

@@ -73,7 +73,7 @@ async fn lead(
     match reached {
         Ok(outer) => {
             inner.write_i32_le(0).await?;
-            Tunnel { inner, outer }.carry(end).await;
+            Tunnel::of(inner, outer).carry(end).await;
             Ok(())
         }
         Err(reason) => inner.write_i32_le(reason).await,

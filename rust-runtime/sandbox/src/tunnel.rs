@@ -1,13 +1,13 @@
 //! A connection between packs of two machines: this one's by its Unix socket, the other's by the machine's network.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::sync::CancellationToken;
 
-use crate::carry::carry;
+use crate::carry::{carry, read_now};
 use crate::relay::{keep, reset};
 
 /// Of each direction.
@@ -22,18 +22,28 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Tunnel {
-    pub(crate) inner: UnixStream,
-    pub(crate) outer: TcpStream,
+    inner: UnixStream,
+    outer: TcpStream,
 }
 
 impl Tunnel {
+    /// Who is outside is told of an end only where all has been [carried](Tunnel::carry).
+    pub(crate) fn of(inner: UnixStream, outer: TcpStream) -> Self {
+        reset(&outer);
+        Self { inner, outer }
+    }
+
     /// Until the pack has greeted who came, has heard of him, and has answered: it does so to those of its flare alone.
-    pub(crate) async fn until_answered(&mut self) -> io::Result<()> {
+    /// Who has not been answered by the `end` will not be.
+    pub(crate) async fn until_answered(&mut self, end: &CancellationToken) -> io::Result<()> {
         let (mut from_pack, mut to_pack) = self.inner.split();
         let (mut from_outside, mut to_outside) = self.outer.split();
         let (mut said, mut heard) = ([0; WORDS], [0; WORDS]);
         // What comes before the greeting has to wait, or else that would look like an answer.
-        pass(&mut from_pack, &mut said, &mut to_outside).await?;
+        let greeted = end.run_until_cancelled(pass(&mut from_pack, &mut said, &mut to_outside));
+        greeted
+            .await
+            .unwrap_or(Err(ErrorKind::UnexpectedEof.into()))?;
         let mut has_heard = false;
         loop {
             tokio::select! {
@@ -43,6 +53,14 @@ impl Tunnel {
                         return Ok(());
                     }
                 }
+                () = end.cancelled() => {
+                    // The answer may be there, though this process has not been told yet.
+                    let read = match has_heard {
+                        true => read_now(from_pack.as_ref(), &mut said)?,
+                        false => 0,
+                    };
+                    return to_outside.write_all(words(&said, read)?).await;
+                }
                 read = from_outside.read(&mut heard) => {
                     to_pack.write_all(words(&heard, read?)?).await?;
                     has_heard = true;
@@ -51,9 +69,9 @@ impl Tunnel {
         }
     }
 
-    /// Until one side has said all, and the other has had time to end as well, or the pack has by the `end`.
+    /// Until one side has said all, and the other has had time to end as well, or until what the pack has said by the
+    /// `end` is carried.
     pub(crate) async fn carry(mut self, end: &CancellationToken) {
-        reset(&self.outer);
         let patience = (BUFFER, Some(LAST_WORDS));
         let carried = carry(&mut self.inner, &mut self.outer, patience, end).await;
         if carried.is_ok() {
@@ -74,7 +92,7 @@ async fn pass(
 /// What was read, unless that is the end.
 fn words(buffer: &[u8], read: usize) -> io::Result<&[u8]> {
     match buffer.get(..read) {
-        None | Some([]) => Err(io::ErrorKind::UnexpectedEof.into()),
+        None | Some([]) => Err(ErrorKind::UnexpectedEof.into()),
         Some(words) => Ok(words),
     }
 }
