@@ -162,8 +162,9 @@ trait Driver:
     */
   def confine(@unused container: Container): Unit = ()
 
-  /** Lets a container reach what the flare it is to run needs, and nothing else. Until then, and after
-    * `disconnect`, it reaches nothing. A driver that cannot keep packs apart does nothing.
+  /** Lets a container reach what the flare it is to run needs, and nothing else. Until then it reaches
+    * nothing: where that takes a while after `disconnect` this waits for it, and fails if it cannot be had. A
+    * driver that cannot keep packs apart does nothing.
     */
   def connect(
       @unused container: Container,
@@ -183,7 +184,7 @@ trait Driver:
       endpoints: Vector[Option[String]]
   ): Future[Either[Failure, Vector[Option[String]]]] = Future.successful(Right(endpoints))
 
-  /** The container is idle. */
+  /** The container is idle, and is to reach nothing. */
   def disconnect(@unused container: Container): Unit = ()
 
   /** Holds a container to the CPUs of so many workers, while others of its pack have ended. Memory is left as

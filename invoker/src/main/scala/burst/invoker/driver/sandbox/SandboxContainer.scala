@@ -42,8 +42,8 @@ private[driver] final class SandboxContainer(
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
-  /** Whether it may have been let through to servers or packs, or others to it. */
-  val open: AtomicBoolean = AtomicBoolean()
+  /** The servers and packs that it is let through to, and those that are let through to it. */
+  val reach: Reach = Reach()
 
   /** How it ended is among its last words, which may come after its end. */
   val exit: Future[ContainerExit] = process.exitCode.flatMap: code =>

@@ -220,13 +220,13 @@ final class SandboxDriver(
   /** The flare's packs of this invoker have their sockets where this one looks for them. */
   override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     container match
-      case own: SandboxContainer if access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0 =>
-        Future(letThrough(own, access))
+      case own: SandboxContainer =>
+        val isNeeded = access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0
+        own.reach.open(isNeeded)(Future(letThrough(own, access)))
       case _ => Future.successful(Right(()))
 
   /** What it reached before it does not any more. Where packs meet on a server nobody comes to them. */
   private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
-    own.open.set(true)
     for
       meetThere <- toServers(own, access.backend)
       _ <- if access.egress then toInternet(own) else Right(())
@@ -279,17 +279,22 @@ final class SandboxDriver(
 
   /** One that may go on reaching what it did is of no use to anybody else. */
   override def disconnect(container: Container): Unit = container match
-    case own: SandboxContainer if own.open.getAndSet(false) =>
-      peers.forget(own.sandbox)
-      // Said at once: whoever opens it again does so after that.
-      val closed = told(own, Launcher.Close)
-      Future(answered(closed, settings.answerTimeout).flatten).foreach:
-        case Right(()) => ()
-        case Left(_) if !own.process.isAlive => ()
-        case Left(reason) =>
-          log.warn("sandbox {} is ended: what it reached cannot be closed: {}", own.id, reason)
-          val _ = end(own.sandbox)
+    case own: SandboxContainer => own.reach.close(shut(own))
     case _ => ()
+
+  /** Whoever waits for it hears that it failed before the sandbox ends. */
+  private def shut(own: SandboxContainer): Future[Either[String, Unit]] =
+    peers.forget(own.sandbox)
+    // Said at once, so that it is mostly done when the next flare comes.
+    val answer = told(own, Launcher.Close)
+    val closed = Future(answered(answer, settings.answerTimeout).flatten)
+    closed.foreach:
+      case Right(()) => ()
+      case Left(_) if !own.process.isAlive => ()
+      case Left(reason) =>
+        log.warn("sandbox {} is ended: what it reached cannot be closed: {}", own.id, reason)
+        val _ = end(own.sandbox)
+    closed
 
   // ---- Stopping ------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ import scala.util.Using
 
 /** What the driver tells its launcher, and what it makes of what that says: the launcher is a script. */
 class LauncherSuite extends munit.FunSuite:
-  import ScriptedLauncher.{obeys, Listens}
+  import ScriptedLauncher.{obeys, Late, Listens}
 
   private val threads = Executors.newCachedThreadPool()
   private given ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -344,6 +344,43 @@ class LauncherSuite extends munit.FunSuite:
       _ <- container.exit
       _ <- driver.close()
     yield assertEquals(opened, Right(()))
+
+  /** A flare that needs no network, and one that does. */
+  private val Next = Vector(access(None), access(Server))
+
+  test("the next flare on a pack waits until that reaches nothing any more, whatever it needs itself"):
+    Future.traverse(Next): next =>
+      val launcher = ScriptedLauncher(obeys("open" -> "opened", "close" -> Late))
+      val driver = launcher.driver(servers = backend => if backend.uri.isEmpty then Vector.empty else Servers)
+      for
+        container <- started(driver)
+        _ <- driver.connect(container, access(Server))
+        _ = driver.disconnect(container)
+        connected = driver.connect(container, next)
+        _ = assert(!connected.isCompleted)
+        _ = launcher.say("closed")
+        connected <- connected
+        _ = assertEquals(connected, Right(()))
+        again <- driver.connect(container, access(None))
+        _ = assertEquals(again, Right(()), "it is closed once")
+        _ <- driver.close()
+      yield ()
+
+  test("a pack of which it is not heard that it reaches nothing any more runs no other flare, and is ended"):
+    Future.traverse(Next): next =>
+      val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
+      val launcher = ScriptedLauncher(obeys("open" -> "opened"))
+      val driver = launcher.driver(settings = settings, servers = _ => Servers)
+      for
+        container <- started(driver)
+        _ <- driver.connect(container, access(Server))
+        _ = driver.disconnect(container)
+        connected <- driver.connect(container, next)
+        failure = refusal(connected)
+        _ = assert(failure.message.contains("has not answered within 200 milliseconds"), failure.message)
+        _ <- container.exit
+        _ <- driver.close()
+      yield assertEquals(failure.kind, FailureKind.StartFailed)
 
   private val Internet = """{"internet":{"closed":["10.0.0.0/8","::/3"]}}"""
 

@@ -15,6 +15,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   private val occupied = directory.resolve("occupied")
   private val told = directory.resolve("told")
   private val ordered = directory.resolve("orders")
+  private val later = directory.resolve("later")
 
   private val binary = SandboxPrerequisites.script(
     directory.resolve("launcher.sh"),
@@ -24,6 +25,8 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
        |  echo 1; exit
        |fi
        |orders=$ordered
+       |later=$later
+       |[ -e $later ] || mkfifo $later
        |read -r spec
        |echo "$$spec" >> $told
        |$script""".stripMargin
@@ -62,10 +65,19 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   private def lines(file: Path): Vector[String] =
     if Files.exists(file) then Files.readString(file).linesIterator.toVector else Vector.empty
 
+  /** Has it give the answer that is `Late`. */
+  def say(line: String): Unit =
+    val _ = Files.writeString(later, s"$line\n")
+
 object ScriptedLauncher:
-  val Listens = "echo listening on 127.0.0.1:1"
+  val Listens: String = listens(1)
+  def listens(port: Int): String = s"echo listening on 127.0.0.1:$port"
 
   /** Takes down what it is told, and answers to each word with another. */
-  def obeys(answers: (String, String)*): String =
+  def obeys(answers: (String, String)*): String = obeys(Listens, answers*)
+  def obeys(listens: String, answers: (String, String)*): String =
     val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
-    s"""$Listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
+    s"""$listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
+
+  /** An answer that the test gives when it likes, by [[ScriptedLauncher.say]]. */
+  val Late = "$(cat $later)"

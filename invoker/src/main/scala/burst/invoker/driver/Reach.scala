@@ -1,0 +1,28 @@
+package burst.invoker.driver
+
+import burst.protocol.{Failure, FailureKind}
+import java.util.concurrent.atomic.AtomicBoolean
+import scala.concurrent.{ExecutionContext, Future}
+
+/** What a container reaches, where a driver keeps packs apart: it is opened for a flare, and closed when the
+  * container is idle. Whoever is next waits until it is closed, even if nothing is to be opened for it: its
+  * code is neither to reach what was another flare's, nor to run in a container that is about to be ended as
+  * it cannot be closed.
+  */
+private[driver] final class Reach:
+  private val isOpen = AtomicBoolean()
+  @volatile private var closed: Future[Either[String, Unit]] = Future.successful(Right(()))
+
+  def open(isNeeded: Boolean)(how: => Future[Either[Failure, Unit]]): Future[Either[Failure, Unit]] =
+    closed.flatMap {
+      case Left(reason) =>
+        val message = s"the container may still reach what its last flare did: $reason"
+        Future.successful(Left(Failure(FailureKind.StartFailed, message)))
+      case Right(()) if isNeeded =>
+        isOpen.set(true)
+        how
+      case Right(()) => Future.successful(Right(()))
+    }(using ExecutionContext.parasitic) // mostly it is closed, and nobody waits
+
+  /** If it may be open. */
+  def close(how: => Future[Either[String, Unit]]): Unit = if isOpen.getAndSet(false) then closed = how

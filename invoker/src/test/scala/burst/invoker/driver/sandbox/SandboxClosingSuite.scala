@@ -1,0 +1,119 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.invoker.pack.{FakePack, PackSetup}
+import burst.invoker.pool.PoolLimits
+import burst.invoker.{Invoker, InvokerSettings}
+import burst.node.ServerAddress
+import burst.protocol.*
+import java.util.concurrent.Executors
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
+
+/** What becomes of flares that come while the launcher of a warm pack still closes what the last one reached:
+  * of those that need no network, of which the launcher hears nothing.
+  */
+class SandboxClosingSuite extends munit.FunSuite:
+  import ScriptedLauncher.{listens, obeys, Late}
+
+  private lazy val kit = ActorTestKit()
+  private val threads = Executors.newCachedThreadPool()
+  private given ExecutionContext = ExecutionContext.fromExecutor(threads)
+  override def afterAll(): Unit =
+    kit.shutdownTestKit()
+    threads.shutdownNow()
+
+  /** An invoker whose sandboxes are scripts, in each of which the same fake runtime listens. */
+  private final class Fixture(closed: Option[String], shared: Boolean):
+    val setup: PackSetup = PackSetup(kit)
+    private val answers = Vector("open" -> "opened") ++ closed.map("close" -> _)
+    val launcher: ScriptedLauncher = ScriptedLauncher(obeys(listens(setup.runtime.address.port), answers*))
+    private val driver = launcher.driver(
+      settings =
+        SandboxPrerequisites.settings.copy(answerTimeout = if closed.isEmpty then 200.millis else 1.hour),
+      servers = backend => if backend.uri.isEmpty then Vector.empty else Vector(ServerAddress("fd00::1", 443))
+    )
+    private val settings = InvokerSettings(
+      slots = 4,
+      memoryLimit = None,
+      PoolLimits(10, 100_000, 1.hour),
+      1.hour,
+      prewarmed = 0,
+      prewarmedMemory = 16,
+      RuntimeInfo("x86_64", "2.36"),
+      (_, _) => Future.successful(None)
+    )
+    private val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
+    private val invoker: ActorRef[Invoker.Command] =
+      kit.spawn(Invoker(settings, setup.services.copy(driver = driver), () => 0.25, controller.ref))
+
+    def begin(uri: Option[String]): TestProbe[PackReport] =
+      val probe = kit.createTestProbe[PackReport]()
+      val id = FlareId.random()
+      val plain = setup.assignment.copy(
+        flareId = id,
+        attempt = 1,
+        pack = 0,
+        packSizes = Vector(1),
+        backend = BackendConfig("some", uri, None),
+        autostart = true
+      )
+      val assignment =
+        if !shared then plain
+        else
+          plain.copy(
+            definition = plain.definition.copy(kind = "nodejs:20", concurrency = 3),
+            shared = Some(SharedContainer(id, 1))
+          )
+      invoker ! InvokerRequest(PreparePack(assignment), probe.ref.unsafeUpcast)
+      probe
+
+    /** The program runs it from its start to its good end: how it came up. */
+    def runs(probe: TestProbe[PackReport]): Option[PackStart] =
+      val pack: FakePack = setup.runtime.pack()
+      pack.say(PackEvent.Ready(None, 1), PackEvent.PackEnded(reusable = true, None, 2))
+      pack.end()
+      endOf(probe, None)
+
+    private def endOf(probe: TestProbe[PackReport], start: Option[PackStart]): Option[PackStart] =
+      val report = probe.receiveMessage(10.seconds)
+      val known = start.orElse(report.start)
+      report.events.lastOption match
+        case Some(PackEvent.PackEnded(reusable, error, _, _)) =>
+          assertEquals((reusable, error), (true, None))
+          known
+        case _ => endOf(probe, known)
+
+    /** One that reaches a server has run, and its pack is kept. */
+    def kept(): Unit =
+      val first = begin(Some("some://server"))
+      setup.givePackage()
+      assertEquals(runs(first), Some(PackStart.Cold))
+
+    def close(): Unit =
+      Await.result(driver.close(), 1.minute)
+      setup.runtime.close()
+
+  for (whose, shared) <- Vector("flare" -> false, "call of an action" -> true) do
+    def fixture(closed: Option[String]) = FunFixture[Fixture](_ => Fixture(closed, shared), _.close())
+
+    fixture(None).test(s"a $whose finds a pack that is never closed, and runs in another container"):
+      fixture =>
+        import fixture.*
+        kept()
+        val next = begin(None)
+        setup.expectRelease()
+        setup.givePackage()
+        assertEquals(runs(next), Some(PackStart.Cold))
+        // Each has begun with its own program, and nobody was asked for another run.
+        assertEquals((launcher.specs.size, setup.runtime.startedPrograms), (2, 2))
+
+    fixture(Some(Late)).test(s"a $whose finds a pack that is closed late, and runs in it"): fixture =>
+      import fixture.*
+      kept()
+      val next = begin(None)
+      launcher.say("closed")
+      assertEquals(runs(next), Some(PackStart.Warm))
+      assertEquals((launcher.specs.size, setup.runtime.startedPrograms), (1, 1))
