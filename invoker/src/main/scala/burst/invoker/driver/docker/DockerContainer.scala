@@ -21,3 +21,6 @@ private[driver] final class DockerContainer(
   @volatile var needed: ContainerLimits = allowed
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
+
+  /** What it is admitted to. */
+  val reach: Reach = Reach()

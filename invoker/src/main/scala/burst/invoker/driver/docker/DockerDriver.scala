@@ -140,7 +140,7 @@ final class DockerDriver(
         val container = DockerContainer(id, address, allowed, ended(id), blank)
         network.vacate(address.host)
         live.add(container)
-        container.exit.foreach(_ => disconnect(container))
+        container.exit.foreach(_ => exclude(container))
         awaitListening(container).map(_ => container).left.map: failure =>
           val _ = remove(container)
           failure
@@ -155,11 +155,12 @@ final class DockerDriver(
 
   override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     container match
-      case own: DockerContainer if !access.isNone && network.isIsolated =>
-        Future(granted(access))
-          .flatMap(network.admit(own, _))
-          .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
-          .map(_.left.map(startFailed))
+      case own: DockerContainer if network.isIsolated =>
+        own.reach.open(!access.isNone):
+          Future(granted(access))
+            .flatMap(network.admit(own, _))
+            .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
+            .map(_.left.map(startFailed))
       case _ => Future.successful(Right(()))
 
   /** Blocks. */
@@ -174,8 +175,12 @@ final class DockerDriver(
       else Vector.empty
     Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
 
-  override def disconnect(container: Container): Unit =
-    val _ = network.exclude(container.id, container.address.host)
+  override def disconnect(container: Container): Unit = container match
+    case own: DockerContainer => own.reach.close(exclude(own))
+    case _ => ()
+
+  private def exclude(own: DockerContainer): Future[Either[String, Unit]] =
+    network.exclude(own.id, own.address.host)
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: DockerContainer =>
@@ -192,7 +197,7 @@ final class DockerDriver(
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: DockerContainer =>
-      disconnect(own)
+      val _ = exclude(own)
       Future(removal.kill(own.id)).flatMap: dead =>
         val removed = Future(remove(own))
         // Its processors and memory are free as soon as it is dead; the daemon takes much longer to remove it.

@@ -88,23 +88,31 @@ private[driver] final class PackNetwork(
               renew()
               Left(s"the pack cannot be given its network: ${DockerDriver.reason(problem)}")
 
-  /** It may reach nothing any more. Somebody else may have the address by now. */
-  def exclude(container: String, address: String): Future[Unit] = exclude(address, _ == container)
+  /** It may reach nothing any more, or why it still may. Somebody else may have the address by now. */
+  def exclude(container: String, address: String): Future[Either[String, Unit]] =
+    exclude(address, _ == container)
 
   /** Whoever had the address is gone. */
-  def vacate(address: String): Future[Unit] = exclude(address, _ => true)
+  def vacate(address: String): Future[Unit] = exclude(address, _ => true).map(_ => ())
 
-  private def exclude(address: String, whose: String => Boolean): Future[Unit] =
-    if !isIsolated then Future.unit
+  private def exclude(address: String, whose: String => Boolean): Future[Either[String, Unit]] =
+    if !isIsolated then Future.successful(Right(()))
     else
       Future:
         if admitted.get(address).exists((holder, _) => whose(holder)) then
           admitted -= address
-          try process.foreach(_.line.exclude(address))
+          try
+            // Where there is no process the rules of the last one stay until another begins.
+            process match
+              case Some(running) => running.line.exclude(address)
+              case None =>
+                val _ = ensure()
+            Right(())
           catch
             case NonFatal(problem) =>
               log.warn("a pack's network could not be taken from it: {}", DockerDriver.reason(problem))
               renew()
+        else Right(())
 
   /** Its containers are gone: so are the network and its rules. */
   def close(): Future[Unit] =
@@ -143,15 +151,18 @@ private[driver] final class PackNetwork(
       PackageFiles.delete(running.room)
     process = None
 
-  /** Another process begins with rules that admit those who are, and nobody else. */
-  private def renew(): Unit =
+  /** Another process begins with rules that admit those who are, and nobody else; or why there is none. */
+  private def renew(): Either[String, Unit] =
     lose()
     try
       val _ = ensure()
+      Right(())
     catch
       case NonFatal(problem) =>
-        log.error("packs keep the network they have: {}", DockerDriver.reason(problem))
+        val reason = DockerDriver.reason(problem)
+        log.error("packs keep the network they have: {}", reason)
         lose()
+        Left(reason)
 
   private def removeContainer(id: String): Unit =
     Try(docker.removeContainerCmd(id).withForce(true).exec()).failed.foreach:
