@@ -91,7 +91,10 @@ private[pack] final class FlareRun(
     if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(true))
     val fresh =
       Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
-    tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
+    tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(
+      pack.container.id,
+      _
+    ))
     opening(pack, start, exit = None, aborted = None)
 
   /** Another container is tried only where nothing can have begun in this one. Of one that died the answer is
@@ -110,7 +113,8 @@ private[pack] final class FlareRun(
       if start == PackStart.Warm then host.replaced(pack) else None
     def lost(exit: ContainerExit) = destroy(pack, Some(during(StartOperation.Init, died(exit))))
     receive:
-      case Opened(Right(events)) =>
+      case Opened(id, _) if id != pack.container.id => Behaviors.same // of one that was replaced meanwhile
+      case Opened(_, Right(events)) =>
         timers.cancel(InitOverdue)
         inputs = Inputs.Hidden
         stream = Some(events)
@@ -124,9 +128,9 @@ private[pack] final class FlareRun(
           context.self ! StreamEnded(ended.toEither.left.toOption)
         if exit.isEmpty then aborted.fold(running(pack, start, aborted = None))(abort(pack, start, _))
         else breaking(pack, start, aborted, reason = None, streamEnded = false, exit)
-      case Opened(Left(refusal)) if refusal.mayBeTaken && assignment.autostart =>
+      case Opened(_, Left(refusal)) if refusal.mayBeTaken && assignment.autostart =>
         exit.fold(breakOff(pack, refusal))(lost)
-      case Opened(Left(refusal)) => replaced.getOrElse(exit.fold(breakOff(pack, refusal))(lost))
+      case Opened(_, Left(refusal)) => replaced.getOrElse(exit.fold(breakOff(pack, refusal))(lost))
       case Exited(id, exit) if id == pack.container.id && assignment.autostart =>
         timers.startSingleTimer(Settled, timings.settle)
         opening(pack, start, Some(exit), aborted)

@@ -2,6 +2,7 @@ package burst.invoker.pack
 
 import burst.invoker.runtime.{FreshProgram, Refusal}
 import burst.protocol.*
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.Future
 
@@ -41,7 +42,7 @@ private[pack] final class GroupPack(
   // ---- Initialising --------------------------------------------------------------------------------------
 
   /** There is nothing to run yet, so its program is started by itself; that of a warm pack runs. All get the
-    * network of the group.
+    * network of the group; a warm one that cannot have it is replaced.
     */
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
     timers.startSingleTimer(InitOverdue, timings.init)
@@ -49,12 +50,20 @@ private[pack] final class GroupPack(
     def program = start match
       case PackStart.Warm => Future.successful(Right(()))
       case _ => runtime.init(container.address, FreshProgram.of(container.source, assignment))
-    tell(connected(pack)(program))(asTaken)(Initialised(_))
+    def replaced =
+      // Another container has its own time to come up.
+      timers.cancel(InitOverdue)
+      replace(pack)
+    tell(connected(pack)(program))(asTaken)(Initialised(container.id, _))
     receive:
-      case Initialised(Right(())) =>
+      case Initialised(id, _) if id != container.id => Behaviors.same // of one that was replaced meanwhile
+      case Initialised(_, Right(())) =>
         timers.cancel(InitOverdue)
         loaded(pack, start)
-      case Initialised(Left(refusal)) => breakOff(pack, refusal)
+      // Nothing has run in it.
+      case Initialised(_, Left(_)) if start == PackStart.Warm => replaced
+      case Exited(id, _) if id == container.id && start == PackStart.Warm => replaced
+      case Initialised(_, Left(refusal)) => breakOff(pack, refusal)
       case Exited(id, exit) if id == container.id =>
         destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))

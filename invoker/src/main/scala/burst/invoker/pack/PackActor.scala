@@ -108,8 +108,10 @@ object PackActor:
   private[pack] final case class Throttled(workers: Int, done: Boolean) extends Command
   private[pack] case object SlotsDue extends Command
   private[pack] final case class Created(outcome: Either[Failure, Container]) extends Command
-  private[pack] final case class Initialised(outcome: Either[Refusal, Unit]) extends Command
-  private[pack] final case class Opened(outcome: Either[Refusal, EventStream]) extends Command
+  private[pack] final case class Initialised(containerId: String, outcome: Either[Refusal, Unit])
+      extends Command
+  private[pack] final case class Opened(containerId: String, outcome: Either[Refusal, EventStream])
+      extends Command
   private[pack] final case class Events(events: Vector[PackEvent]) extends Command
   private[pack] final case class StreamEnded(problem: Option[Throwable]) extends Command
   private[pack] final case class Started(flareId: FlareId, outcome: Either[Failure, Unit]) extends Command

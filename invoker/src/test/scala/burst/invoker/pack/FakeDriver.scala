@@ -65,11 +65,11 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   val disconnected: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()
 
   /** Why it cannot be done, if it cannot. */
-  @volatile var connecting: Option[Failure] = None
+  @volatile var connecting: Future[Option[Failure]] = Future.successful(None)
 
   override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     connected.add((container.id, access))
-    Future.successful(connecting.toLeft(()))
+    connecting.map(_.toLeft(()))(using ExecutionContext.parasitic)
 
   /** What it is called elsewhere, and what others are here. */
   @volatile var published: String => String = identity

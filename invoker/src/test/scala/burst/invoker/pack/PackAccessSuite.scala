@@ -1,10 +1,12 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.NetworkAccess
+import burst.invoker.driver.{ContainerExit, NetworkAccess}
 import burst.protocol.*
 import io.circe.Json
 import io.circe.syntax.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.{Future, Promise}
 import scala.jdk.CollectionConverters.*
 
 /** What a pack may reach, and when. */
@@ -56,9 +58,11 @@ class PackAccessSuite extends munit.FunSuite:
     actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), Some("b:1")))
     assertEquals(endedBadly().message, "no way to them")
 
+  private val noNetwork = Failure(FailureKind.StartFailed, "no network")
+
   setup.test("a program whose network cannot be had is not started"): setup =>
     import setup.*
-    driver.connecting = Some(Failure(FailureKind.StartFailed, "no network"))
+    driver.connecting = Future.successful(Some(noNetwork))
     val _ = launch()
     givePackage()
     val failure = endedBadly()
@@ -90,3 +94,49 @@ class PackAccessSuite extends munit.FunSuite:
     val network = driver.connected.asScala.toVector.map((id, access) => (id, access.flare))
     assertEquals(network, Vector((container.id, holder.flareId)))
     assertEquals(runtime.startedPrograms, 0)
+
+  /** A group begins on a warm pack: its actor, and that pack's container. */
+  private def beginsWarm(setup: PackSetup): (ActorRef[PackActor.Command], FakeContainer) =
+    import setup.*
+    val (pack, container) = warm()
+    val holder = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
+    (begin(holder, Supply.Warm(pack)), container)
+
+  /** It begins in a container of its own instead. */
+  private def beginsAnew(setup: PackSetup, instead: FakeContainer): Unit =
+    import setup.*
+    expectRelease()
+    driver.connecting = Future.successful(None)
+    givePackage()
+    val report = controller.receiveMessage()
+    assertEquals((report.start, report.events.size), (Some(PackStart.Cold), 1))
+    assertEquals(driver.stops, Vector(instead.id))
+
+  setup.test("a group whose warm pack cannot have its network begins with another one"): setup =>
+    setup.driver.connecting = Future.successful(Some(noNetwork))
+    val (_, container) = beginsWarm(setup)
+    beginsAnew(setup, container)
+
+  setup.test("so does one whose warm pack ends while it waits for its network"): setup =>
+    setup.driver.connecting = Future.never
+    val (actor, container) = beginsWarm(setup)
+    actor ! PackActor.Exited(container.id, ContainerExit(Some(137), oomKilled = false))
+    beginsAnew(setup, container)
+
+  setup.test("what is heard late of a container that was replaced is not taken for another one's"): setup =>
+    import setup.*
+    val late = Promise[Option[Failure]]()
+    driver.connecting = late.future
+    val (pack, container) = warm()
+    val actor = launch(Some(pack))
+    actor ! PackActor.Exited(container.id, ContainerExit(Some(137), oomKilled = false))
+    expectRelease()
+    driver.connecting = Future.successful(None)
+    val gate = Gate()
+    runtime.gate = Some(gate)
+    givePackage()
+    gate.reached()
+    late.success(Some(noNetwork))
+    gate.release()
+    runtime.pack().say(ready)
+    assertEquals(controller.receiveMessage().start, Some(PackStart.Cold))
