@@ -41,7 +41,7 @@ pub(crate) trait Inner: AsFd {
 
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>);
 
-    /// Whether that is an end like any other: nothing of what the pack has said is lost.
+    /// Whether that is an end like any other: nothing of what was said from there is lost.
     fn is_end(reason: &io::Error) -> bool;
 }
 
@@ -53,9 +53,12 @@ impl Inner for UnixStream {
         self.split()
     }
 
-    /// It has not read all that it was told.
+    /// It has not read all that it was told, or will not.
     fn is_end(reason: &io::Error) -> bool {
-        reason.kind() == ErrorKind::ConnectionReset
+        matches!(
+            reason.kind(),
+            ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+        )
     }
 }
 
@@ -67,9 +70,17 @@ impl Inner for TcpStream {
         self.split()
     }
 
-    fn is_end(_: &io::Error) -> bool {
-        false
+    /// It had said that it ends before it was reset.
+    fn is_end(reason: &io::Error) -> bool {
+        reason.kind() == ErrorKind::BrokenPipe
     }
+}
+
+/// Which sides are lost, as who wrote to them was told. An error is told once: to who reads there it looks like an end.
+#[derive(Debug, Default)]
+struct Lost {
+    pack: AtomicBool,
+    outside: AtomicBool,
 }
 
 /// Carries what both sides say, by buffers of this size, until both have said all, or one has and the other has had so
@@ -81,38 +92,43 @@ pub(crate) async fn carry<S: Inner>(
     (size, patience): (usize, Option<Duration>),
     end: &CancellationToken,
 ) -> Result<(), Broken> {
-    {
+    let carried = {
         let (from_pack, to_pack) = inner.halves();
         let (from_outside, to_outside) = outer.split();
-        let mut out = pin!(out::<S>(from_pack, to_outside, size, end));
-        let broken = AtomicBool::new(false);
-        let mut back = pin!(back(from_outside, to_pack, (size, &broken), end));
+        let lost = Lost::default();
+        let mut out = pin!(out::<S>(from_pack, to_outside, (size, &lost), end));
+        let mut back = pin!(back::<S>(from_outside, to_pack, (size, &lost), end));
         tokio::select! {
             said = &mut out => match said {
                 // The pack has said all, whether or not it hears the other.
                 Ok(()) => match within(patience, back).await {
-                    Some(Err(Broken::Outside)) => return Err(Broken::Outside),
-                    Some(Ok(()) | Err(Broken::Pack)) | None => {}
+                    Some(Err(Broken::Outside)) => Err(Broken::Outside),
+                    Some(Ok(()) | Err(Broken::Pack)) | None => Ok(()),
                 },
                 Err(Broken::Outside) => {
                     // What has come from there is for the pack all the same, but for the end.
-                    broken.store(true, Ordering::Relaxed);
                     let _ = timeout(LAST_WORDS, back).await;
-                    return Err(Broken::Outside);
+                    Err(Broken::Outside)
                 }
-                Err(Broken::Pack) => return Err(Broken::Pack),
+                Err(Broken::Pack) => Err(Broken::Pack),
             },
             heard = &mut back => match heard {
-                Ok(()) | Err(Broken::Pack) => {
-                    within(patience, out).await.unwrap_or(Err(Broken::Outside))?;
+                Ok(()) => within(patience, out).await.unwrap_or(Err(Broken::Outside)),
+                // What the pack has said is for the other all the same, but it says no more.
+                Err(Broken::Pack) => {
+                    let patience = patience.or(Some(LAST_WORDS));
+                    within(patience, out).await.unwrap_or(Err(Broken::Outside))
                 }
-                Err(broken) => return Err(broken),
+                Err(Broken::Outside) => Err(Broken::Outside),
             },
         }
+    };
+    if !matches!(carried, Err(Broken::Outside)) {
+        // A reset takes back what is on its way. Else the kernel goes on by itself, but not beyond the end (`finish`).
+        let patience = (!end.is_cancelled()).then_some(LAST_WORDS);
+        within(patience, delivered(outer)).await;
     }
-    // Else the kernel goes on by itself.
-    let _ = timeout(LAST_WORDS, delivered(outer)).await;
-    Ok(())
+    carried
 }
 
 /// Returns when these have carried what their pack said last, or are gone where nobody takes it in time.
@@ -133,7 +149,7 @@ async fn within<F: Future>(patience: Option<Duration>, future: F) -> Option<F::O
 async fn out<S: Inner>(
     mut from: S::Reading<'_>,
     mut to: impl AsyncWrite + Unpin,
-    size: usize,
+    (size, lost): (usize, &Lost),
     end: &CancellationToken,
 ) -> Result<(), Broken> {
     let mut buffer = vec![0; size];
@@ -147,10 +163,15 @@ async fn out<S: Inner>(
             read => read.map_err(|_| Broken::Pack)?,
         };
         let written = match buffer.get(..read) {
+            None | Some([]) if lost.pack.load(Ordering::Relaxed) => return Err(Broken::Pack),
             None | Some([]) => return to.shutdown().await.map_err(|_| Broken::Outside),
             Some(said) => to.write_all(said).await,
         };
-        written.map_err(|_| Broken::Outside)?;
+        if let Err(reason) = written {
+            let is_lost = !TcpStream::is_end(&reason);
+            lost.outside.store(is_lost, Ordering::Relaxed);
+            return Err(Broken::Outside);
+        }
     }
 }
 
@@ -172,11 +193,11 @@ pub(crate) fn read_now(from: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize>
     }
 }
 
-/// What the pack is told until that is all, or until the `end`. That of a connection that is known to be `broken` is none.
-async fn back(
+/// What the pack is told until that is all, or until the `end`.
+async fn back<S: Inner>(
     mut from: impl AsyncRead + Unpin,
-    mut to: impl AsyncWrite + Unpin,
-    (size, broken): (usize, &AtomicBool),
+    mut to: S::Writing<'_>,
+    (size, lost): (usize, &Lost),
     end: &CancellationToken,
 ) -> Result<(), Broken> {
     let all = async {
@@ -184,24 +205,31 @@ async fn back(
         loop {
             let read = from.read(&mut buffer).await;
             let written = match buffer.get(..read.map_err(|_| Broken::Outside)?) {
-                None | Some([]) if broken.load(Ordering::Relaxed) => return Err(Broken::Outside),
+                None | Some([]) if lost.outside.load(Ordering::Relaxed) => {
+                    return Err(Broken::Outside);
+                }
                 None | Some([]) => return to.shutdown().await.map_err(|_| Broken::Pack),
                 Some(said) => to.write_all(said).await,
             };
-            written.map_err(|_| Broken::Pack)?;
+            if let Err(reason) = written {
+                lost.pack.store(!S::is_end(&reason), Ordering::Relaxed);
+                return Err(Broken::Pack);
+            }
         }
     };
     end.run_until_cancelled(all).await.unwrap_or(Ok(()))
 }
 
-/// Returns when the other side has all that was written to it, or says no more. What it says meanwhile nobody hears; left
+/// Returns when the other side has all that was written to it, or has broken off. What it says meanwhile nobody hears; left
 /// unread, it would make the kernel drop what is on its way there.
 async fn delivered(stream: &mut TcpStream) {
     let mut unheard = [0; 4096];
-    while on_its_way(stream) > 0 {
+    let mut has_ended = false;
+    while on_its_way(stream) > 0 && matches!(stream.take_error(), Ok(None)) {
         tokio::select! {
-            read = stream.read(&mut unheard) => if !matches!(read, Ok(1..)) {
-                return;
+            read = stream.read(&mut unheard), if !has_ended => match read {
+                Ok(read) => has_ended = read == 0,
+                Err(_) => return,
             },
             () = sleep(LOOK) => {}
         }
@@ -215,5 +243,146 @@ fn on_its_way(stream: &TcpStream) -> libc::c_int {
     match unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } {
         0 => bytes,
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::relay::{keep, reset};
+    use tokio::net::TcpListener;
+    use tokio::task::JoinHandle;
+
+    /// Which of two that can go on does so first is chance.
+    const ATTEMPTS: usize = 16;
+
+    /// A connection of a pack's to a server that is carried, and which has not begun to be.
+    struct Carried {
+        pack: TcpStream,
+        inner: TcpStream,
+        outer: TcpStream,
+        server: TcpStream,
+        end: CancellationToken,
+    }
+
+    /// What it hears, and how that ends.
+    type Heard = (String, Result<(), ErrorKind>);
+
+    impl Carried {
+        async fn new() -> Self {
+            let ((pack, inner), (outer, server)) = (pair().await, pair().await);
+            let end = CancellationToken::new();
+            Self {
+                pack,
+                inner,
+                outer,
+                server,
+                end,
+            }
+        }
+
+        /// The pack, the server, and what is between them.
+        fn begin(self) -> (TcpStream, TcpStream, JoinHandle<()>) {
+            let Self {
+                mut inner,
+                mut outer,
+                end,
+                ..
+            } = self;
+            let carrying = tokio::spawn(async move {
+                reset(&inner);
+                reset(&outer);
+                let carried = carry(&mut inner, &mut outer, (1 << 10, None), &end).await;
+                if carried.is_ok() {
+                    keep(&inner);
+                    keep(&outer);
+                }
+            });
+            (self.pack, self.server, carrying)
+        }
+    }
+
+    /// Both ends of a connection.
+    async fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let connected = TcpStream::connect(listener.local_addr().unwrap()).await;
+        (connected.unwrap(), listener.accept().await.unwrap().0)
+    }
+
+    /// Writes until nobody takes any more.
+    async fn fill(stream: &TcpStream) {
+        stream.writable().await.unwrap();
+        while stream.try_write(&[0; 64 << 10]).is_ok() {}
+    }
+
+    async fn say(stream: &mut TcpStream, word: &str) {
+        stream.write_all(word.as_bytes()).await.unwrap();
+    }
+
+    async fn hear(stream: &mut TcpStream, word: &str) {
+        let mut heard = vec![0; word.len()];
+        stream.read_exact(&mut heard).await.unwrap();
+        assert_eq!(heard, word.as_bytes());
+    }
+
+    async fn hear_all(mut stream: TcpStream) -> Heard {
+        let mut heard = Vec::new();
+        let end = stream.read_to_end(&mut heard).await;
+        let heard = String::from_utf8(heard).unwrap();
+        (heard, end.map(|_| ()).map_err(|reason| reason.kind()))
+    }
+
+    #[tokio::test]
+    async fn a_program_that_dies_with_its_answer_unread_has_not_said_all() {
+        for _ in 0..ATTEMPTS {
+            let mut carried = Carried::new().await;
+            // So that nothing more can be written to it.
+            fill(&carried.inner).await;
+            say(&mut carried.server, "answer").await;
+            say(&mut carried.pack, "request").await;
+            let (mut pack, mut server, carrying) = carried.begin();
+            hear(&mut server, "request").await;
+            say(&mut pack, " and some").await;
+            drop(pack);
+            let heard = hear_all(server).await;
+            let reset = Err(ErrorKind::ConnectionReset);
+            assert_eq!(heard, (" and some".to_owned(), reset));
+            carrying.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_program_that_has_ended_its_request_may_die_with_the_answer_unread() {
+        for _ in 0..ATTEMPTS {
+            let mut carried = Carried::new().await;
+            fill(&carried.inner).await;
+            say(&mut carried.server, "answer").await;
+            say(&mut carried.pack, "request").await;
+            let (mut pack, mut server, carrying) = carried.begin();
+            hear(&mut server, "request").await;
+            say(&mut pack, " and all").await;
+            pack.shutdown().await.unwrap();
+            drop(pack);
+            assert_eq!(hear_all(server).await, (" and all".to_owned(), Ok(())));
+            carrying.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_breaks_off_is_heard_and_has_not_said_all() {
+        for _ in 0..ATTEMPTS {
+            let mut carried = Carried::new().await;
+            fill(&carried.outer).await;
+            say(&mut carried.pack, "request").await;
+            say(&mut carried.server, "answer").await;
+            let (mut pack, mut server, carrying) = carried.begin();
+            hear(&mut pack, "answer").await;
+            say(&mut server, " and some").await;
+            drop(server);
+            let reset = Err(ErrorKind::ConnectionReset);
+            assert_eq!(hear_all(pack).await, (" and some".to_owned(), reset));
+            carrying.await.unwrap();
+        }
     }
 }

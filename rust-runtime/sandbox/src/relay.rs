@@ -224,7 +224,7 @@ mod tests {
     use super::*;
     use std::io::{ErrorKind, Read, Write};
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use tokio::io::AsyncReadExt;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     #[tokio::test]
     async fn the_kernel_keeps_no_more_however_fast_one_reads() {
@@ -295,5 +295,28 @@ mod tests {
             None
         };
         pass_on(listener, server, Places::new(4), ended()).await;
+    }
+
+    #[tokio::test]
+    async fn who_takes_nothing_is_told_of_no_end_though_he_says_no_more() {
+        let server = TcpSocket::new_v4().unwrap();
+        // Less than what is said.
+        server.set_recv_buffer_size(4 << 10).unwrap();
+        server.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let server = server.listen(1).unwrap();
+        let servers = Arc::from([server.local_addr().unwrap()]);
+        let (listener, address) = listener();
+        let mut client = std::net::TcpStream::connect(address).unwrap();
+        let find = move |_: &TcpStream| Some(Arc::clone(&servers));
+        let end = CancellationToken::new();
+        let passing = tokio::spawn(pass_on(listener, find, Places::new(1), end.clone()));
+        let (mut stream, _) = server.accept().await.unwrap();
+        stream.shutdown().await.unwrap();
+        client.write_all(&[1; KEPT / 2]).unwrap();
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        end.cancel();
+        passing.await.unwrap();
+        let heard = stream.read_to_end(&mut Vec::new()).await;
+        assert_eq!(heard.unwrap_err().kind(), ErrorKind::ConnectionReset);
     }
 }
