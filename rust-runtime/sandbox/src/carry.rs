@@ -1,7 +1,8 @@
 //! What is said on a connection that is made once more outside: both directions, and how each ends.
 //!
 //! An end goes on as an end only where all before it has. So both sides are [reset](crate::relay::reset) from the
-//! beginning, and whoever has carried all takes that back.
+//! beginning, and whoever has carried all takes that back. A Unix socket cannot be reset: there a pack
+//! is told of an end in any case.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd};
@@ -15,7 +16,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
+
+use crate::end::End;
 
 /// What a pack has said may take so long at the end. Its invoker waits for longer (`answer-timeout`).
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -39,6 +41,9 @@ pub(crate) trait Inner: AsFd {
     where
         Self: 'a;
 
+    /// After how long with nothing to read there is nothing.
+    const SILENCE: Duration;
+
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>);
 
     /// Whether that is an end like any other: nothing of what was said from there is lost.
@@ -48,6 +53,8 @@ pub(crate) trait Inner: AsFd {
 impl Inner for UnixStream {
     type Reading<'a> = unix::ReadHalf<'a>;
     type Writing<'a> = unix::WriteHalf<'a>;
+    /// What is written can be read.
+    const SILENCE: Duration = Duration::ZERO;
 
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>) {
         self.split()
@@ -65,6 +72,8 @@ impl Inner for UnixStream {
 impl Inner for TcpStream {
     type Reading<'a> = tcp::ReadHalf<'a>;
     type Writing<'a> = tcp::WriteHalf<'a>;
+    /// The pack's kernel may hold more than there is room for here, and sends it when that has been read.
+    const SILENCE: Duration = Duration::from_millis(20);
 
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>) {
         self.split()
@@ -84,13 +93,14 @@ struct Lost {
 }
 
 /// Carries what both sides say, by buffers of this size, until both have said all, or one has and the other has had so
-/// long to end as well, if it is not to wait for ever. At the `end` what the pack has written by then is all that it
-/// says, and it hears no more. Whether all that the pack has said was carried.
+/// long to end as well, if it is not to wait for ever. At the `end` the pack hears no more, and has said all as soon as
+/// there is nothing to read: whoever has told so gives up one that goes on ([`finish`]). Whether all that the pack has
+/// said was carried.
 pub(crate) async fn carry<S: Inner>(
     inner: &mut S,
     outer: &mut TcpStream,
     (size, patience): (usize, Option<Duration>),
-    end: &CancellationToken,
+    end: &End,
 ) -> Result<(), Broken> {
     let carried = {
         let (from_pack, to_pack) = inner.halves();
@@ -125,13 +135,14 @@ pub(crate) async fn carry<S: Inner>(
     };
     if !matches!(carried, Err(Broken::Outside)) {
         // A reset takes back what is on its way. Else the kernel goes on by itself, but not beyond the end (`finish`).
-        let patience = (!end.is_cancelled()).then_some(LAST_WORDS);
+        let patience = (!end.is_told()).then_some(LAST_WORDS);
         within(patience, delivered(outer)).await;
     }
     carried
 }
 
-/// Returns when these have carried what their pack said last, or are gone where nobody takes it in time.
+/// Returns when these have carried what their pack said last, or are gone where that takes too long: nobody takes it, or
+/// the pack goes on and on.
 pub(crate) async fn finish(mut connections: JoinSet<()>) {
     let all = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(LAST_WORDS, all).await;
@@ -145,18 +156,18 @@ async fn within<F: Future>(patience: Option<Duration>, future: F) -> Option<F::O
     }
 }
 
-/// What the pack says until it has said all, or what it has said at the `end`.
+/// What the pack says until it has said all, or at the `end` has nothing to say.
 async fn out<S: Inner>(
     mut from: S::Reading<'_>,
     mut to: impl AsyncWrite + Unpin,
     (size, lost): (usize, &Lost),
-    end: &CancellationToken,
+    end: &End,
 ) -> Result<(), Broken> {
     let mut buffer = vec![0; size];
     loop {
         let read = tokio::select! {
             read = from.read(&mut buffer) => read,
-            () = end.cancelled() => what_is_there::<S>(from.as_ref(), &mut buffer),
+            () = end.told() => last_words::<S>(&mut from, &mut buffer, end).await,
         };
         let read = match read {
             Err(reason) if S::is_end(&reason) => 0,
@@ -175,14 +186,20 @@ async fn out<S: Inner>(
     }
 }
 
-/// Asks the kernel, which may know of more than this process has been told yet.
-fn what_is_there<S: Inner>(from: &S, buffer: &mut [u8]) -> io::Result<usize> {
-    if let read @ (Ok(1..) | Err(_)) = read_now(from, buffer) {
-        return read;
-    }
+/// What there is to read, or will be at once. What has ended says so, and is waited for.
+async fn last_words<S: Inner>(
+    from: &mut S::Reading<'_>,
+    buffer: &mut [u8],
+    end: &End,
+) -> io::Result<usize> {
     // By TCP the pack's kernel may hold back what is little until it hears that what was before has come.
-    let _ = SockRef::from(from).set_tcp_quickack(true);
-    read_now(from, buffer)
+    let _ = SockRef::from(from.as_ref()).set_tcp_quickack(true);
+    let patience = (!end.is_of_pack()).then_some(S::SILENCE);
+    match within(patience, from.read(buffer)).await {
+        Some(read) => read,
+        // The kernel may know of more than this process has been told yet.
+        None => read_now(from.as_ref(), buffer),
+    }
 }
 
 /// 0 for nothing yet, as for nothing more.
@@ -198,7 +215,7 @@ async fn back<S: Inner>(
     mut from: impl AsyncRead + Unpin,
     mut to: S::Writing<'_>,
     (size, lost): (usize, &Lost),
-    end: &CancellationToken,
+    end: &End,
 ) -> Result<(), Broken> {
     let all = async {
         let mut buffer = vec![0; size];
@@ -217,7 +234,7 @@ async fn back<S: Inner>(
             }
         }
     };
-    end.run_until_cancelled(all).await.unwrap_or(Ok(()))
+    end.or(all).await.unwrap_or(Ok(()))
 }
 
 /// Returns when the other side has all that was written to it, or has broken off. What it says meanwhile nobody hears; left
@@ -253,6 +270,7 @@ mod tests {
     use crate::relay::{keep, reset};
     use tokio::net::TcpListener;
     use tokio::task::JoinHandle;
+    use tokio_util::sync::CancellationToken;
 
     /// Which of two that can go on does so first is chance.
     const ATTEMPTS: usize = 16;
@@ -263,7 +281,8 @@ mod tests {
         inner: TcpStream,
         outer: TcpStream,
         server: TcpStream,
-        end: CancellationToken,
+        ended: CancellationToken,
+        end: End,
     }
 
     /// What it hears, and how that ends.
@@ -272,13 +291,14 @@ mod tests {
     impl Carried {
         async fn new() -> Self {
             let ((pack, inner), (outer, server)) = (pair().await, pair().await);
-            let end = CancellationToken::new();
+            let ended = CancellationToken::new();
             Self {
                 pack,
                 inner,
                 outer,
                 server,
-                end,
+                end: End::with(&ended),
+                ended,
             }
         }
 
@@ -384,5 +404,40 @@ mod tests {
             assert_eq!(hear_all(pack).await, (" and some".to_owned(), reset));
             carrying.await.unwrap();
         }
+    }
+
+    #[tokio::test]
+    async fn what_a_pack_s_kernel_still_has_at_the_end_is_waited_for() {
+        let mut heard = Vec::new();
+        // Now and then a machine is so slow that it seems to have nothing.
+        for _ in 0..ATTEMPTS {
+            let mut carried = Carried::new().await;
+            carried.end.tell();
+            say(&mut carried.pack, "some").await;
+            let (mut pack, mut server, carrying) = carried.begin();
+            hear(&mut server, "some").await;
+            say(&mut pack, " and all").await;
+            heard.push(hear_all(server).await);
+            carrying.await.unwrap();
+        }
+        assert!(
+            heard.contains(&(" and all".to_owned(), Ok(()))),
+            "{heard:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn what_a_pack_that_has_ended_has_said_is_waited_for_until_its_end() {
+        let mut carried = Carried::new().await;
+        carried.ended.cancel();
+        say(&mut carried.pack, "some").await;
+        let (mut pack, mut server, carrying) = carried.begin();
+        hear(&mut server, "some").await;
+        // Longer than of one that goes on.
+        sleep(2 * TcpStream::SILENCE).await;
+        say(&mut pack, " and all").await;
+        drop(pack);
+        assert_eq!(hear_all(server).await, (" and all".to_owned(), Ok(())));
+        carrying.await.unwrap();
     }
 }

@@ -10,9 +10,9 @@ use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::carry::{LAST_WORDS, finish};
+use crate::end::End;
 use crate::local_name::LocalPath;
 use crate::relay::{PAUSE, Places, bound, prepare};
 use crate::strangers::Strangers;
@@ -62,7 +62,7 @@ impl Port {
         self,
         socket: LocalPath,
         (packs, places): (usize, Places),
-        end: CancellationToken,
+        end: End,
     ) {
         let mut strangers = Strangers::new(STRANGERS + packs);
         let mut known = JoinSet::new();
@@ -77,7 +77,7 @@ impl Port {
         };
         loop {
             tokio::select! {
-                () = end.cancelled() => break,
+                () = end.told() => break,
                 accepted = self.listener.accept() => match accepted {
                     Ok((outer, from)) => {
                         let introduced = introduce(outer, socket.clone(), end.clone());
@@ -104,7 +104,7 @@ impl Port {
     }
 }
 
-async fn introduce(outer: TcpStream, socket: LocalPath, end: CancellationToken) -> Option<Tunnel> {
+async fn introduce(outer: TcpStream, socket: LocalPath, end: End) -> Option<Tunnel> {
     prepare(&outer).ok()?;
     let inner = UnixStream::connect(socket.to_path()).await.ok()?;
     let mut tunnel = Tunnel::of(inner, outer);
@@ -122,13 +122,14 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::UnixListener;
     use tokio::task::JoinHandle;
+    use tokio_util::sync::CancellationToken;
 
     /// A pack and its guest, whom it has heard and not answered, and who end when they are told.
     struct Met {
         pack: std::os::unix::net::UnixStream,
         guest: std::net::TcpStream,
         leading: JoinHandle<()>,
-        end: CancellationToken,
+        end: End,
     }
 
     async fn meet(places: u32) -> Met {
@@ -137,7 +138,7 @@ mod tests {
         let listener = UnixListener::bind(name.path().to_path()).unwrap();
         let port = Port::of("127.0.0.1").await.unwrap();
         let address = (Ipv4Addr::LOCALHOST, port.number());
-        let end = CancellationToken::new();
+        let end = End::with(&CancellationToken::new());
         let room = (1, Places::new(places));
         let leading = tokio::spawn(port.lead_to(name.path().clone(), room, end.clone()));
         let mut guest = TcpStream::connect(address).await.unwrap();
@@ -161,7 +162,7 @@ mod tests {
             self.pack.write_all(b"welcome").unwrap();
             self.pack.write_all(b", and goodbye").unwrap();
             drop(self.pack);
-            self.end.cancel();
+            self.end.tell();
             self.leading.await.unwrap();
             self.guest.set_nonblocking(false).unwrap();
             let mut heard = String::new();

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use tokio::net::{TcpListener, TcpStream, UdpSocket};
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
+use crate::end::End;
 use crate::internet::allowed::Allowed;
 use crate::internet::flows::Flows;
 use crate::network::{Namespace, Resolvers};
@@ -40,7 +40,7 @@ pub(crate) struct Internet {
 struct Open {
     sources: Vec<IpAddr>,
     relaying: JoinSet<()>,
-    end: CancellationToken,
+    end: End,
 }
 
 impl Internet {
@@ -55,8 +55,8 @@ impl Internet {
         }
     }
 
-    /// Everything but these ranges and this machine, from now on; or says why not.
-    pub(crate) async fn open(&mut self, closed: &[String]) -> Result<(), String> {
+    /// Everything but these ranges and this machine, from now on until the end; or says why not.
+    pub(crate) async fn open(&mut self, closed: &[String], end: End) -> Result<(), String> {
         self.close().await.map_err(|reason| reason.to_string())?;
         let Some(file) = &self.resolvers else {
             return Err(
@@ -77,7 +77,7 @@ impl Internet {
         let open = self.open.insert(Open {
             sources: sockets.iter().map(|it| it.source).collect(),
             relaying: JoinSet::new(),
-            end: CancellationToken::new(),
+            end,
         });
         let begun = sockets.into_iter().try_for_each(|sockets| {
             let listener = TcpListener::from_std(sockets.tcp)?;
@@ -92,7 +92,7 @@ impl Internet {
             let flows = self.flows.clone().pass_on(socket, udp);
             let end = open.end.clone();
             open.relaying.spawn(async move {
-                let _ = end.run_until_cancelled(flows).await;
+                let _ = end.or(flows).await;
             });
             Ok(())
         });
@@ -104,10 +104,10 @@ impl Internet {
         Ok(())
     }
 
-    /// Tells all connections, whose pack may say what it has said.
+    /// Tells all connections to end once they have carried what the pack has said.
     pub(crate) fn end(&self) {
         if let Some(open) = &self.open {
-            open.end.cancel();
+            open.end.tell();
         }
     }
 

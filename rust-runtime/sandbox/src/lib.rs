@@ -106,6 +106,7 @@ mod carry;
 mod check;
 mod descriptors;
 mod directories;
+mod end;
 mod filter;
 mod group;
 mod group_files;

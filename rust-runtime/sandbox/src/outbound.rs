@@ -10,9 +10,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::carry::finish;
+use crate::end::End;
 use crate::relay::{PAUSE, Places, dial, prepare};
 use crate::target::Target;
 use crate::tunnel::Tunnel;
@@ -27,12 +27,12 @@ const REACHED: Duration = Duration::from_millis(2500);
 pub(crate) async fn lead_to(
     peers: Arc<[Target]>,
     (listener, places): (UnixListener, Places),
-    end: CancellationToken,
+    end: End,
 ) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            () = end.cancelled() => break,
+            () = end.told() => break,
             accepted = listener.accept() => match (accepted, places.take()) {
                 (Ok((inner, _)), Some(place)) => {
                     let (peers, places, end) = (Arc::clone(&peers), places.clone(), end.clone());
@@ -56,7 +56,7 @@ pub(crate) async fn lead_to(
 async fn lead(
     mut inner: UnixStream,
     (peers, places): (&[Target], &Places),
-    end: &CancellationToken,
+    end: &End,
 ) -> io::Result<()> {
     let asked = async {
         places.turn().await;
@@ -67,7 +67,7 @@ async fn lead(
         })
     };
     // Who has not been told that it is connected has said nothing yet.
-    let Some(reached) = end.run_until_cancelled(asked).await.transpose()? else {
+    let Some(reached) = end.or(asked).await.transpose()? else {
         return Ok(());
     };
     match reached {
@@ -100,6 +100,7 @@ mod tests {
     use super::*;
     use crate::carry::LAST_WORDS;
     use std::time::Instant;
+    use tokio_util::sync::CancellationToken;
 
     #[tokio::test]
     async fn who_waits_for_his_turn_keeps_nobody_waiting_at_the_end() {
@@ -108,7 +109,7 @@ mod tests {
         for attempt in 0..10 {
             let path = directory.path().join(attempt.to_string());
             let listener = UnixListener::bind(&path).unwrap();
-            let (places, end) = (Places::new(1), CancellationToken::new());
+            let (places, end) = (Places::new(1), End::with(&CancellationToken::new()));
             places.turn().await;
             let leading = lead_to(Arc::new([]), (listener, places.clone()), end.clone());
             let leading = tokio::spawn(leading);
@@ -117,7 +118,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
             let told = Instant::now();
-            end.cancel();
+            end.tell();
             leading.await.unwrap();
             if told.elapsed() < LAST_WORDS {
                 return;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{Resource, getrlimit};
 
+use crate::end::End;
 use crate::inbound::Port;
 use crate::local_name::{LocalPath, Names};
 use crate::outbound;
@@ -48,7 +49,7 @@ impl Peers {
     }
 
     /// Lets others come; where they do.
-    pub(crate) async fn listen(&mut self, listen: &Listen) -> Result<String, String> {
+    pub(crate) async fn listen(&mut self, listen: &Listen, end: End) -> Result<String, String> {
         let (pack, _) = self.names.clone().ok_or(NO_SOCKETS)?;
         enough(listen.packs)?;
         task::close(&mut self.inbound).await;
@@ -59,12 +60,12 @@ impl Peers {
             false => format!("{host}:{}", port.number()),
         };
         let room = (listen.packs, places(listen.packs));
-        self.inbound = Some(Task::spawn(|end| port.lead_to(pack, room, end)));
+        self.inbound = Some(Task::spawn(end, |end| port.lead_to(pack, room, end)));
         Ok(endpoint)
     }
 
     /// Lets the pack go to these, each given as `HOST:PORT`, by their place among them; where it says so.
-    pub(crate) async fn reach(&mut self, peers: &[String]) -> Result<String, String> {
+    pub(crate) async fn reach(&mut self, peers: &[String], end: End) -> Result<String, String> {
         let (_, name) = self.names.clone().ok_or(NO_SOCKETS)?;
         enough(peers.len())?;
         let peers: Arc<[Target]> = peers
@@ -74,7 +75,7 @@ impl Peers {
         task::close(&mut self.outbound).await;
         let listener = bind(&name).map_err(|reason| reason.to_string())?;
         let places = places(peers.len());
-        self.outbound = Some(Task::spawn(|end| {
+        self.outbound = Some(Task::spawn(end, |end| {
             outbound::lead_to(peers, (listener, places), end)
         }));
         Ok(format!("{SOCKETS}/{}", name.as_str()))

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
 
 use crate::carry::{carry, finish};
+use crate::end::End;
 
 /// Within which as many connections may begin as there are places, and any more wait: this machine has so many ports for
 /// a server, and each is lost for a minute.
@@ -78,7 +78,7 @@ pub(crate) async fn pass_on(
     listener: TcpListener,
     server: impl Fn(&TcpStream) -> Option<Arc<[SocketAddr]>>,
     places: Places,
-    end: CancellationToken,
+    end: End,
 ) {
     let mut connections = JoinSet::new();
     let take_in = |inner: TcpStream, connections: &mut JoinSet<()>| {
@@ -94,7 +94,7 @@ pub(crate) async fn pass_on(
     };
     loop {
         tokio::select! {
-            () = end.cancelled() => break,
+            () = end.told() => break,
             accepted = listener.accept() => match accepted {
                 Ok((inner, _)) => take_in(inner, &mut connections),
                 Err(_) => sleep(PAUSE).await,
@@ -117,12 +117,8 @@ pub(crate) async fn pass_on(
     finish(connections).await;
 }
 
-/// Until both sides have said all, or the pack has by the `end`.
-async fn connect(
-    mut inner: TcpStream,
-    (server, places): (&[SocketAddr], &Places),
-    end: &CancellationToken,
-) {
+/// Until both sides have said all, or until what the pack has said by the `end` is carried.
+async fn connect(mut inner: TcpStream, (server, places): (&[SocketAddr], &Places), end: &End) {
     // What fails on one side, or is given up, is no end on the other.
     reset(&inner);
     if bound(SockRef::from(&inner)).is_err() {
@@ -134,7 +130,7 @@ async fn connect(
     });
     let dialled = tokio::select! {
         biased;
-        () = end.cancelled() => match has_spoken(&inner) {
+        () = end.told() => match has_spoken(&inner) {
             true => dialled.await,
             false => return,
         },
@@ -157,7 +153,7 @@ async fn connect(
     {
         keep(&outer);
         // At the end what the server would have said is cut.
-        if !end.is_cancelled() {
+        if !end.is_told() {
             keep(&inner);
         }
     }
@@ -225,6 +221,7 @@ mod tests {
     use std::io::{ErrorKind, Read, Write};
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio_util::sync::CancellationToken;
 
     #[tokio::test]
     async fn the_kernel_keeps_no_more_however_fast_one_reads() {
@@ -253,9 +250,9 @@ mod tests {
         (TcpListener::from_std(listener).unwrap(), address)
     }
 
-    fn ended() -> CancellationToken {
-        let end = CancellationToken::new();
-        end.cancel();
+    fn ended() -> End {
+        let end = End::with(&CancellationToken::new());
+        end.tell();
         end
     }
 
@@ -308,13 +305,13 @@ mod tests {
         let (listener, address) = listener();
         let mut client = std::net::TcpStream::connect(address).unwrap();
         let find = move |_: &TcpStream| Some(Arc::clone(&servers));
-        let end = CancellationToken::new();
+        let end = End::with(&CancellationToken::new());
         let passing = tokio::spawn(pass_on(listener, find, Places::new(1), end.clone()));
         let (mut stream, _) = server.accept().await.unwrap();
         stream.shutdown().await.unwrap();
         client.write_all(&[1; KEPT / 2]).unwrap();
         client.shutdown(std::net::Shutdown::Write).unwrap();
-        end.cancel();
+        end.tell();
         passing.await.unwrap();
         let heard = stream.read_to_end(&mut Vec::new()).await;
         assert_eq!(heard.unwrap_err().kind(), ErrorKind::ConnectionReset);

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::addresses;
+use crate::end::End;
 use crate::internet::Internet;
 use crate::lines::say;
 use crate::network::{Hosts, Namespace, Resolvers};
@@ -48,8 +49,8 @@ impl Access {
     }
 }
 
-/// How long others may take to hear what a pack has said to them last that has ended well. One that has not is told of
-/// sooner: whoever runs it waits no longer for how it ended.
+/// How long what a pack that ended well said last may take to be heard. One that has not is told of sooner: whoever runs
+/// it waits no longer for how it ended.
 const SAID: Duration = Duration::from_millis(1500);
 const SAID_BY_LOST: Duration = Duration::from_millis(100);
 
@@ -85,6 +86,7 @@ impl Servers {
             places: Places::new(CONNECTIONS),
             open: None,
             peers,
+            pack: CancellationToken::new(),
         })))
     }
 
@@ -147,6 +149,8 @@ pub(crate) struct Relay {
     places: Places,
     open: Option<Open>,
     peers: Peers,
+    /// That it has ended.
+    pack: CancellationToken,
 }
 
 /// What is open, and what that has changed.
@@ -155,7 +159,7 @@ struct Open {
     /// To the loopback.
     added: Vec<IpAddr>,
     listening: JoinSet<()>,
-    end: CancellationToken,
+    end: End,
 }
 
 impl Relay {
@@ -164,15 +168,15 @@ impl Relay {
             let done = match &order {
                 Access::Open(targets) => self.replace(targets).await.map(|()| "opened".to_owned()),
                 Access::Internet(closed) => {
-                    let opened = self.internet.open(closed).await;
+                    let opened = self.internet.open(closed, End::with(&self.pack)).await;
                     opened.map(|()| "opened".to_owned())
                 }
                 Access::Listen(listen) => {
-                    let endpoint = self.peers.listen(listen).await;
+                    let endpoint = self.peers.listen(listen, End::with(&self.pack)).await;
                     endpoint.map(|endpoint| format!("listening for packs {endpoint}"))
                 }
                 Access::Peers(peers) => {
-                    let path = self.peers.reach(peers).await;
+                    let path = self.peers.reach(peers, End::with(&self.pack)).await;
                     path.map(|path| format!("peers at {path}"))
                 }
                 Access::Close => {
@@ -183,7 +187,7 @@ impl Relay {
             say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
         }
         // What was changed for them goes with the pack.
-        self.end();
+        self.pack.cancel();
         self.peers.close().await;
         self.places.all_free().await;
         self.internet.all_free().await;
@@ -209,7 +213,7 @@ impl Relay {
         let open = self.open.insert(Open {
             added,
             listening: JoinSet::new(),
-            end: CancellationToken::new(),
+            end: End::with(&self.pack),
         });
         let begun = listeners.into_iter().try_for_each(|(listener, server)| {
             let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -245,7 +249,7 @@ impl Relay {
     fn end(&self) {
         self.internet.end();
         if let Some(open) = &self.open {
-            open.end.cancel();
+            open.end.tell();
         }
     }
 

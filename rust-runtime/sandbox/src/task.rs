@@ -1,7 +1,9 @@
 //! Something that is done until whoever has begun it closes it.
 
 use tokio::task::JoinHandle;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::DropGuard;
+
+use crate::end::End;
 
 /// See the module's documentation. It is told to end when this is dropped, too.
 #[derive(Debug)]
@@ -11,14 +13,13 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    pub(crate) fn spawn<F>(task: impl FnOnce(CancellationToken) -> F) -> Self
+    pub(crate) fn spawn<F>(end: End, task: impl FnOnce(End) -> F) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let end = CancellationToken::new();
         Self {
-            ended: tokio::spawn(task(end.clone())),
-            end: end.drop_guard(),
+            end: end.guard(),
+            ended: tokio::spawn(task(end)),
         }
     }
 }

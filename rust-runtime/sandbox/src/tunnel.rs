@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
-use tokio_util::sync::CancellationToken;
 
 use crate::carry::{carry, read_now};
+use crate::end::End;
 use crate::relay::{keep, reset};
 
 /// Of each direction.
@@ -35,12 +35,12 @@ impl Tunnel {
 
     /// Until the pack has greeted who came, has heard of him, and has answered: it does so to those of its flare alone.
     /// Who has not been answered by the `end` will not be.
-    pub(crate) async fn until_answered(&mut self, end: &CancellationToken) -> io::Result<()> {
+    pub(crate) async fn until_answered(&mut self, end: &End) -> io::Result<()> {
         let (mut from_pack, mut to_pack) = self.inner.split();
         let (mut from_outside, mut to_outside) = self.outer.split();
         let (mut said, mut heard) = ([0; WORDS], [0; WORDS]);
         // What comes before the greeting has to wait, or else that would look like an answer.
-        let greeted = end.run_until_cancelled(pass(&mut from_pack, &mut said, &mut to_outside));
+        let greeted = end.or(pass(&mut from_pack, &mut said, &mut to_outside));
         greeted
             .await
             .unwrap_or(Err(ErrorKind::UnexpectedEof.into()))?;
@@ -53,7 +53,7 @@ impl Tunnel {
                         return Ok(());
                     }
                 }
-                () = end.cancelled() => {
+                () = end.told() => {
                     // The answer may be there, though this process has not been told yet.
                     let read = match has_heard {
                         true => read_now(from_pack.as_ref(), &mut said)?,
@@ -71,7 +71,7 @@ impl Tunnel {
 
     /// Until one side has said all, and the other has had time to end as well, or until what the pack has said by the
     /// `end` is carried.
-    pub(crate) async fn carry(mut self, end: &CancellationToken) {
+    pub(crate) async fn carry(mut self, end: &End) {
         let patience = (BUFFER, Some(LAST_WORDS));
         let carried = carry(&mut self.inner, &mut self.outer, patience, end).await;
         if carried.is_ok() {
