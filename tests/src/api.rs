@@ -271,6 +271,7 @@ impl Api {
     pub fn logs_of(&self, id: &str, worker: u32) -> Logs {
         let query = GetLogsQuery {
             worker: Some(worker),
+            from: None,
         };
         told(self.client.get_logs(id, &query).and_then(Body::text))
     }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::output::Printer;
 use crate::{follow, ids, times};
 
-/// Longest time between two looks at a log that grows. Each reads the log from its beginning.
+/// Longest time between two looks at a log that grows.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Prints what the workers wrote.
@@ -30,6 +30,7 @@ pub fn run(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error
     if format == Format::Json {
         let query = GetLogsQuery {
             worker: args.worker,
+            from: None,
         };
         let mut printer = Printer::new();
         printer.body(client.get_logs(&id, &query)?)?;
@@ -46,7 +47,7 @@ pub struct Log<'a> {
     to: fn() -> Printer,
     format: Format,
     attempt: u32,
-    /// How many lines have been printed.
+    /// How many lines have been printed that the next answer has again, as when one broke off.
     printed: usize,
     /// Whether it was told that not all lines are kept.
     told: bool,
@@ -60,7 +61,7 @@ impl<'a> Log<'a> {
         Self {
             client,
             id,
-            query: GetLogsQuery { worker },
+            query: GetLogsQuery { worker, from: None },
             to,
             format: Format::Table,
             attempt: 1,
@@ -106,7 +107,13 @@ impl<'a> Log<'a> {
         });
         // What came before an answer broke off was read.
         printer.flush()?;
-        if logs?.truncated && format == Format::Table && !self.told {
+        let logs = logs?;
+        // An earlier release answers with all of it again.
+        if logs.next.is_some() {
+            self.query.from = logs.next;
+            self.printed = 0;
+        }
+        if logs.truncated && format == Format::Table && !self.told {
             self.told = true;
             printer.people("(more was written than is kept)\n")?;
         }

@@ -219,7 +219,7 @@ fn a_closed_reader_ends_the_program_quietly() {
     platform.on(
         "GET /flares/f/logs",
         200,
-        &format!(r#"{{"flareId":"f","truncated":false,"logs":[{logs}]}}"#),
+        &format!(r#"{{"flareId":"f","truncated":false,"next":1,"logs":[{logs}]}}"#),
     );
     let mut child = Burst::of(&platform)
         .command(&["logs", "f"])

@@ -23,7 +23,7 @@ fn acts(text: &str) -> bool {
 fn logs_are_shown_on_terminals_and_kept_in_files() {
     let platform = Platform::start();
     let logs = format!(
-        r#"{{"flareId":"f1","truncated":false,"logs":[{{"worker":1,"pack":0,"stream":"stdout","at":0,"line":{}}}]}}"#,
+        r#"{{"flareId":"f1","truncated":false,"next":1,"logs":[{{"worker":1,"pack":0,"stream":"stdout","at":0,"line":{}}}]}}"#,
         quoted(LINE)
     );
     platform.on("GET /flares/f1/logs", 200, &logs);

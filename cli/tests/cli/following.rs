@@ -18,14 +18,15 @@ fn platform(states: &[&str]) -> Platform {
     platform
 }
 
-fn logs(lines: &[&str]) -> String {
+/// A log's answer, and where the next one begins.
+fn logs(lines: &[&str], next: u32) -> String {
     let lines = lines.iter().map(|line| {
         format!(
             r#"{{"worker":0,"pack":0,"stream":"stdout","at":1700000000000000,"line":"{line}"}}"#
         )
     });
     let lines = lines.collect::<Vec<_>>().join(",");
-    format!(r#"{{"flareId":"f1","truncated":false,"logs":[{lines}]}}"#)
+    format!(r#"{{"flareId":"f1","truncated":false,"next":{next},"logs":[{lines}]}}"#)
 }
 
 fn texts(out: &str) -> Vec<&str> {
@@ -77,11 +78,14 @@ fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
 fn a_log_is_followed_to_its_end() {
     let platform = platform(&["queued", "running", "running", "succeeded"]);
     // At the second look it may not be time to read the log again.
-    platform.on(LOGS, 200, &logs(&["one"]));
-    platform.on(LOGS, 200, &logs(&["one", "two", "three"]));
+    platform.on(LOGS, 200, &logs(&["one"], 7));
+    platform.on(LOGS, 200, &logs(&["two", "three"], 9));
     let burst = Burst::of(&platform);
     let out = burst.run(&["logs", "f1", "--follow"]).ok();
     assert_eq!(texts(&out), ["one", "two", "three"], "{out}");
+    let looks: Vec<_> = platform.lines();
+    let looks: Vec<_> = looks.iter().filter(|line| line.starts_with(LOGS)).collect();
+    assert_eq!(looks, [LOGS, &format!("{LOGS}?from=7")]);
 
     platform.on("GET /flares/f1", 200, &flare("succeeded", "null"));
     let out = burst.run(&["logs", "f1", "--follow", "--output=json"]).ok();
@@ -89,13 +93,25 @@ fn a_log_is_followed_to_its_end() {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!((lines.len(), &lines[2]["line"]), (3, &"three".into()));
+    assert_eq!((lines.len(), &lines[1]["line"]), (2, &"three".into()));
+}
+
+#[test]
+fn the_log_of_an_earlier_release_is_read_whole_at_each_look() {
+    let platform = platform(&["running", "succeeded"]);
+    let all = |lines: &[&str]| logs(lines, 0).replace(r#""next":0,"#, "");
+    platform.on(LOGS, 200, &all(&["one"]));
+    platform.on(LOGS, 200, &all(&["one", "two"]));
+    let out = Burst::of(&platform).run(&["logs", "f1", "--follow"]).ok();
+    assert_eq!(texts(&out), ["one", "two"], "{out}");
+    assert!(!platform.lines().iter().any(|line| line.contains("from=")));
 }
 
 #[test]
 fn a_line_is_printed_before_the_flare_ends() {
     let platform = platform(&["running"]);
-    platform.on(LOGS, 200, &logs(&["one"]));
+    platform.on(LOGS, 200, &logs(&["one"], 1));
+    platform.on(LOGS, 200, &logs(&[], 1));
     let burst = Burst::of(&platform);
     let mut command = burst.command(&["logs", "f1", "-f", "--worker", "0"]);
     let mut child = command.spawn().unwrap();
@@ -115,8 +131,8 @@ fn the_log_of_another_attempt_is_printed_from_its_beginning() {
     let again = flare("succeeded", "null").replace(r#""attempt":1"#, r#""attempt":2"#);
     platform.on("GET /flares/f1", 200, &flare("running", "null"));
     platform.on("GET /flares/f1", 200, &again);
-    platform.on(LOGS, 200, &logs(&["one", "two"]));
-    platform.on(LOGS, 200, &logs(&["again"]));
+    platform.on(LOGS, 200, &logs(&["one", "two"], 2));
+    platform.on(LOGS, 200, &logs(&["again"], 3));
     let out = Burst::of(&platform).run(&["logs", "f1", "--follow"]).ok();
     assert_eq!(texts(&out), ["one", "two", "again"]);
 }

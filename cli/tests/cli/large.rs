@@ -60,7 +60,7 @@ fn logs_are_printed_line_by_line() {
     let line = format!(r#"{{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"{text}"}}"#);
     let count = PIECES * PIECE / 1000;
     let logs = vec![line; count].join(",");
-    let body = format!(r#"{{"flareId":"f1","truncated":false,"logs":[{logs}]}}"#);
+    let body = format!(r#"{{"flareId":"f1","truncated":false,"next":1,"logs":[{logs}]}}"#);
     platform.whatever("GET /flares/f1/logs", 200, &body);
     let burst = Burst::of(&platform);
     let prefix = "1970-01-01T00:00:00.000Z worker 0 stdout: ".len();

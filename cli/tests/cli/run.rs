@@ -7,8 +7,9 @@ use crate::flare::{RESULT, STARTED, flare};
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 
-const LOGS: &str = r#"{"flareId":"f1","truncated":false,"logs":[
+const LOGS: &str = r#"{"flareId":"f1","truncated":false,"next":1,"logs":[
     {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"}]}"#;
+const NO_MORE: &str = r#"{"flareId":"f1","truncated":false,"next":1,"logs":[]}"#;
 
 fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
@@ -17,6 +18,7 @@ fn platform(states: &[&str]) -> Platform {
         .on("PUT /bursts/hello", 200, DEPLOYED)
         .on("POST /bursts/hello", 202, STARTED)
         .on("GET /flares/f1/logs", 200, LOGS)
+        .on("GET /flares/f1/logs", 200, NO_MORE)
         .on("GET /flares/f1/result", 200, RESULT);
     for state in states {
         platform.on("GET /flares/f1", 200, &flare(state, "null"));

@@ -173,7 +173,7 @@ fn an_id_or_last_is_needed() {
 #[test]
 fn logs_say_who_wrote_what() {
     let platform = Platform::start();
-    let logs = r#"{"flareId":"f1","truncated":true,"logs":[
+    let logs = r#"{"flareId":"f1","truncated":true,"next":1,"logs":[
         {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"},
         {"worker":null,"pack":0,"stream":"stderr","at":1700000000001000,"line":"pack"}]}"#;
     platform.on("GET /flares/f1/logs", 200, logs);

@@ -42,10 +42,13 @@ final class FlaresRoutes(
       (path("result") & get & QueryParameters.only()):
         Answer(blocking(own.map(flare => results(StatusCodes.OK, flare))))
       ,
-      (path("logs") & get & QueryParameters.only("worker") & extractRequest): request =>
+      (path("logs") & get & QueryParameters.only("worker", "from") & extractRequest): request =>
+        val query = QueryParameters(request.uri.query())
+        val wanted =
+          for worker <- query.optionalInt("worker"); from <- query.place("from") yield (worker, from)
         Answer:
-          Refusable(QueryParameters(request.uri.query()).optionalInt("worker")): worker =>
-            Refusable(blocking(own))(_ => logAnswer(caller.namespace, id, worker))
+          Refusable(wanted): (worker, from) =>
+            Refusable(blocking(own))(_ => logAnswer(caller.namespace, id, worker, from))
       ,
       (path("timeline") & get & QueryParameters.only()):
         Answer:

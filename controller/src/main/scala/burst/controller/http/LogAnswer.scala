@@ -22,20 +22,21 @@ import scala.concurrent.{ExecutionContext, Future}
 final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionContext):
   import LogAnswer.*
 
-  def apply(namespace: String, id: FlareId, worker: Option[Int]): Answer =
-    lines(namespace, id, text => worker.forall(text.worker.contains))(objectOf).map: (extent, objects) =>
-      Right(response(head(id, extent.truncated), objects))
+  def apply(namespace: String, id: FlareId, worker: Option[Int], from: Option[Long]): Answer =
+    val wanted = (text: LogText) => worker.forall(text.worker.contains)
+    lines(namespace, id, wanted, from.getOrElse(0))(objectOf).map: (extent, objects) =>
+      Right(response(head(id, extent), objects))
 
-  /** The log as it is now: of the texts that are wanted each line as JSON, some at a time with commas
-    * between.
+  /** The log as it is now, since a place in it: of the texts that are wanted each line as JSON, some at a
+    * time with commas between.
     */
-  def lines(namespace: String, id: FlareId, wanted: LogText => Boolean)(
+  def lines(namespace: String, id: FlareId, wanted: LogText => Boolean, since: Long = 0)(
       json: (LogText, String) => String
   ): Future[(LogExtent, Source[String, NotUsed])] =
     // Parts may be in the bucket.
     val blocking = Blocking(transfers.of(namespace))
     blocking:
-      val extent = logs.logExtent(id)
+      val extent = logs.logExtent(id).since(since)
       // The first part is read before anything is answered: a store that fails is a failure of the call.
       val first = Option.when(extent.from < extent.until)(logs.logPart(id, extent.from, extent.until))
       (extent, first.flatten)
@@ -60,8 +61,8 @@ private object LogAnswer:
   /** Characters that are written to the connection at a time, and the rest of a line. */
   private val Together = 16 * 1024
 
-  private def head(id: FlareId, truncated: Boolean): String =
-    s"""{"flareId":${id.asJson.noSpaces},"truncated":$truncated,"logs":["""
+  private def head(id: FlareId, extent: LogExtent): String =
+    s"""{"flareId":${id.asJson.noSpaces},"truncated":${extent.truncated},"next":${extent.until},"logs":["""
 
   private def linesOf(
       part: LogPart,

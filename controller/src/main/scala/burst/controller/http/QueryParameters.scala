@@ -30,15 +30,23 @@ final class QueryParameters(query: Uri.Query):
     if query.get(name).isEmpty then Right(None) else int(name, 0, 0, Int.MaxValue).map(Some(_))
 
   /** A time in milliseconds since the epoch. */
-  def time(name: String): Either[ApiError, Option[Long]] = query.get(name) match
-    case None => Right(None)
-    case Some(text) =>
-      Option
-        .when(text.forall(c => c >= '0' && c <= '9'))(text)
-        .flatMap(_.toLongOption)
-        .filter(_ <= QueryParameters.Latest)
-        .toRight(ApiError.InvalidParameter(name, "a time in milliseconds since the epoch"))
-        .map(Some(_))
+  def time(name: String): Either[ApiError, Option[Long]] =
+    long(name, QueryParameters.Latest, "a time in milliseconds since the epoch")
+
+  /** A place in a log, as an answer has told it. */
+  def place(name: String): Either[ApiError, Option[Long]] =
+    long(name, Long.MaxValue, "what an answer has as `next`")
+
+  private def long(name: String, most: Long, what: String): Either[ApiError, Option[Long]] =
+    query.get(name) match
+      case None => Right(None)
+      case Some(text) =>
+        Option
+          .when(text.forall(c => c >= '0' && c <= '9'))(text)
+          .flatMap(_.toLongOption)
+          .filter(_ <= most)
+          .toRight(ApiError.InvalidParameter(name, what))
+          .map(Some(_))
 
   /** `NAME` or `PACKAGE/NAME`. */
   def actionName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match

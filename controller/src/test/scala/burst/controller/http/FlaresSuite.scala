@@ -129,6 +129,17 @@ class FlaresSuite extends HttpSuite:
     assertEquals(lines("?worker=5"), Vector.empty)
     refused(send("GET", s"$flares/${f.id.value}/logs?worker=-1"), 400, "'worker'")
     refused(send("GET", s"$flares/${f.id.value}/logs?worker=x"), 400, "'worker'")
+    val next = send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Long]("next").toTry.get
+    assertEquals(lines("?from=0"), lines(""))
+    assertEquals(lines(s"?from=$next"), Vector.empty)
+    storage.flares.addLogs(f.id, Vector(LogText(Some(1), 0, LogStream.Stdout, 10, "later")))
+    assertEquals(lines(s"?from=$next"), Vector("later"))
+    assertEquals(lines(s"?from=$next&worker=0"), Vector.empty)
+    // What was cleared counts, so that who has read of the attempt before gets all of this one.
+    storage.flares.clearAttempt(f.id)
+    storage.flares.addLogs(f.id, Vector(LogText(Some(1), 0, LogStream.Stdout, 11, "again")))
+    assertEquals(lines(s"?from=$next"), Vector("again"))
+    refused(send("GET", s"$flares/${f.id.value}/logs?from=x"), 400, "'from'")
     storage.flares.addLogs(f.id, Vector(LogText(None, 0, LogStream.Stdout, 9, "x" * (11 << 20))))
     assertEquals(
       send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Boolean]("truncated"),
@@ -139,7 +150,7 @@ class FlaresSuite extends HttpSuite:
     val f = stored(Samples.flare())
     assertEquals(
       send("GET", s"$flares/${f.id.value}/logs").body,
-      s"""{"flareId":"${f.id.value}","truncated":false,"logs":[]}"""
+      s"""{"flareId":"${f.id.value}","truncated":false,"next":0,"logs":[]}"""
     )
 
   test("a timeline has the platform's phases and the function's own"):

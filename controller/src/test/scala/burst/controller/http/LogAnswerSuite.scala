@@ -31,8 +31,8 @@ class LogAnswerSuite extends munit.FunSuite:
       val texts = Vector.tabulate(2)(worker => LogText(Some(worker), 0, LogStream.Stdout, from, "x\n" * 499))
       Option.when(from < there)(LogPart(texts, from + 1))
 
-  private def body(log: LogReader, worker: Option[Int] = None) =
-    await(LogAnswer(log, Transfers(executionContext))("guest", FlareId.random(), worker))
+  private def body(log: LogReader, worker: Option[Int] = None, from: Option[Long] = None) =
+    await(LogAnswer(log, Transfers(executionContext))("guest", FlareId.random(), worker, from))
       .fold(error => fail(error.toString), _.entity.dataBytes)
 
   test("a log of any length goes through in parts, whole"):
@@ -42,6 +42,18 @@ class LogAnswerSuite extends munit.FunSuite:
     assertEquals(lines.length, 3 * 500)
     assertEquals(lines.map(_.hcursor.get[Long]("at").toOption.get).distinct, Vector(0L, 1L, 2L))
     assertEquals(log.read.get, 3)
+
+  test("who has a part of a log gets the rest, and what is before it is not read"):
+    def told(from: Long) =
+      val log = Log(3, there = 3)
+      val json =
+        parse(await(body(log, from = Some(from)).runFold(ByteString.empty)(_ ++ _)).utf8String).toTry.get
+      assertEquals(json.hcursor.get[Long]("next"), Right(3L))
+      val lines = json.hcursor.downField("logs").values.toVector.flatten
+      (lines.map(_.hcursor.get[Long]("at").toOption.get).distinct, log.read.get)
+    assertEquals(told(1), (Vector(1L, 2L), 2))
+    assertEquals(told(3), (Vector.empty, 0))
+    assertEquals(told(Long.MaxValue), (Vector.empty, 0))
 
   test("what a client does not take is not read"):
     val log = Log(100_000, there = 100_000)
