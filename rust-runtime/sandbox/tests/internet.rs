@@ -9,7 +9,9 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use crate::servers::{Client, Echo, MOST, another, descriptors, resident};
+use crate::support::client::{Client, MOST, another};
+use crate::support::costs::{descriptors, resident};
+use crate::support::echo::Echo;
 use crate::support::{Pack, everybody, probe, until};
 use world::{Elsewhere, datagram_echo, name_server};
 

@@ -4,6 +4,7 @@
 mod directories;
 mod ends;
 mod internet;
+mod last_words;
 mod leaks;
 mod limits;
 mod peers;

@@ -1,80 +1,20 @@
 //! Packs of several machines: they meet where their launchers let them, and nobody keeps them from it.
 
-use std::fs;
-use std::io::{ErrorKind, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
-use std::thread;
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
 
 use serde_json::json;
 use socket2::{Domain, Socket, Type};
-use tempfile::TempDir;
 
-use crate::servers::{Client, Echo, another, descriptors, fill, resident};
-use crate::sockets::sockets;
-use crate::support::{Ended, Pack, SOON, Who, everybody, until};
+use crate::support::client::{Client, another};
+use crate::support::costs::{descriptors, resident};
+use crate::support::echo::Echo;
+use crate::support::machine::Machine;
+use crate::support::{Pack, SOON, everybody, until};
 
 /// Connections in one direction of a pack with few others, and of those who have not proved themselves.
 const FEW: usize = 64;
 const STRANGERS: usize = 256;
-
-/// A pack on a machine of its own, as far as it sees.
-struct Machine {
-    client: Client,
-    sockets: TempDir,
-}
-
-impl Machine {
-    fn of(who: Who) -> Self {
-        let sockets = sockets(who);
-        let limits = json!({"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 4096});
-        let pack = Pack::new(who)
-            .with("limits", limits)
-            .with("sockets", sockets.path().to_str().unwrap());
-        let mut client = Client::doing(pack, "meet");
-        let line = client.launcher.line();
-        assert!(line.starts_with("named "), "{line}");
-        Self { client, sockets }
-    }
-
-    /// Where others reach it.
-    #[track_caller]
-    fn listen(&mut self, host: &str, packs: usize) -> String {
-        let order = json!({"listen": {"host": host, "packs": packs}});
-        let answer = self.client.told(&order.to_string());
-        let endpoint = answer.strip_prefix("listening for packs ");
-        endpoint.unwrap_or_else(|| panic!("{answer}")).to_owned()
-    }
-
-    /// How it reaches each of these.
-    #[track_caller]
-    fn reach(&mut self, peers: &[&str]) -> Vec<String> {
-        let answer = self.client.told(&json!({ "peers": peers }).to_string());
-        let path = answer.strip_prefix("peers at ");
-        let path = path.unwrap_or_else(|| panic!("{answer}"));
-        assert!(path.starts_with("/run/burst/sockets/"), "{path}");
-        (0..=peers.len())
-            .map(|number| format!("relay:{path}:{number}"))
-            .collect()
-    }
-
-    fn meet(&mut self, peer: &str) -> String {
-        self.client.order(&format!("meet {peer} hello"))
-    }
-
-    fn process(&self) -> u32 {
-        self.client.launcher.process()
-    }
-
-    fn end(self) -> Ended {
-        let ended = self.client.end();
-        let sockets = self.sockets.path();
-        fs::set_permissions(sockets, fs::Permissions::from_mode(0o755)).unwrap();
-        let left: Vec<_> = fs::read_dir(sockets).unwrap().collect();
-        assert!(left.is_empty(), "{left:?}");
-        ended
-    }
-}
 
 #[test]
 fn packs_of_several_machines_meet_while_they_are_let() {
@@ -157,51 +97,6 @@ fn no_connection_outlives_what_let_it_be() {
         assert!(TcpStream::connect(&endpoint).is_err());
         assert_eq!(first.end().code, 0);
     }
-}
-
-/// The machine's only peer is one that reads when it likes, to which it has written as much as is taken: that many bytes.
-fn poured() -> (Machine, TcpStream, usize) {
-    let mut machine = Machine::of(*everybody().last().unwrap());
-    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let peers = machine.reach(&[&peer.local_addr().unwrap().to_string()]);
-    let pour = format!("pour {} {}", peers[0], 64 << 20);
-    let poured = machine.client.number(&pour);
-    // More than the kernel has of it.
-    assert!(poured > 256 << 10, "{poured}");
-    let (stream, _) = peer.accept().unwrap();
-    stream.set_read_timeout(Some(SOON)).unwrap();
-    (machine, stream, poured)
-}
-
-#[test]
-fn what_a_pack_says_last_is_heard() {
-    let (mut machine, mut peer, poured) = poured();
-    machine.client.launcher.say(r#"{"close":true}"#);
-    let mut heard = Vec::new();
-    assert_eq!(peer.read_to_end(&mut heard).unwrap(), poured);
-    assert_eq!(machine.client.launcher.line(), "closed");
-    machine.end();
-    let (machine, mut peer, poured) = self::poured();
-    let hearing = thread::spawn(move || peer.read_to_end(&mut Vec::new()).unwrap());
-    machine.end();
-    assert_eq!(hearing.join().unwrap(), poured);
-    let (mut machine, mut peer, poured) = self::poured();
-    fill(&peer);
-    machine.client.launcher.say(r#"{"close":true}"#);
-    assert_eq!(peer.read_to_end(&mut Vec::new()).unwrap(), poured);
-    assert_eq!(machine.client.launcher.line(), "closed");
-    machine.end();
-}
-
-#[test]
-fn what_nobody_hears_is_no_end() {
-    let (mut machine, mut peer, poured) = poured();
-    machine.client.close();
-    let mut heard = Vec::new();
-    let end = peer.read_to_end(&mut heard).map_err(|end| end.kind());
-    assert_eq!(end, Err(ErrorKind::ConnectionReset));
-    assert!(heard.len() < poured);
-    machine.end();
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! Launchers, as whom they run, and what they leave.
 
+pub mod client;
+pub mod costs;
+pub mod echo;
+pub mod machine;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::os::unix::fs::{PermissionsExt, chown};

@@ -1,0 +1,135 @@
+//! What a pack has written when its connections end, and who hears it.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::support::machine::Machine;
+use crate::support::{SOON, everybody};
+
+/// For how long those are waited for who hear a pack that has ended well.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Somebody to whom a machine's pack has written as much as is taken: that many bytes. He has not begun to read.
+struct Told {
+    machine: Machine,
+    stream: TcpStream,
+    said: usize,
+}
+
+/// How one is reached.
+type Way = fn(&mut Machine, String) -> String;
+
+const SERVER: Way = |machine, address| {
+    machine.client.open(&[&address]);
+    address
+};
+const PEER: Way = |machine, address| machine.reach(&[&address]).swap_remove(0);
+
+impl Told {
+    fn by(way: Way) -> Self {
+        let mut machine = Machine::of(*everybody().last().unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let there = way(&mut machine, listener.local_addr().unwrap().to_string());
+        let said = machine.client.number(&format!("pour {there} {}", 64 << 20));
+        // More than the kernel has of it.
+        assert!(said > 256 << 10, "{said}");
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        Self {
+            machine,
+            stream,
+            said,
+        }
+    }
+
+    /// Says as much as is taken.
+    fn fill(&mut self) {
+        self.stream.set_nonblocking(true).unwrap();
+        while self.stream.write(&[1; 64 << 10]).is_ok() {}
+        self.stream.set_nonblocking(false).unwrap();
+    }
+
+    /// How much he hears, who begins now.
+    fn hearing(self) -> (Machine, JoinHandle<usize>, usize) {
+        let (begins, begun) = channel();
+        let mut stream = self.stream;
+        let hearing = thread::spawn(move || {
+            begins.send(()).unwrap();
+            stream.read_to_end(&mut Vec::new()).unwrap()
+        });
+        begun.recv().unwrap();
+        (self.machine, hearing, self.said)
+    }
+}
+
+#[test]
+fn what_is_said_by_a_close_is_heard() {
+    for way in [SERVER, PEER] {
+        let (mut machine, hearing, said) = Told::by(way).hearing();
+        machine.client.close();
+        assert_eq!(hearing.join().unwrap(), said);
+        assert_eq!(machine.end().code, 0);
+    }
+}
+
+#[test]
+fn what_is_said_by_the_end_is_heard() {
+    for way in [SERVER, PEER] {
+        let (machine, hearing, said) = Told::by(way).hearing();
+        assert_eq!(machine.end().code, 0);
+        assert_eq!(hearing.join().unwrap(), said);
+    }
+}
+
+#[test]
+fn who_says_what_nobody_listens_to_any_more_hears_all() {
+    for way in [SERVER, PEER] {
+        let mut told = Told::by(way);
+        told.fill();
+        let (mut machine, hearing, said) = told.hearing();
+        machine.client.close();
+        assert_eq!(hearing.join().unwrap(), said);
+        assert_eq!(machine.end().code, 0);
+    }
+}
+
+/// Who does not listen keeps nobody, and is told that there was more.
+#[test]
+fn what_nobody_hears_is_no_end() {
+    for way in [SERVER, PEER] {
+        let mut told = Told::by(way);
+        told.machine.client.close();
+        assert_is_reset(told.stream, told.said);
+        assert_eq!(told.machine.end().code, 0);
+    }
+}
+
+#[test]
+fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
+    for way in [SERVER, PEER] {
+        // Now and then a machine is too slow to tell.
+        let soon = (0..10).any(|_| {
+            let told = Told::by(way);
+            let lost = Instant::now();
+            let process_1 = *told.machine.client.launcher.processes().last().unwrap();
+            // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
+            assert_eq!(unsafe { libc::kill(process_1, libc::SIGKILL) }, 0);
+            assert_eq!(told.machine.wait().code, 128 + libc::SIGKILL);
+            let elapsed = lost.elapsed();
+            assert_is_reset(told.stream, told.said);
+            elapsed < LAST_WORDS
+        });
+        assert!(soon, "it has waited each time");
+    }
+}
+
+#[track_caller]
+fn assert_is_reset(mut stream: TcpStream, said: usize) {
+    let mut heard = Vec::new();
+    let end = stream.read_to_end(&mut heard).map_err(|end| end.kind());
+    assert_eq!(end, Err(ErrorKind::ConnectionReset));
+    assert!(heard.len() < said);
+}
