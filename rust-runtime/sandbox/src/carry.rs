@@ -1,8 +1,8 @@
 //! What is said on a connection that is made once more outside: both directions, and how each ends.
 //!
 //! An end goes on as an end only where all before it has. So both sides are [reset](crate::relay::reset) from the
-//! beginning, and whoever has carried all takes that back. A Unix socket cannot be reset: there a pack
-//! is told of an end in any case.
+//! beginning, and whoever has carried all takes that back. A Unix socket cannot be reset: there a pack is told
+//! of an end in any case.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd};
