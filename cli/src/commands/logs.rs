@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use burst_client::{Client, Flare, FlareState, GetLogsQuery, LogLine};
+use burst_client::{Body, Client, Flare, FlareState, GetLogsQuery, LogLine, Logs};
 
 use crate::args::{Format, LogsArgs};
 use crate::error::Error;
@@ -47,8 +47,10 @@ pub struct Log<'a> {
     to: fn() -> Printer,
     format: Format,
     attempt: u32,
-    /// How many lines have been printed that the next answer has again, as when one broke off.
+    /// How many lines of it have been printed.
     printed: usize,
+    /// How many of them come before what is asked for.
+    before: usize,
     /// Whether it was told that not all lines are kept.
     told: bool,
     /// When to look at it again.
@@ -66,6 +68,7 @@ impl<'a> Log<'a> {
             format: Format::Table,
             attempt: 1,
             printed: 0,
+            before: 0,
             told: false,
             next: Instant::now(),
         }
@@ -82,6 +85,8 @@ impl<'a> Log<'a> {
             // What an earlier attempt wrote has been cleared.
             self.attempt = flare.attempt;
             self.printed = 0;
+            self.before = 0;
+            self.told = false;
         }
         match flare.state {
             FlareState::Queued | FlareState::Placing => false,
@@ -92,9 +97,10 @@ impl<'a> Log<'a> {
     /// Prints what has not been printed.
     pub fn more(&mut self) -> Result<(), Error> {
         let asked = Instant::now();
-        let body = self.client.get_logs(self.id, &self.query)?;
+        let body = self.ask()?;
         let mut printer = (self.to)();
-        let mut known = self.printed;
+        // An answer that broke off is there again.
+        let mut known = self.printed - self.before;
         let (printed, format) = (&mut self.printed, self.format);
         let logs = body.each(|line| {
             if known > 0 {
@@ -108,17 +114,30 @@ impl<'a> Log<'a> {
         // What came before an answer broke off was read.
         printer.flush()?;
         let logs = logs?;
-        // An earlier release answers with all of it again.
-        if logs.next.is_some() {
-            self.query.from = logs.next;
-            self.printed = 0;
-        }
+        self.begin_at(logs.next);
         if logs.truncated && format == Format::Table && !self.told {
             self.told = true;
             printer.people("(more was written than is kept)\n")?;
         }
         self.next = Instant::now() + asked.elapsed().max(PAUSE);
         printer.end()
+    }
+
+    /// Of an earlier release, which may answer in a cluster that is being upgraded, all is asked for again.
+    fn ask(&mut self) -> Result<Body<Logs>, Error> {
+        match self.client.get_logs(self.id, &self.query) {
+            Err(refused) if refused.status() == Some(400) && self.query.from.is_some() => {
+                self.begin_at(None);
+                Ok(self.client.get_logs(self.id, &self.query)?)
+            }
+            answer => Ok(answer?),
+        }
+    }
+
+    /// Where the next answer is to begin, after all that has been printed; at the beginning, where that is not known.
+    fn begin_at(&mut self, place: Option<u64>) {
+        self.query.from = place;
+        self.before = place.map_or(0, |_| self.printed);
     }
 }
 

@@ -108,6 +108,26 @@ fn the_log_of_an_earlier_release_is_read_whole_at_each_look() {
 }
 
 #[test]
+fn a_log_is_followed_while_a_cluster_is_upgraded() {
+    let old = |lines: &[&str]| logs(lines, 0).replace(r#""next":0,"#, "");
+    let from_new = platform(&["running", "succeeded"]);
+    from_new.on(LOGS, 200, &logs(&["one"], 7));
+    from_new.on(LOGS, 400, r#"{"error":"There is no 'from'.","code":"t"}"#);
+    from_new.on(LOGS, 200, &old(&["one", "two"]));
+    let out = Burst::of(&from_new).run(&["logs", "f1", "--follow"]).ok();
+    assert_eq!(texts(&out), ["one", "two"], "{out}");
+    let looks: Vec<_> = from_new.lines();
+    let looks: Vec<_> = looks.iter().filter(|line| line.starts_with(LOGS)).collect();
+    assert_eq!(looks, [LOGS, &format!("{LOGS}?from=7"), LOGS]);
+
+    let from_old = platform(&["running", "succeeded"]);
+    from_old.on(LOGS, 200, &old(&["one"]));
+    from_old.on(LOGS, 200, &logs(&["one", "two"], 9));
+    let out = Burst::of(&from_old).run(&["logs", "f1", "--follow"]).ok();
+    assert_eq!(texts(&out), ["one", "two"], "{out}");
+}
+
+#[test]
 fn a_line_is_printed_before_the_flare_ends() {
     let platform = platform(&["running"]);
     platform.on(LOGS, 200, &logs(&["one"], 1));

@@ -1,7 +1,7 @@
 //! What is said on a connection that is made once more outside: both directions, and how each ends.
 //!
 //! An end goes on as an end only where all before it has. So both sides are [reset](crate::relay::reset) from the
-//! beginning, and whoever has carried all takes that back. A Unix socket cannot be reset: there a pack is told
+//! beginning, and whoever has carried all takes that back. A pack's Unix socket cannot be reset: by it the pack is told
 //! of an end in any case.
 
 use std::io::{self, ErrorKind};
@@ -15,7 +15,7 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream, tcp, unix};
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::end::End;
 
@@ -136,16 +136,23 @@ pub(crate) async fn carry<S: Inner>(
     if !matches!(carried, Err(Broken::Outside)) {
         // A reset takes back what is on its way. Else the kernel goes on by itself, but not beyond the end (`finish`).
         let patience = (!end.is_told()).then_some(LAST_WORDS);
-        within(patience, delivered(outer)).await;
+        let has_all = within(patience, delivered(outer)).await.is_some();
+        if !has_all && end.is_told() {
+            return Err(Broken::Outside);
+        }
     }
     carried
 }
 
 /// Returns when these have carried what their pack said last, or are gone where that takes too long: nobody takes it, or
 /// the pack goes on and on.
-pub(crate) async fn finish(mut connections: JoinSet<()>) {
+pub(crate) async fn finish(connections: JoinSet<()>) {
+    finish_by(Instant::now() + LAST_WORDS, connections).await;
+}
+
+pub(crate) async fn finish_by(deadline: Instant, mut connections: JoinSet<()>) {
     let all = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(LAST_WORDS, all).await;
+    let _ = timeout_at(deadline, all).await;
     connections.shutdown().await;
 }
 

@@ -9,9 +9,9 @@ use rustix::net::listen;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::{JoinSet, yield_now};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::carry::{LAST_WORDS, finish};
+use crate::carry::{LAST_WORDS, finish_by};
 use crate::end::End;
 use crate::local_name::LocalPath;
 use crate::relay::{PAUSE, Places, bound, prepare};
@@ -92,15 +92,16 @@ impl Port {
             }
         }
         drop(self.listener);
+        let deadline = Instant::now() + LAST_WORDS;
         // Who has been answered by then is no stranger.
         let last = async {
             while let Some(tunnel) = strangers.proved().await {
                 lead(tunnel, &mut known);
             }
         };
-        let _ = timeout(LAST_WORDS, last).await;
+        let _ = timeout_at(deadline, last).await;
         strangers.leave().await;
-        finish(known).await;
+        finish_by(deadline, known).await;
     }
 }
 

@@ -62,7 +62,9 @@ impl Tunnel {
                     return to_outside.write_all(words(&said, read)?).await;
                 }
                 read = from_outside.read(&mut heard) => {
-                    to_pack.write_all(words(&heard, read?)?).await?;
+                    // A pack that does not read keeps nobody waiting at the end.
+                    let told = end.or(to_pack.write_all(words(&heard, read?)?));
+                    told.await.unwrap_or(Err(ErrorKind::UnexpectedEof.into()))?;
                     has_heard = true;
                 }
             }

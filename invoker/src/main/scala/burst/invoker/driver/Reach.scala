@@ -7,11 +7,12 @@ import scala.concurrent.{ExecutionContext, Future}
 /** What a container reaches, where a driver keeps packs apart: it is opened for a flare, and closed when the
   * container is idle. Whoever is next waits until it is closed, even if nothing is to be opened for it: its
   * code is neither to reach what was another flare's, nor to run in a container that is about to be ended as
-  * it cannot be closed.
+  * it cannot be closed. So does the first, where a new container is not closed from the beginning.
   */
-private[driver] final class Reach:
+private[driver] final class Reach(
+    @volatile private var closed: Future[Either[String, Unit]] = Future.successful(Right(()))
+):
   private val isOpen = AtomicBoolean()
-  @volatile private var closed: Future[Either[String, Unit]] = Future.successful(Right(()))
 
   def open(isNeeded: Boolean)(how: => Future[Either[Failure, Unit]]): Future[Either[Failure, Unit]] =
     closed.flatMap {

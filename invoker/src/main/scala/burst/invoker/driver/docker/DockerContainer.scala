@@ -5,14 +5,15 @@ import java.nio.file.Path
 import scala.concurrent.{Future, Promise}
 
 /** A container of the Docker driver. `blank` is the directory it was given in place of a package, if it was
-  * there before its package.
+  * there before its package. `vacated` once nothing is left of who had its address.
   */
 private[driver] final class DockerContainer(
     val id: String,
     val address: RuntimeAddress,
     allowed: ContainerLimits,
     val ended: Promise[ContainerExit],
-    val blank: Option[Path]
+    val blank: Option[Path],
+    vacated: Future[Either[String, Unit]]
 ) extends Container:
   def source: PackageSource = PackageSource.Mounted(ContainerSpec.PackagePath)
   def exit: Future[ContainerExit] = ended.future
@@ -23,4 +24,4 @@ private[driver] final class DockerContainer(
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
   /** What it is admitted to. */
-  val reach: Reach = Reach()
+  val reach: Reach = Reach(vacated)

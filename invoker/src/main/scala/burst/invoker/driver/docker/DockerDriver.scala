@@ -8,12 +8,14 @@ import com.github.dockerjava.api.DockerClient
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
-import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import java.util.concurrent.TimeUnit.MILLISECONDS
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit, TimeoutException}
 import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
+import scala.jdk.FutureConverters.*
 import scala.util.control.NonFatal
 import scala.util.Using
 
@@ -137,10 +139,10 @@ final class DockerDriver(
       try
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
-        val container = DockerContainer(id, address, allowed, ended(id), blank)
-        network.vacate(address.host)
+        val vacated = network.vacate(address.host)
+        val container = DockerContainer(id, address, allowed, ended(id), blank, vacated)
         live.add(container)
-        container.exit.foreach(_ => exclude(container))
+        container.exit.foreach(_ => network.forget(id, address.host))
         awaitListening(container).map(_ => container).left.map: failure =>
           val _ = remove(container)
           failure
@@ -176,11 +178,17 @@ final class DockerDriver(
     Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
 
   override def disconnect(container: Container): Unit = container match
-    case own: DockerContainer => own.reach.close(exclude(own))
+    case own: DockerContainer => own.reach.close(soon(network.exclude(own.id, own.address.host)))
     case _ => ()
 
-  private def exclude(own: DockerContainer): Future[Either[String, Unit]] =
-    network.exclude(own.id, own.address.host)
+  /** Whoever is next on the container has no longer to wait. */
+  private def soon(closed: Future[Either[String, Unit]]): Future[Either[String, Unit]] =
+    closed.asJava.toCompletableFuture
+      .orTimeout(ClosePatience.toMillis, MILLISECONDS)
+      .asScala
+      .recover { case _: TimeoutException =>
+        Left(s"its network was not taken from it within $ClosePatience")
+      }
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: DockerContainer =>
@@ -197,7 +205,7 @@ final class DockerDriver(
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: DockerContainer =>
-      val _ = exclude(own)
+      network.forget(own.id, own.address.host)
       Future(removal.kill(own.id)).flatMap: dead =>
         val removed = Future(remove(own))
         // Its processors and memory are free as soon as it is dead; the daemon takes much longer to remove it.
@@ -299,6 +307,11 @@ object DockerDriver:
   private val ConnectTimeout = 250.millis
   private val RetryPause = 2.millis
   private val DnsPort = 53
+
+  /** How long a container that was kept may take to lose its network: less than a flare's program may take to
+    * begin, which then begins in another one.
+    */
+  private val ClosePatience = 5.seconds
 
   /** For how long a pre-warmed container may have more than its pack while its program comes up. */
   private val ConfineBound = 100.millis

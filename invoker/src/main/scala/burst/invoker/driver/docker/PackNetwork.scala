@@ -54,6 +54,9 @@ private[driver] final class PackNetwork(
   private var subnet = Option.empty[String]
   private var process = Option.empty[Running]
 
+  /** Rules may admit who is not any more: those of a process that was lost, until another begins. */
+  private var isStale = false
+
   /** By address: the container that has it, and what it was granted. */
   private var admitted = Map.empty[String, (String, Firewall.Grant)]
 
@@ -90,29 +93,38 @@ private[driver] final class PackNetwork(
 
   /** It may reach nothing any more, or why it still may. Somebody else may have the address by now. */
   def exclude(container: String, address: String): Future[Either[String, Unit]] =
-    exclude(address, _ == container)
+    exclude(address, _ == container, isStale)
 
-  /** Whoever had the address is gone. */
-  def vacate(address: String): Future[Unit] = exclude(address, _ => true).map(_ => ())
+  /** The same of one that is being ended, which is not told. No process begins for it: before somebody else
+    * has its address that is [[vacate]]d.
+    */
+  def forget(container: String, address: String): Unit =
+    val _ = exclude(address, _ == container, false)
 
-  private def exclude(address: String, whose: String => Boolean): Future[Either[String, Unit]] =
+  /** Whoever had the address is gone: who has it now may reach nothing, or why it still may. */
+  def vacate(address: String): Future[Either[String, Unit]] = exclude(address, _ => true, isStale)
+
+  private def exclude(
+      address: String,
+      whose: String => Boolean,
+      renews: => Boolean
+  ): Future[Either[String, Unit]] =
     if !isIsolated then Future.successful(Right(()))
     else
       Future:
-        if admitted.get(address).exists((holder, _) => whose(holder)) then
-          admitted -= address
-          try
-            // Where there is no process the rules of the last one stay until another begins.
-            process match
-              case Some(running) => running.line.exclude(address)
-              case None =>
-                val _ = ensure()
-            Right(())
-          catch
-            case NonFatal(problem) =>
-              log.warn("a pack's network could not be taken from it: {}", DockerDriver.reason(problem))
-              renew()
-        else Right(())
+        val holds = admitted.get(address).exists((holder, _) => whose(holder))
+        if holds then admitted -= address
+        process match
+          case Some(running) if holds =>
+            try
+              running.line.exclude(address)
+              Right(())
+            catch
+              case NonFatal(problem) =>
+                log.warn("a pack's network could not be taken from it: {}", DockerDriver.reason(problem))
+                lose()
+                if renews then renew() else Right(())
+          case _ => if renews then renew() else Right(())
 
   /** Its containers are gone: so are the network and its rules. */
   def close(): Future[Unit] =
@@ -149,6 +161,7 @@ private[driver] final class PackNetwork(
       running.line.close()
       removeContainer(running.container)
       PackageFiles.delete(running.room)
+      isStale = true
     process = None
 
   /** Another process begins with rules that admit those who are, and nobody else; or why there is none. */
@@ -173,6 +186,7 @@ private[driver] final class PackNetwork(
     val running = start(subnet.getOrElse(openNetwork()))
     process = Some(running)
     admitted.foreach { case (address, (_, grant)) => running.line.admit(address, grant) }
+    isStale = false
     running
 
   /** That of an earlier life is taken again. It was not removed before, as its rules would have outlived it.

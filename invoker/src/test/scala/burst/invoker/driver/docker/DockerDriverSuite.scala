@@ -215,6 +215,44 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
+  test("while no firewall can be started nobody begins who could reach what another did"):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(driverOf(settings, owner))
+    val room = blanksOf(owner)
+    val aside = room.resolveSibling(s"$owner-aside")
+    val access =
+      NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
+    val alone = access.copy(packs = 1)
+    for
+      first <- started(driver)
+      second <- started(driver)
+      _ <- driver.connect(first, access)
+      _ <- driver.connect(second, access)
+      old = firewallsOf(owner)
+      // Where there is a file a firewall has no room for its socket.
+      _ = Files.move(room, aside)
+      _ = Files.createFile(room)
+      _ = observer.killContainerCmd(old.head).exec()
+      _ = driver.disconnect(first)
+      kept <- driver.connect(first, alone)
+      _ = assert(kept.left.exists(_.message.contains("may still reach")), kept.toString)
+      _ = driver.disconnect(second)
+      another <- driver.connect(second, alone)
+      _ = assert(another.left.exists(_.message.contains("may still reach")), another.toString)
+      _ <- driver.stop(first)
+      // It may have the address of one that was never closed.
+      third <- started(driver)
+      fresh <- driver.connect(third, alone)
+      _ = assert(fresh.left.exists(_.message.contains("may still reach")), fresh.toString)
+      _ = Files.delete(room)
+      _ = Files.move(aside, room)
+      fourth <- started(driver)
+      again <- driver.connect(fourth, alone)
+      _ = assertEquals(again, Right(()))
+      _ = assert(firewallsOf(owner).exists(!old.contains(_)))
+      _ <- driver.close()
+    yield ()
+
   test("a network has no more addresses than containers need, and the kernel room for all their neighbours"):
     val owner = UUID.randomUUID.toString
     // As an earlier life has left it.
