@@ -236,15 +236,17 @@ impl Api {
     /// Waits until a worker has written a line that starts with `start`.
     #[track_caller]
     pub fn wrote(&self, id: &str, worker: u32, start: &str) {
-        wait::until_seen(
-            &format!("worker {worker} writes `{start}`"),
-            wait::SOON,
-            || self.logs(id),
-            |logs| {
-                let mut lines = logs.logs.iter();
-                lines.any(|line| line.worker == Some(worker) && line.line.starts_with(start))
-            },
-        );
+        let wrote = || {
+            let logs = self.logs(id).logs;
+            let mut lines = logs.iter();
+            lines
+                .any(|line| line.worker == Some(worker) && line.line.starts_with(start))
+                .then_some(())
+        };
+        wait::until_told(wait::SOON, wrote, || {
+            let (flare, logs) = (self.status(id), self.logs(id));
+            format!("worker {worker} writes `{start}`: {flare:#?} {logs:#?}")
+        });
     }
 
     /// Waits until every worker has written a line that starts with `start`.
