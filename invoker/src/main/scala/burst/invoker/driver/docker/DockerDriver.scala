@@ -8,14 +8,12 @@ import com.github.dockerjava.api.DockerClient
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
-import java.util.concurrent.TimeUnit.MILLISECONDS
-import java.util.concurrent.{ConcurrentHashMap, TimeUnit, TimeoutException}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
-import scala.jdk.FutureConverters.*
 import scala.util.control.NonFatal
 import scala.util.Using
 
@@ -139,7 +137,7 @@ final class DockerDriver(
       try
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
-        val vacated = network.vacate(address.host)
+        val vacated = soon(network.vacate(address.host))
         val container = DockerContainer(id, address, allowed, ended(id), blank, vacated)
         live.add(container)
         container.exit.foreach(_ => network.forget(id, address.host))
@@ -183,12 +181,12 @@ final class DockerDriver(
 
   /** Whoever is next on the container has no longer to wait. */
   private def soon(closed: Future[Either[String, Unit]]): Future[Either[String, Unit]] =
-    closed.asJava.toCompletableFuture
-      .orTimeout(ClosePatience.toMillis, MILLISECONDS)
-      .asScala
-      .recover { case _: TimeoutException =>
-        Left(s"its network was not taken from it within $ClosePatience")
-      }
+    val bounded = Promise[Either[String, Unit]]()
+    closed.onComplete(bounded.tryComplete)
+    if !closed.isCompleted then
+      Delay.after(ClosePatience):
+        val _ = bounded.trySuccess(Left(s"the firewall has not answered within $ClosePatience"))
+    bounded.future
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: DockerContainer =>
@@ -308,8 +306,8 @@ object DockerDriver:
   private val RetryPause = 2.millis
   private val DnsPort = 53
 
-  /** How long a container that was kept may take to lose its network: less than a flare's program may take to
-    * begin, which then begins in another one.
+  /** How long it may take until a container reaches nothing of whose it was, or whose its address was: less
+    * than a flare's program may take to begin. One that was kept is then replaced.
     */
   private val ClosePatience = 5.seconds
 

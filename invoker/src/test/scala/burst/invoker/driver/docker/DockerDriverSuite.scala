@@ -215,6 +215,23 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
+  test("for a firewall that hangs nobody waits as long as a program may take to begin"):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(driverOf(settings, owner))
+    val access =
+      NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
+    for
+      container <- started(driver)
+      _ <- driver.connect(container, access)
+      firewall = firewallsOf(owner).head
+      _ = observer.pauseContainerCmd(firewall).exec()
+      _ = driver.disconnect(container)
+      next <- driver.connect(container, access.copy(packs = 1))
+      _ = observer.unpauseContainerCmd(firewall).exec()
+      _ = assert(next.left.exists(_.message.contains("has not answered within 5 seconds")), next.toString)
+      _ <- driver.close()
+    yield ()
+
   test("while no firewall can be started nobody begins who could reach what another did"):
     val owner = UUID.randomUUID.toString
     val driver = opened(driverOf(settings, owner))
