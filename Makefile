@@ -32,6 +32,8 @@ MVN    := mvn -B -q -ntp
 # their jars, and so all of them once more.
 MVN_TEST := mvn -B -ntp package -Dshade.skip
 RELEASE := target/release
+# What the suites of `make test` have said.
+TOLD    := target/tests
 # Lints while it compiles the tests, so that they are compiled once: as `cargo clippy` does it, but to the end.
 LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans counted failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
@@ -91,11 +93,15 @@ test: format ## everything: lints, unit, conformance, chart and whole-system tes
 	$(LINTED) build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
 	$(LINTED) test --locked --workspace --no-run --quiet
-	$(MAKE) --no-print-directory -j2 --keep-going $(addprefix beside-,platform clusters rust jvm chart harness)
+	@rm -rf $(TOLD) && mkdir -p $(TOLD)
+	$(MAKE) --no-print-directory -j2 --keep-going $(addprefix beside-,platform clusters rust jvm chart harness) \
+		|| { tests/failures.sh $(TOLD); exit 1; }
 
 # Two at a time, as each waits for much of its time, the longest first. Cargo is not to ask this make for its turn.
+beside-%: SHELL := bash -o pipefail
 beside-%:
-	MAKEFLAGS= $(MAKE) --no-print-directory test-$*
+	@mkdir -p $(TOLD)
+	MAKEFLAGS= $(MAKE) --no-print-directory test-$* 2>&1 | tee $(TOLD)/$*.log || { touch $(TOLD)/$*.failed; exit 1; }
 
 # Of the whole workspace: for one package cargo would compile libraries again, with the features that it needs alone.
 test-harness:

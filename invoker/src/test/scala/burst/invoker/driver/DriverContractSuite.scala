@@ -25,6 +25,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
   protected val directory: Path = Files.createTempDirectory(place, "burst-driver")
   protected val packageDir: Path = Files.createDirectory(directory.resolve("package"))
 
+  /** Whose containers and rules are, as an invoker's are: who looks for what others have left goes by it. */
+  protected def newOwner(): String = DirectoryId.in(Files.createTempDirectory(directory, "data"))
+
   /** A driver of its own, whose containers no other driver takes for its own. */
   protected def newDriver(): Driver
 

@@ -3,7 +3,6 @@ package docker
 
 import com.github.dockerjava.api.model.HostConfig
 import java.nio.file.Files
-import java.util.UUID
 import java.util.concurrent.{Executors, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future}
@@ -29,7 +28,7 @@ class DockerAccountingSuite extends munit.FunSuite:
 
   private val driver = FunFixture[DockerDriver](
     _ =>
-      val owner = UUID.randomUUID.toString
+      val owner = DirectoryId.in(Files.createTempDirectory(directory, "data"))
       DockerDriver(
         settings,
         owner,

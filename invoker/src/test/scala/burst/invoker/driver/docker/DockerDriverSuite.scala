@@ -6,8 +6,8 @@ import burst.protocol.{BackendConfig, FlareId}
 import com.github.dockerjava.api.exception.NotFoundException
 import com.github.dockerjava.api.model.{HostConfig, Ulimit}
 import java.nio.file.{Files, Path}
-import java.util.UUID
-import scala.concurrent.Future
+import scala.concurrent.{Await, Future}
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
@@ -15,9 +15,14 @@ class DockerDriverSuite extends DriverContractSuite:
   private val settings = DockerPrerequisites.settings
 
   private lazy val observer = DockerPrerequisites.daemon(settings).calls
-  override protected def release(): Unit = observer.close()
+  private var made = Vector.empty[Driver]
 
-  protected def newDriver(): Driver = opened(driverOf(settings, UUID.randomUUID.toString))
+  /** Those of tests that failed are still open, and their rules would hold for the next network's packets. */
+  override protected def release(): Unit =
+    made.foreach(driver => Try(Await.ready(driver.close(), 60.seconds)))
+    observer.close()
+
+  protected def newDriver(): Driver = opened(driverOf(settings, newOwner()))
 
   private def opened(driver: Driver): Driver =
     driver.open()
@@ -25,11 +30,11 @@ class DockerDriverSuite extends DriverContractSuite:
   protected def brokenDriver(): Driver =
     driverOf(
       settings.copy(mounts = Vector(Mount("/proc/none", "/x", readOnly = true))),
-      UUID.randomUUID.toString
+      newOwner()
     )
 
   private def driverOf(settings: DockerSettings, owner: String): Driver =
-    DockerDriver(
+    val driver = DockerDriver(
       settings,
       owner,
       DockerPrerequisites.daemon(settings),
@@ -40,6 +45,8 @@ class DockerDriverSuite extends DriverContractSuite:
       BackendServers(_ => Vector.empty),
       blocking
     )
+    made :+= driver
+    driver
 
   private def blanksOf(owner: String): Path = directory.resolve(owner)
 
@@ -84,7 +91,7 @@ class DockerDriverSuite extends DriverContractSuite:
     val users = UserRange(2_000_100_000L, 2_000_100_002L)
     val few = settings.copy(network = Some("bridge"), users = users)
     val (one, other) =
-      (driverOf(few, UUID.randomUUID.toString), driverOf(few, UUID.randomUUID.toString))
+      (driverOf(few, newOwner()), driverOf(few, newOwner()))
     def user(container: Container) = observer.inspectContainerCmd(container.id).exec().getConfig.getUser
     for
       containers <- Future.sequence(Vector(started(one), started(other), started(one)))
@@ -132,7 +139,7 @@ class DockerDriverSuite extends DriverContractSuite:
   test(
     "a pre-warmed container gets its pack's limits and files, keeps its memory when throttled, leaves nothing"
   ):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     val nested = Files.createDirectories(packageDir.resolve("data"))
     Files.writeString(packageDir.resolve("exec"), "program")
@@ -171,7 +178,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield ()
 
   test("orphans of the same owner are removed, and those of no other"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val (before, after, other) = (opened(driverOf(settings, owner)), driverOf(settings, owner), newDriver())
     for
       orphan <- started(before)
@@ -191,7 +198,7 @@ class DockerDriverSuite extends DriverContractSuite:
     observer.listContainersCmd().withLabelFilter(labels.asJava).exec().asScala.map(_.getId).toVector
 
   test("a pack loses its network though the firewall's process has died, and one that has ended gets none"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     def access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
@@ -216,7 +223,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield ()
 
   test("for a firewall that hangs nobody waits as long as a program may take to begin"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     val access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
@@ -233,7 +240,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield ()
 
   test("while no firewall can be started nobody begins who could reach what another did"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     val room = blanksOf(owner)
     val aside = room.resolveSibling(s"$owner-aside")
@@ -271,7 +278,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield ()
 
   test("a network has no more addresses than containers need, and the kernel room for all their neighbours"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     // As an earlier life has left it.
     observer.createNetworkCmd().withName(s"burst-${owner.take(12)}").exec()
     val driver = opened(driverOf(settings, owner))

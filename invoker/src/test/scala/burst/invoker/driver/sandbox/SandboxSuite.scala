@@ -3,7 +3,6 @@ package sandbox
 
 import burst.node.{RuntimeBinary, Sandboxing}
 import java.nio.file.{Files, Path}
-import java.util.UUID
 import java.util.concurrent.TimeUnit
 import scala.concurrent.{Await, Future}
 import scala.concurrent.duration.DurationInt
@@ -46,9 +45,9 @@ abstract class SandboxSuite extends DriverContractSuite:
     Files.setPosixFilePermissions(directory, PackageFiles.Readable)
     val _ = Files.setPosixFilePermissions(packageDir, PackageFiles.Readable)
 
-  protected def newDriver(): SandboxDriver = opened(UUID.randomUUID.toString)
+  protected def newDriver(): SandboxDriver = opened(newOwner())
   protected def brokenDriver(): Driver =
-    val driver = driverOf(UUID.randomUUID.toString, settings.copy(root = Some("/proc/none")))
+    val driver = driverOf(newOwner(), settings.copy(root = Some("/proc/none")))
     driver.open()
     driver
 
@@ -146,7 +145,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     yield ()
 
   test("what a life of this invoker left is removed by the next one, and nothing of another's"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val (before, after, other) = (opened(owner), driverOf(owner, settings), newDriver())
     for
       orphan <- started(before)
@@ -162,7 +161,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     yield ()
 
   private def withMounts(mounts: Mount*): SandboxDriver =
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val driver = driverOf(owner, settings.copy(mounts = mounts.toVector))
     driver.open()
     hand(homeOf(owner).resolve("sockets"))
@@ -206,7 +205,7 @@ abstract class SandboxSuite extends DriverContractSuite:
   override def munitTimeout = super.munitTimeout * (many / 500.0).max(1)
 
   test(s"$many that are started, killed and stopped at any moment leave nothing"):
-    val owner = UUID.randomUUID.toString
+    val owner = newOwner()
     val driver = opened(owner)
     val random = Random(7)
 
