@@ -1,9 +1,12 @@
 //! `kill -9` of the platform in the middle of its work, and a new start (issue 2, point 4).
 
 use std::collections::BTreeSet;
+use std::thread;
+use std::time::Duration;
 
 use burst_client::Flare;
 use burst_tests::{Driver, Platform, Settings, docker, failing, wait};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 #[test]
@@ -112,6 +115,25 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
             .state,
         "succeeded"
     );
+}
+
+/// As a machine is suspended, or has no time for it.
+#[test]
+fn a_platform_that_stood_still_goes_on() {
+    let platform = Platform::start(Settings::new(Driver::Process).slots(4));
+    failing::deploy(&platform);
+    let running = hold(&platform, 4, 10_000);
+    platform.api().all_wrote(&running, failing::MARK);
+    let pid = Pid::from_raw(i32::try_from(platform.pid()).unwrap()).unwrap();
+    kill_process(pid, Signal::STOP).unwrap();
+    // Longer than its parts are silent by themselves.
+    thread::sleep(Duration::from_secs(7));
+    kill_process(pid, Signal::CONT).unwrap();
+    let next = hold(&platform, 4, 10);
+    for flare in [running, next] {
+        let flare = platform.api().ended(&flare);
+        assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    }
 }
 
 fn hold(platform: &Platform, size: u32, millis: u64) -> String {

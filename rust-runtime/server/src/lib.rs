@@ -50,6 +50,7 @@ pub mod orphans;
 mod output;
 mod pack;
 mod package;
+mod patience;
 mod proc_file;
 mod process;
 mod routes;

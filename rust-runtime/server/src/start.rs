@@ -2,11 +2,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use burst_protocol::{LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions};
 use tokio::net::UnixStream;
-use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::environment::Environment;
 use crate::interpreter::Interpreter;
@@ -16,6 +16,7 @@ use crate::limits;
 use crate::logs::{Pipe, Pipes};
 use crate::memory::KillCounter;
 use crate::package::Package;
+use crate::patience::elapsed;
 use crate::process::{self, Started};
 use crate::supervisor::Program;
 use crate::violation::ProtocolViolation;
@@ -92,18 +93,20 @@ pub(crate) async fn start(
     listener: Option<Arc<OwnedFd>>,
     interpreter: Option<Interpreter>,
 ) -> Result<(Arc<Program>, Vec<Lane>), StartFailure> {
-    let deadline = Instant::now() + limits::HELLO;
+    let mut overdue = pin!(elapsed(limits::HELLO));
     let memory = KillCounter::of_this_process();
     let killed_before = memory.read();
-    let started = launch(&package, &environment, listener, interpreter);
-    let started = timeout_at(deadline, started).await;
+    let started = tokio::select! {
+        started = launch(&package, &environment, listener, interpreter) => started,
+        () = &mut overdue => Err(StartError::Silent),
+    };
     let Started {
         controls,
         stdout,
         stderr,
         exit,
         group,
-    } = started.map_err(|_| StartError::Silent)??;
+    } = started?;
     let pipes = Pipes {
         stdout: Pipe::new(LogStream::Stdout, stdout).map_err(StartError::Pipes)?,
         stderr: Pipe::new(LogStream::Stderr, stderr).map_err(StartError::Pipes)?,
@@ -120,7 +123,7 @@ pub(crate) async fn start(
     let Some(first) = lanes.first_mut() else {
         return Err(StartError::NoHello.into());
     };
-    let said = await_hello(first, deadline).await;
+    let said = await_hello(first, overdue).await;
     let failure = said.map_err(|reason| start_failure(first, reason));
     first.rest();
     failure.map(|()| (program, lanes))
@@ -177,7 +180,10 @@ fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
     }
 }
 
-async fn await_hello(lane: &mut Lane, deadline: Instant) -> Result<(), StartError> {
+async fn await_hello(
+    lane: &mut Lane,
+    mut overdue: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), StartError> {
     if let Some(init) = lane.program.init() {
         let queued = lane.outgoing.queue(&init);
         queued.map_err(|problem| StartError::Execution(problem.into()))?;
@@ -186,7 +192,7 @@ async fn await_hello(lane: &mut Lane, deadline: Instant) -> Result<(), StartErro
     loop {
         let event = tokio::select! {
             event = lane.next_event(open, true) => event,
-            () = sleep_until(deadline) => return Err(StartError::Silent),
+            () = &mut overdue => return Err(StartError::Silent),
         };
         match event {
             LaneEvent::Frames => match lane.incoming.next() {

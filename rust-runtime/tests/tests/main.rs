@@ -13,6 +13,7 @@ mod lifecycle;
 mod memory;
 mod packs;
 mod sandboxed;
+mod stalls;
 mod strangers;
 mod support;
 mod suspension;

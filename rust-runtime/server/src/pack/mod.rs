@@ -172,7 +172,15 @@ impl RunningFlare {
             tokio::select! {
                 biased;
                 Some(order) = orders.recv() => self.obey(order),
-                () = sleep_until(timer) => self.tick(),
+                () = sleep_until(timer) => {
+                    // What has come by now is not late, though all may have stood still until now.
+                    tokio::select! {
+                        biased;
+                        event = self.lane.next_event(read, alive) => self.react(event),
+                        () = std::future::ready(()) => {}
+                    }
+                    self.tick();
+                }
                 event = self.lane.next_event(read, alive) => self.react(event),
                 room = client.reserve(), if client_here && due => match room {
                     Ok(room) => room.send(self.outbox.take().freeze()),
@@ -355,7 +363,7 @@ impl RunningFlare {
     }
 
     fn tick(&mut self) {
-        if self.killed {
+        if self.killed || self.said.is_some() {
             return;
         }
         match self.timers.due(self.reason.is_some()) {

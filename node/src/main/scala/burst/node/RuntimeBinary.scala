@@ -35,7 +35,7 @@ final class RuntimeBinary(path: Path):
 
   /** Where the servers of a backend are, for who is to let packs through to them. Throws `IOException`. */
   def servers(backend: BackendConfig): Vector[ServerAddress] =
-    answer[Vector[ServerAddress]](List("servers"), backend.asJson.noSpaces).fold(
+    answer[Vector[ServerAddress]](List("servers"), backend.asJson.noSpaces, NamesTimeout).fold(
       problem => throw IOException(s"'$path servers' does not work ($problem)"),
       identity
     )
@@ -52,8 +52,7 @@ final class RuntimeBinary(path: Path):
     * were; blocks.
     */
   def removeSandboxes(prefix: String): Either[String, Int] =
-    // It waits for who is on his way out for as long as others may take for all.
-    answer[Int](List("sandbox", "--remove", prefix), timeout = AnswerTimeout * 2)
+    answer[Int](List("sandbox", "--remove", prefix))
 
   /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks.
     */
@@ -119,7 +118,13 @@ final class RuntimeBinary(path: Path):
 
 object RuntimeBinary:
   private final case class Finished(code: Int, output: String)
-  private val AnswerTimeout = 5.seconds
+
+  /** It answers within milliseconds: only one that hangs takes so long, or a machine that has no time for it.
+    */
+  private val AnswerTimeout = 30.seconds
+
+  /** A flare waits for the names of its backend's servers, and who knows them may not answer at all. */
+  private val NamesTimeout = 5.seconds
   private val MaxOutput = 64 * 1024
   private val SandboxCheck = List("sandbox", "--check")
 

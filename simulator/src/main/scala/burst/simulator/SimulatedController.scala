@@ -52,8 +52,6 @@ object SimulatedController:
     val config = ConfigFactory
       .parseString(s"""
         burst.store.directory = "$directory"
-        # its invokers say nothing but what they are asked
-        burst.invokers.heartbeat-timeout = 1h
         pekko.loglevel = WARNING
         $settings
       """)

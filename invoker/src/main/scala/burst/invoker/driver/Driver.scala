@@ -99,6 +99,10 @@ enum StopOutcome:
     */
   case StillThere(reason: String, gone: Future[Unit] = Future.never)
 
+  def whenGone: Future[Unit] = this match
+    case Gone => Future.unit
+    case StillThere(_, gone) => gone
+
 /** Starts and removes the containers packs run in. One implementation per kind of container; all keep the
   * same contract, which `DriverContractSuite` runs against every one of them.
   *

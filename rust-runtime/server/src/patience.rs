@@ -1,0 +1,19 @@
+//! Waiting for somebody who has to have had the time.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+/// What counts of a time in which this process itself stood still.
+const STEP: Duration = Duration::from_millis(250);
+
+/// Completes after so much time in which this process went on. While it stood still, as it was suspended or the machine
+/// had no time for it, it has not waited: what came meanwhile is still unheard.
+pub(crate) async fn elapsed(limit: Duration) {
+    let mut left = limit;
+    while !left.is_zero() {
+        let step = left.min(STEP);
+        sleep(step).await;
+        left -= step;
+    }
+}

@@ -1,0 +1,52 @@
+//! A runtime that stands still for longer than a program has for its next word: a machine may be suspended, or busy.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Run, Runtime, act, end, exec_of, wait_until};
+
+/// Longer than a program may take to its hello.
+const STALL: Duration = Duration::from_millis(10_500);
+
+fn tell(runtime: &Runtime, signal: Signal) {
+    let id = Pid::from_raw(i32::try_from(runtime.id()).unwrap()).unwrap();
+    kill_process(id, signal).unwrap();
+}
+
+/// Its program says hello while it stands still.
+fn hears_what_was_said_meanwhile() {
+    let runtime = Runtime::start();
+    let directory = tempfile::tempdir().unwrap();
+    let (began, go) = (directory.path().join("began"), directory.path().join("go"));
+    let script = format!(
+        "#!/bin/sh\n: > '{}'\nwhile [ ! -e '{}' ]; do sleep 0.05; done\nexec '{}'\n",
+        began.display(),
+        go.display(),
+        env!("CARGO_BIN_EXE_burst-runtime-test-program"),
+    );
+    let package = exec_of(script.as_bytes());
+    thread::scope(|scope| {
+        let initialised = scope.spawn(|| runtime.init(package.path()));
+        wait_until("the program has begun", || began.exists().then_some(()));
+        tell(&runtime, Signal::STOP);
+        fs::write(&go, "").unwrap();
+        thread::sleep(STALL);
+        tell(&runtime, Signal::CONT);
+        initialised.join().unwrap();
+    });
+    let events = runtime.events(&Run::new(&[act("hello")]));
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+}
+
+/// Four at once, as it might be lucky.
+#[test]
+fn what_a_program_says_while_its_runtime_stands_still_is_not_late() {
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(hears_what_was_said_meanwhile);
+        }
+    });
+}
