@@ -7,6 +7,15 @@ const STOP: &str = "burst.stop-timeout=60s";
 /// How long all packs of a flare may take to be ready: a setting of whoever has the scheduler.
 pub(crate) const START: (&str, &str) = ("burst.scheduler.start-deadline", "3m");
 
+/// How long the scheduler may take to answer, where no other takes over from it.
+const ANSWER: (&str, &str) = ("burst.scheduler.ask-timeout", "60s");
+
+/// How long a request may take to come: settings of whoever has the API.
+pub(crate) const REQUESTS: [(&str, &str); 2] = [
+    ("burst.http.connections.header-timeout", "60s"),
+    ("burst.http.body-pace.within", "60s"),
+];
+
 /// How long one of them may take, by its parts: settings of whoever starts them.
 pub(crate) const STARTS: [(&str, &str); 4] = [
     ("burst.invoker.pack.init-timeout", "60s"),
@@ -22,7 +31,7 @@ pub(crate) fn stop() -> [String; 2] {
 
 /// Arguments of a node that has both the scheduler and packs.
 pub(crate) fn all() -> impl Iterator<Item = String> {
-    let starts = STARTS.into_iter().chain([START]);
-    let starts = starts.flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
-    starts.chain(stop())
+    let all = (STARTS.into_iter().chain(REQUESTS)).chain([START, ANSWER]);
+    let all = all.flat_map(|(key, value)| ["--set".to_owned(), format!("{key}={value}")]);
+    all.chain(stop())
 }

@@ -102,10 +102,13 @@ impl Platform {
             .unwrap()
             .parse()
             .unwrap();
+        let listening = processes::listeners_on(port);
+        assert!(!listening.is_empty(), "nobody listens on port {port}");
         node::assert_good_end("the platform", running.node.terminate());
         let left = self.processes_in(session);
         assert!(left.is_empty(), "processes outlive the platform: {left:#?}");
-        assert!(!processes::is_listened_on(port), "port {port} is open");
+        let left = processes::listeners_on(port);
+        assert!(listening.is_disjoint(&left), "port {port} is open");
         let left = self.all_containers();
         assert!(
             left.is_empty(),

@@ -9,8 +9,10 @@ use std::time::Duration;
 /// A live process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
-    /// Its id.
+    /// Its id, which another one may have after it.
     pub pid: u32,
+    /// When it was started, in ticks of the kernel's clock.
+    pub started: u64,
     /// Its command line, arguments separated by blanks.
     pub command: String,
 }
@@ -26,11 +28,17 @@ pub fn of_platform(session: Option<u32>, token: &str, data: &Path) -> BTreeSet<P
         .filter(|pid| *pid != own)
         .filter_map(|pid| {
             let (stat, command) = (Stat::of(pid)?, command_line(pid)?);
-            (stat.state != 'Z').then_some((Process { pid, command }, stat))
+            let started = stat.started;
+            let process = Process {
+                pid,
+                started,
+                command,
+            };
+            (stat.state != 'Z').then_some((process, stat))
         })
         .collect();
     let mut known: BTreeSet<u32> = (all.iter())
-        .filter(|(Process { pid, command }, stat)| {
+        .filter(|(Process { pid, command, .. }, stat)| {
             session == Some(stat.session)
                 || contains(&fs::read(proc(*pid, "environ")).unwrap_or_default(), token)
                 || command.contains(data)
@@ -66,10 +74,10 @@ pub fn listening_ports(processes: &BTreeSet<Process>) -> BTreeSet<u16> {
         .collect()
 }
 
-/// Whether anybody listens on a TCP port. A connection to it would not tell: it may be given the same port at this
-/// end, and then it meets itself.
-pub fn is_listened_on(port: u16) -> bool {
-    listeners().iter().any(|(_, listened)| *listened == port)
+/// The sockets that listen on a TCP port, by inode: who has the port next has another one.
+pub fn listeners_on(port: u16) -> BTreeSet<String> {
+    let own = listeners().into_iter().filter(|(_, own)| *own == port);
+    own.map(|(inode, _)| inode).collect()
 }
 
 /// Inodes and ports of all sockets of this machine that listen.
@@ -179,10 +187,11 @@ struct Stat {
     parent: u32,
     session: u32,
     used: Duration,
+    started: u64,
 }
 
 impl Stat {
-    /// Fields 3, 4, 6, 14 and 15 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
+    /// Fields 3, 4, 6, 14, 15 and 22 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
     fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(proc(pid, "stat")).ok()?;
         let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
@@ -191,11 +200,13 @@ impl Stat {
         let session = fields.nth(1)?.parse().ok()?;
         let user: u64 = fields.nth(7)?.parse().ok()?;
         let system: u64 = fields.next()?.parse().ok()?;
+        let started = fields.nth(6)?.parse().ok()?;
         Some(Self {
             state,
             parent,
             session,
             used: of_ticks(user + system),
+            started,
         })
     }
 }
@@ -282,6 +293,7 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let own = Process {
             pid: std::process::id(),
+            started: 0,
             command: String::new(),
         };
         assert!(listening_ports(&[own.clone()].into()).contains(&port));

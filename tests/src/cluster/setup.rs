@@ -32,12 +32,12 @@ impl Setup {
     /// waits for that, and are patient with what starts on a busy machine. A cluster that lives longer than half an
     /// hour is taken for hung and killed.
     pub fn new(driver: Driver) -> Self {
-        let (key, value) = patience::START;
         let setup = Self::as_it_comes(driver)
             .set("burst.cluster.found-after", "500ms")
-            .set(key, value)
             // An invoker says hello with each, and leaves after two.
             .set_invokers("burst.invoker.heartbeat-interval", "250ms");
+        let controllers = patience::REQUESTS.into_iter().chain([patience::START]);
+        let setup = controllers.fold(setup, |setup, (key, value)| setup.set(key, value));
         let starts = patience::STARTS.into_iter();
         starts.fold(setup, |setup, (key, value)| setup.set_invokers(key, value))
     }
