@@ -26,15 +26,12 @@ class InvokerSuite extends munit.FunSuite:
     val setup: PackSetup = PackSetup(kit)
     val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
     @volatile var cleaning: Future[Option[Failure]] = Future.successful(None)
-    private val settings = InvokerSettings(
-      slots = 4,
-      memoryLimit,
-      PoolLimits(10, 100_000, idle),
-      beat,
-      prewarmed,
-      prewarmedMemory = 16,
-      RuntimeInfo("x86_64", "2.36"),
-      (_, _) => cleaning
+    private val settings = setup.settings.copy(
+      memoryLimit = memoryLimit,
+      pool = setup.settings.pool.copy(idle = idle),
+      heartbeatInterval = beat,
+      prewarmed = prewarmed,
+      clean = (_, _) => cleaning
     )
     val invoker: ActorRef[Invoker.Command] =
       kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))

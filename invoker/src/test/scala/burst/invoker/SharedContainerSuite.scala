@@ -3,7 +3,6 @@ package burst.invoker
 import burst.invoker.driver.ContainerExit
 import burst.invoker.pack.{FakePack, Gate, PackSetup}
 import burst.invoker.packages.PackageCache
-import burst.invoker.pool.PoolLimits
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
@@ -20,16 +19,7 @@ class SharedContainerSuite extends munit.FunSuite:
   private class Fixture:
     val setup: PackSetup = PackSetup(kit)
     private val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
-    private val settings = InvokerSettings(
-      slots = 4,
-      memoryLimit = Some(300),
-      PoolLimits(10, 100_000, 1.hour),
-      1.hour,
-      prewarmed = 0,
-      prewarmedMemory = 16,
-      RuntimeInfo("x86_64", "2.36"),
-      (_, _) => Future.successful(None)
-    )
+    private val settings = setup.settings.copy(memoryLimit = Some(300))
     val invoker: ActorRef[Invoker.Command] =
       kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
 

@@ -4,13 +4,14 @@ import burst.node.FairSemaphore
 import burst.node.metrics.MetricsRegistry
 import burst.invoker.metrics.InvokerMetrics
 import burst.invoker.packages.PackageCache
-import burst.invoker.pool.PackShape
+import burst.invoker.InvokerSettings
+import burst.invoker.pool.{PackShape, PoolLimits}
 import burst.invoker.runtime.RuntimeClient
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
-import scala.concurrent.ExecutionContext
+import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** One pack on a fake runtime, a fake driver and a package cache that the test plays. */
@@ -45,6 +46,18 @@ final class PackSetup(
     () => now(),
     FairSemaphore(1L << 20),
     metrics = InvokerMetrics(metrics)
+  )
+
+  /** Of an invoker of four slots, without anything pre-warmed, that says hello once an hour. */
+  val settings: InvokerSettings = InvokerSettings(
+    slots = 4,
+    memoryLimit = None,
+    PoolLimits(10, 100_000, idle = 1.hour),
+    heartbeatInterval = 1.hour,
+    prewarmed = 0,
+    prewarmedMemory = 16,
+    RuntimeInfo("x86_64", "2.36"),
+    (_, _) => Future.successful(None)
   )
 
   val definition: DefinitionRef = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))

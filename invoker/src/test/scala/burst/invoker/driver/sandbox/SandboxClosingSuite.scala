@@ -2,15 +2,14 @@ package burst.invoker.driver
 package sandbox
 
 import burst.invoker.pack.{FakePack, PackSetup}
-import burst.invoker.pool.PoolLimits
-import burst.invoker.{Invoker, InvokerSettings}
+import burst.invoker.Invoker
 import burst.node.ServerAddress
 import burst.protocol.*
 import java.util.concurrent.Executors
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.concurrent.{Await, ExecutionContext}
 
 /** What becomes of flares that come while the launcher of a warm pack still closes what the last one reached:
   * of those that need no network, of which the launcher hears nothing.
@@ -35,19 +34,9 @@ class SandboxClosingSuite extends munit.FunSuite:
         SandboxPrerequisites.settings.copy(answerTimeout = if closed.isEmpty then 200.millis else 1.hour),
       servers = backend => if backend.uri.isEmpty then Vector.empty else Vector(ServerAddress("fd00::1", 443))
     )
-    private val settings = InvokerSettings(
-      slots = 4,
-      memoryLimit = None,
-      PoolLimits(10, 100_000, 1.hour),
-      1.hour,
-      prewarmed = 0,
-      prewarmedMemory = 16,
-      RuntimeInfo("x86_64", "2.36"),
-      (_, _) => Future.successful(None)
-    )
     private val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
     private val invoker: ActorRef[Invoker.Command] =
-      kit.spawn(Invoker(settings, setup.services.copy(driver = driver), () => 0.25, controller.ref))
+      kit.spawn(Invoker(setup.settings, setup.services.copy(driver = driver), () => 0.25, controller.ref))
 
     def begin(uri: Option[String]): TestProbe[PackReport] =
       val probe = kit.createTestProbe[PackReport]()
