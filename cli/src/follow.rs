@@ -18,8 +18,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Pauses are this part of the time passed.
 const PART: u32 = 32;
-/// A controller that restarts is back within this time, and still knows the flare.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// However long an answer took: it may have been the platform that stood still.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+/// A controller that restarts is back within this time, and still knows the flare; so does one that has not answered a
+/// question in all the time that a client gives it.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// What was asked for when the user wanted to stop may be answered so much later.
 const LATE: Duration = Duration::from_secs(5);
 
@@ -215,7 +218,9 @@ impl Pace {
 
 /// Long answers are asked for less often, whatever the time.
 fn pause_after(passed: Duration, answer_took: Duration, longest: Duration) -> Duration {
-    (passed / PART).clamp(FIRST_PAUSE, longest).max(answer_took)
+    (passed / PART)
+        .clamp(FIRST_PAUSE, longest)
+        .max(answer_took.min(LONGEST_REST))
 }
 
 #[cfg(test)]
@@ -231,6 +236,7 @@ mod tests {
             (800, 1, 25),
             (60_000, 1, 100),
             (60_000, 900, 900),
+            (60_000, 25_000, 1_000),
         ] {
             assert_eq!(pause_after(ms(passed), ms(took), LONGEST_PAUSE), ms(pause));
         }

@@ -17,3 +17,19 @@ pub(crate) async fn elapsed(limit: Duration) {
         left -= step;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn a_time_in_which_this_process_stood_still_is_one_step() {
+        let mut waited = pin!(elapsed(STEP * 3));
+        assert!(timeout(Duration::ZERO, &mut waited).await.is_err());
+        std::thread::sleep(STEP * 5);
+        assert!(timeout(Duration::ZERO, &mut waited).await.is_err());
+        waited.await;
+    }
+}

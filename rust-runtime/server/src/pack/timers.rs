@@ -12,8 +12,8 @@ use crate::limits;
 pub(super) struct Timers {
     /// When the flare's time is up.
     deadline: Instant,
-    /// When a program that has not joined the flare is given up.
-    ready: Option<Instant>,
+    /// Until a program that has not joined the flare is given up.
+    ready: Option<Steps>,
     /// When whoever answers for the flare takes it for dead, unless they are heard of before.
     lease: Option<Instant>,
     /// When the program is killed if it has not ended by itself.
@@ -38,7 +38,7 @@ impl Timers {
         let now = Instant::now();
         Self {
             deadline: run.deadline.due().into(),
-            ready: Some(now + limits::READY),
+            ready: Some(Steps::of(limits::READY)),
             lease: run.lease.map(|lease| now + lease.min(FOREVER)),
             kill: None,
         }
@@ -64,14 +64,15 @@ impl Timers {
 
     /// The next moment there is. `ending` says that the flare is being ended for some reason.
     pub(super) fn next(&self, ending: bool) -> Instant {
-        let reasons = [Some(self.deadline), self.ready].map(|at| at.filter(|_| !ending));
+        let ready = self.ready.as_ref().map(|steps| steps.next);
+        let reasons = [Some(self.deadline), ready].map(|at| at.filter(|_| !ending));
         let moments = reasons.into_iter().chain([self.lease, self.kill]);
         let never = Instant::now() + FOREVER;
         moments.flatten().min().unwrap_or(never)
     }
 
     /// What the time has come for, the most urgent first.
-    pub(super) fn due(&self, ending: bool) -> Option<Due> {
+    pub(super) fn due(&mut self, ending: bool) -> Option<Due> {
         let now = Instant::now();
         let over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         if over(self.kill) {
@@ -83,10 +84,64 @@ impl Timers {
         } else if self.is_overdue() {
             Some(Due::Overdue)
         } else {
-            over(self.ready).then_some(Due::NotReady)
+            let late = self.ready.as_mut().is_some_and(Steps::are_over);
+            late.then_some(Due::NotReady)
         }
+    }
+}
+
+/// A time in parts, each of which begins when the last one was seen to be over: in all of them this process went on, and
+/// so could others.
+#[derive(Debug)]
+struct Steps {
+    next: Instant,
+    step: Duration,
+    left: u32,
+}
+
+impl Steps {
+    const PARTS: u32 = 8;
+
+    fn of(limit: Duration) -> Self {
+        let step = limit / Self::PARTS;
+        Self {
+            next: Instant::now() + step,
+            step,
+            left: Self::PARTS - 1,
+        }
+    }
+
+    fn are_over(&mut self) -> bool {
+        let now = Instant::now();
+        if now < self.next {
+            return false;
+        }
+        if self.left > 0 {
+            self.left -= 1;
+            self.next = now + self.step;
+            return false;
+        }
+        true
     }
 }
 
 /// Longer than any flare.
 pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread::sleep;
+
+    #[test]
+    fn a_time_in_which_this_process_stood_still_is_one_part() {
+        let part = Duration::from_millis(5);
+        let mut steps = Steps::of(part * Steps::PARTS);
+        for _ in 1..Steps::PARTS {
+            sleep(part * Steps::PARTS);
+            assert!(!steps.are_over());
+        }
+        sleep(part);
+        assert!(steps.are_over());
+    }
+}

@@ -23,6 +23,8 @@ pub(super) struct FlareState {
     pub(super) acknowledged: bool,
     /// When packs that did not dial are looked for.
     pub(super) probe: Option<Instant>,
+    /// All of them could be reached then.
+    pub(super) awaits_slow: bool,
 }
 
 pub(super) struct Suspect {
@@ -42,6 +44,7 @@ impl FlareState {
             leaving: None,
             acknowledged: false,
             probe: None,
+            awaits_slow: false,
         }
     }
 

@@ -224,6 +224,24 @@ mod tests {
     }
 
     #[test]
+    fn the_middle_stays_for_a_pack_that_is_there_and_has_not_dialled_yet() {
+        let slow = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (watch, dialler) = watch(1, 2);
+        let address = slow.local_addr().unwrap().to_string();
+        dialler.learn(&[address, "127.0.0.1:1".to_owned()]).unwrap();
+        watch.join(&dialler, 1, 2).unwrap();
+        std::thread::scope(|scope| {
+            let leaving = scope.spawn(|| watch.leave());
+            std::thread::sleep(watcher::MEETING + Duration::from_secs(1));
+            assert!(!leaving.is_finished());
+            let (line, _its_end) = UnixStream::pair().unwrap();
+            watch.adopt(0, line.into());
+            leaving.join().unwrap();
+        });
+        watch.close();
+    }
+
+    #[test]
     fn whoever_was_heeded_may_go_though_the_middle_has_gone_too() {
         // Pack 0 has work left and knows that nobody else has: it dials nobody.
         let working = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -17,7 +17,9 @@ use crate::remote::inbox::Inbox;
 use crate::wire::{Header, Kind};
 
 /// How long the middle stays for packs that have not dialled it yet.
-const MEETING: Duration = Duration::from_secs(5);
+pub(super) const MEETING: Duration = Duration::from_secs(5);
+/// The same for those that can be reached: they are only slow, as their machine is busy or stood still.
+const LONGEST_MEETING: Duration = Duration::from_secs(60);
 /// How long it stays when all have, while they are at work.
 const STAY: Duration = Duration::from_secs(1);
 /// How long the middle waits for packs to dial it before it looks whether they are there, and
@@ -200,15 +202,18 @@ impl Watcher {
         let missing: Vec<u32> = self.others().filter(|&pack| !self.has_line(pack)).collect();
         if missing.is_empty() || self.flare.is_over() {
             self.flare.probe = None;
+            self.flare.awaits_slow = false;
             return;
         }
         let now = Instant::now();
         if now < *self.flare.probe.get_or_insert(now + PROBE.0) {
             return;
         }
+        self.flare.awaits_slow = true;
         for pack in missing {
             if let Err(reason) = self.dialler.probe(pack) {
                 self.flare.suspect(pack, reason.to_string());
+                self.flare.awaits_slow = false;
             }
         }
         self.flare.probe = Some(Instant::now() + PROBE.1);
@@ -242,12 +247,16 @@ impl Watcher {
             return false;
         };
         let stayed = since.elapsed();
+        let longest = match self.flare.awaits_slow {
+            true => LONGEST_MEETING,
+            false => MEETING,
+        };
         // Whoever acknowledged it was in the middle and has told the others; should that one have left
         // meanwhile, too, nobody will dial this pack.
         if self.flare.acknowledged
             || self.flare.is_over()
             || !self.flare.joined
-            || stayed >= MEETING
+            || stayed >= longest
         {
             return true;
         }
@@ -265,9 +274,9 @@ impl Watcher {
     /// Until something is heard, something is asked for, or it is time for something.
     fn sleep(&mut self) {
         let now = Instant::now();
-        // Once both are over nothing follows from them: the pack has gone, or rests.
+        // Once all are over nothing follows from them: the pack has gone, or rests.
         let stay = self.flare.leaving.and_then(|since| {
-            let turns = [since + STAY, since + MEETING];
+            let turns = [STAY, MEETING, LONGEST_MEETING].map(|turn| since + turn);
             turns.into_iter().find(|turn| *turn > now)
         });
         let suspects = self.flare.suspects.values().map(|suspect| suspect.until);

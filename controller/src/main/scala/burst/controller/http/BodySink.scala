@@ -42,6 +42,7 @@ final class BodySink(
     private var refused = Option.empty[ApiError]
     private var moved = false
     private var sizeBefore = 0L
+    private var isSlow = false
 
     setHandler(in, this)
 
@@ -59,7 +60,7 @@ final class BodySink(
     private def begin(): Unit =
       cancelTimer(BodySink.Wait)
       scheduleOnce(BodySink.Overall, times.overall)
-      scheduleWithFixedDelay(BodySink.Pace, times.pace, times.pace)
+      scheduleWithFixedDelay(BodySink.Pace, times.pace / 2, times.pace / 2)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
       pull(in)
@@ -90,7 +91,11 @@ final class BodySink(
       case BodySink.Wait =>
         refuse(ApiError.Busy)
         begin()
-      case BodySink.Pace if size - sizeBefore >= times.least => sizeBefore = size
+      case BodySink.Pace if size - sizeBefore >= times.least =>
+        sizeBefore = size
+        isSlow = false
+      // In two parts: when all has stood still for longer, what came meanwhile is read before the second is over.
+      case BodySink.Pace if !isSlow => isSlow = true
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.

@@ -46,7 +46,7 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
 
   /** Where its runtime listens. Blocks. One that has not come up may still be there, to be ended. */
   def awaitListening(timeout: FiniteDuration): Either[Failure, (String, Int)] =
-    Try(Await.result(output.address, timeout)) match
+    Try(PatientAwait.result(output.address, timeout)) match
       case Success(address) => Right(address)
       case scala.util.Failure(problem) =>
         val reason = problem match

@@ -86,7 +86,7 @@ private[pack] final class FlareRun(
 
   /** The call that opens a fresh pack also starts its program. */
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    timers.startSingleTimer(InitOverdue, timings.init)
+    expectStart()
     // Before it can begin, as who is killed right after it has says no more.
     if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(true))
     val fresh =
@@ -136,7 +136,7 @@ private[pack] final class FlareRun(
         opening(pack, start, Some(exit), aborted)
       case Exited(id, exit) if id == pack.container.id => replaced.getOrElse(lost(exit))
       case Settled if exit.nonEmpty => exit.fold(Behaviors.same)(lost)
-      case InitOverdue if start == PackStart.Warm =>
+      case InitOverdue(_) if start == PackStart.Warm =>
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
       case AtOnce(failure) => destroy(pack, Some(failure))

@@ -18,7 +18,7 @@ private[pack] final class GroupPack(
       FlareHost:
   import PackActor.*
   import at.{invoker, services, timers}
-  import services.{driver, runtime, timings}
+  import services.{driver, runtime}
 
   private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
 
@@ -45,7 +45,7 @@ private[pack] final class GroupPack(
     * network of the group; a warm one that cannot have it is replaced.
     */
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    timers.startSingleTimer(InitOverdue, timings.init)
+    expectStart()
     val container = pack.container
     def program = start match
       case PackStart.Warm => Future.successful(Right(()))

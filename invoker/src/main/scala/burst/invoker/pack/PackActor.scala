@@ -118,7 +118,9 @@ object PackActor:
   private[pack] final case class AbortSent(outcome: Either[Failure, Unit])
       extends Command // overdue if it failed
   private[pack] final case class Removed(outcome: StopOutcome) extends Command
-  private[pack] case object InitOverdue extends Command
+
+  /** A part of the time that a start may take is over, and so many are `left`. */
+  private[pack] final case class InitOverdue(left: Int) extends Command
   private[pack] case object AbortOverdue extends Command
   private[pack] case object FlareOverdue extends Command
   private[pack] case object Settled extends Command

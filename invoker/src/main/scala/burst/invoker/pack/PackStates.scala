@@ -26,6 +26,7 @@ private[pack] abstract class PackStates(
     at: PackContext
 ):
   import PackActor.*
+  import PackStates.StartParts
 
   import at.{context, services, timers}
   import services.timings
@@ -43,10 +44,21 @@ private[pack] abstract class PackStates(
   /** Removes the container; the pack ends with it. */
   protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command]
 
+  /** A start is late when all parts of its time are over, each of which begins when the last one was seen to
+    * be: while this process stood still its answer may have come, and is heard first.
+    */
+  protected def expectStart(parts: Int = StartParts): Unit =
+    timers.startSingleTimer(InitOverdue, InitOverdue(parts - 1), timings.init / StartParts)
+
+  private def stepped: PartialFunction[Command, Behavior[Command]] =
+    case InitOverdue(left) if left > 0 =>
+      expectStart(left)
+      Behaviors.same
+
   /** What a state does not name does not concern it: timers and answers it no longer waits for. */
   protected def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
     Behaviors
-      .receiveMessagePartial[Command](handler.orElse { other =>
+      .receiveMessagePartial[Command](stepped.orElse(handler).orElse { other =>
         note(other)
         Behaviors.same
       })
@@ -65,7 +77,7 @@ private[pack] abstract class PackStates(
     def unapply(command: Command): Option[Failure] = command match
       case Abort(id, failure, _) if concerns(id) => Some(failure)
       case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
-      case InitOverdue =>
+      case InitOverdue(_) =>
         val message = s"the program did not report within ${timings.init}: is it linked with the Burst SDK?"
         Some(Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init)))
       case _ => None
@@ -113,3 +125,6 @@ private[pack] abstract class PackStates(
 
   protected def during(operation: String, failure: Failure): Failure =
     failure.copy(operation = failure.operation.orElse(Some(operation)))
+
+private object PackStates:
+  private val StartParts = 8

@@ -10,7 +10,7 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentHashMap
 import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
+import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -210,7 +210,7 @@ final class SandboxDriver(
     catch case problem: IOException => Future.failed(problem)
 
   private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[String, A] =
-    try Right(Await.result(answer, timeout))
+    try Right(PatientAwait.result(answer, timeout))
     catch
       case _: TimeoutException => Left(s"its launcher has not answered within $timeout")
       case NonFatal(problem) => Left(s"its launcher does not answer: ${problem.getMessage}")

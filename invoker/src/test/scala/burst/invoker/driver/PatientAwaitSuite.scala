@@ -1,0 +1,21 @@
+package burst.invoker.driver
+
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Future, Promise, TimeoutException}
+
+class PatientAwaitSuite extends munit.FunSuite:
+  test("what comes in the last part of the time is had"):
+    val late = Promise[Int]()
+    Delay.after(300.millis):
+      val _ = late.success(7)
+    assertEquals(PatientAwait.result(late.future, 10.seconds), 7)
+
+  test("what does not come is not waited for beyond the time"):
+    val problem = intercept[TimeoutException](PatientAwait.result(Future.never, 80.millis))
+    assert(problem.getMessage.contains("80 milliseconds"), problem.getMessage)
+
+  test("a failure is the future's own, at once, even where it is that of a time that was over"):
+    val own = new TimeoutException("its own")
+    for cause <- Vector[Throwable](IllegalStateException("broken"), own) do
+      val seen = intercept[Throwable](PatientAwait.result(Future.failed[Int](cause), 1.hour))
+      assertEquals(seen, cause)
