@@ -1,9 +1,10 @@
 package burst.invoker.driver
 
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Future, Promise, TimeoutException}
+import scala.concurrent.{ExecutionContext, Future, Promise, TimeoutException}
 
 class PatientAwaitSuite extends munit.FunSuite:
+  private given ExecutionContext = munitExecutionContext
   test("what comes in the last part of the time is had"):
     val late = Promise[Int]()
     Delay.after(300.millis):
