@@ -18,6 +18,7 @@ told() {
   ' "$1"
 }
 
+shopt -s nullglob
 for failed in "$directory"/*.failed; do
   log=${failed%.failed}.log
   echo

@@ -20,9 +20,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const PART: u32 = 32;
 /// However long an answer took: it may have been the platform that stood still.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// A controller that restarts is back within this time, and still knows the flare; so does one that has not answered a
-/// question in all the time that a client gives it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A controller that restarts is back within this time, and still knows the flare. What was asked within it may be
+/// without an answer for longer.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// What was asked for when the user wanted to stop may be answered so much later.
 const LATE: Duration = Duration::from_secs(5);
 
@@ -117,7 +117,7 @@ impl Watcher<'_> {
                 Ok(asked_for) => match asked_for.map_err(Error::from).and_then(&mut look) {
                     Ok(Some(found)) => return Ok(found),
                     Ok(None) => pace.answered(asked),
-                    Err(error) if pace.forgives(&error) => {}
+                    Err(error) if pace.forgives(&error, asked) => {}
                     Err(Error::Api(error)) => return Err(self.lost(error, id)),
                     Err(error) => return Err(error),
                 },
@@ -176,7 +176,7 @@ pub fn watch<T>(
         match look() {
             Ok(Some(found)) => return Ok(found),
             Ok(None) => pace.answered(asked),
-            Err(error) if pace.forgives(&error) => {}
+            Err(error) if pace.forgives(&error, asked) => {}
             Err(error) => return Err(error),
         }
         thread::sleep(pace.pause);
@@ -208,11 +208,11 @@ impl Pace {
         self.pause = pause_after(self.begin.elapsed(), asked.elapsed(), self.longest);
     }
 
-    /// Whether it may still answer after this.
-    fn forgives(&mut self, error: &Error) -> bool {
+    /// Whether it may still answer after this, which came of what it was asked then.
+    fn forgives(&mut self, error: &Error, asked: Instant) -> bool {
         self.pause = self.longest;
         let transient = matches!(error, Error::Api(error) if error.is_transient());
-        transient && self.last_seen.elapsed() < PATIENCE
+        transient && asked.duration_since(self.last_seen) < PATIENCE
     }
 }
 

@@ -190,6 +190,7 @@ async fn await_hello(
     }
     let mut open = true;
     loop {
+        // By chance, if both: a program that never pauses would keep the time from being seen.
         let event = tokio::select! {
             event = lane.next_event(open, true) => event,
             () = &mut overdue => return Err(StartError::Silent),

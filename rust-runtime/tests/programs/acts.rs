@@ -38,6 +38,10 @@ enum Act {
         bytes: usize,
     },
     Forever,
+    /// Ends once there is this file.
+    Await {
+        file: PathBuf,
+    },
     Print {
         lines: Vec<String>,
     },
@@ -132,6 +136,12 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             std::hint::black_box(Box::leak(Box::new([1u64; 4])));
         },
         Act::Keep { bytes } => json!(Vec::leak(vec![1u8; bytes]).len()),
+        Act::Await { file } => {
+            while !file.exists() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            Value::Null
+        }
         Act::Forever => forever(),
         Act::Print { lines } => {
             for line in lines {

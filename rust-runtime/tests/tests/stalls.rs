@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::support::{Run, Runtime, act, end, exec_of, wait_until};
 
@@ -49,4 +50,22 @@ fn what_a_program_says_while_its_runtime_stands_still_is_not_late() {
             scope.spawn(hears_what_was_said_meanwhile);
         }
     });
+}
+
+/// And its flare's time is up meanwhile.
+#[test]
+fn a_flare_that_ends_in_time_while_its_runtime_stands_still_is_not_late() {
+    let runtime = Runtime::with_acts();
+    let directory = tempfile::tempdir().unwrap();
+    let go = directory.path().join("go");
+    let mut run = Run::new(&[json!({"act": "await", "file": go})]);
+    run.timeout = Duration::from_secs(3);
+    let mut events = runtime.flare(&run);
+    events.until("worker-started");
+    tell(&runtime, Signal::STOP);
+    fs::write(&go, "").unwrap();
+    thread::sleep(run.timeout);
+    tell(&runtime, Signal::CONT);
+    let events: Vec<_> = events.collect();
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
 }

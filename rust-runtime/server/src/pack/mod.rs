@@ -172,15 +172,7 @@ impl RunningFlare {
             tokio::select! {
                 biased;
                 Some(order) = orders.recv() => self.obey(order),
-                () = sleep_until(timer) => {
-                    // What has come by now is not late, though all may have stood still until now.
-                    tokio::select! {
-                        biased;
-                        event = self.lane.next_event(read, alive) => self.react(event),
-                        () = std::future::ready(()) => {}
-                    }
-                    self.tick();
-                }
+                () = sleep_until(timer) => self.tick(read),
                 event = self.lane.next_event(read, alive) => self.react(event),
                 room = client.reserve(), if client_here && due => match room {
                     Ok(room) => room.send(self.outbox.take().freeze()),
@@ -362,9 +354,18 @@ impl RunningFlare {
         moments.min().unwrap_or(never)
     }
 
-    fn tick(&mut self) {
-        if self.killed || self.said.is_some() {
+    /// `read`: what the program says may be heard.
+    fn tick(&mut self, read: bool) {
+        if self.killed || self.timers.due(self.reason.is_some()).is_none() {
             return;
+        }
+        // What has come by now is not late, though the event loop has not looked since all stood still.
+        if read {
+            self.lane.incoming.drain();
+            self.read_frames();
+            if self.killed || self.said.is_some() {
+                return;
+            }
         }
         match self.timers.due(self.reason.is_some()) {
             None => {}

@@ -23,7 +23,7 @@ pub(super) struct FlareState {
     pub(super) acknowledged: bool,
     /// When packs that did not dial are looked for.
     pub(super) probe: Option<Instant>,
-    /// All of them could be reached then.
+    /// All that had not dialled could be reached when they were last looked for.
     pub(super) awaits_slow: bool,
 }
 

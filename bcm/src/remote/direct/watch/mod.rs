@@ -11,7 +11,8 @@
 //!
 //! A pack leaves by saying goodbye on its line and waits to hear that from the middle, which
 //! then has told the others. The middle stays while the others are there, and some time longer
-//! than they usually take to leave too; then it hangs up after its goodbye, and the last pack of
+//! than they usually take to leave too; for those that have not dialled it yet it stays longer, the
+//! longest if they can be reached. Then it hangs up after its goodbye, and the last pack of
 //! those that remain is the new middle, which the others dial. (The *last* pack, because a
 //! process that holds several mostly closes them in order.)
 //!

@@ -119,7 +119,8 @@ final class RuntimeBinary(path: Path):
 object RuntimeBinary:
   private final case class Finished(code: Int, output: String)
 
-  /** It answers within milliseconds: only one that hangs takes so long, or a machine that has no time for it.
+  /** It answers within milliseconds, or seconds where it ends what is slow to end: only one that hangs takes
+    * so long, or a machine that has no time for it.
     */
   private val AnswerTimeout = 30.seconds
 

@@ -42,7 +42,7 @@ final class BodySink(
     private var refused = Option.empty[ApiError]
     private var moved = false
     private var sizeBefore = 0L
-    private var isSlow = false
+    private var slowParts = 0
 
     setHandler(in, this)
 
@@ -60,7 +60,7 @@ final class BodySink(
     private def begin(): Unit =
       cancelTimer(BodySink.Wait)
       scheduleOnce(BodySink.Overall, times.overall)
-      scheduleWithFixedDelay(BodySink.Pace, times.pace / 2, times.pace / 2)
+      scheduleWithFixedDelay(BodySink.Pace, times.pace / BodySink.Parts, times.pace / BodySink.Parts)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
       pull(in)
@@ -93,9 +93,9 @@ final class BodySink(
         begin()
       case BodySink.Pace if size - sizeBefore >= times.least =>
         sizeBefore = size
-        isSlow = false
-      // In two parts: when all has stood still for longer, what came meanwhile is read before the second is over.
-      case BodySink.Pace if !isSlow => isSlow = true
+        slowParts = 0
+      // When all has stood still for longer, that is one part, and what came meanwhile is read in the next.
+      case BodySink.Pace if slowParts + 1 < BodySink.Parts => slowParts += 1
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.
@@ -119,6 +119,9 @@ private object BodySink:
   val Ask = "ask"
   val Wait = "wait"
   val Pace = "pace"
+
+  /** Of the time that each `least` bytes have. */
+  val Parts = 8
 
   /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for
     * another reason gets to see it; but nobody makes the server read on and on.

@@ -32,8 +32,7 @@ private[scheduler] final class Submitting(
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     val isHeld = request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
     place() match
-      // Silent for long, it stands still with all of this process, and so does this wait.
-      case SchedulerPlace.Here if isHeld => ask(Some(FlareId.random()), longest * 2)
+      case SchedulerPlace.Here if isHeld => ask(Some(FlareId.random()), longest)
       case SchedulerPlace.OnSomeController if isHeld =>
         val id = FlareId.random()
         // It takes another controller a quarter of a minute to have the scheduler.

@@ -4,7 +4,8 @@ import burst.invoker.packages.PackageForm
 import burst.protocol.{ClusterRoom, DefinitionRef, Failure, FailureKind, Secret, WantedPacks}
 import java.nio.file.Path
 import scala.annotation.unused
-import scala.concurrent.Future
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
 
 /** What a program finds in its container beside its package. */
@@ -99,9 +100,19 @@ enum StopOutcome:
     */
   case StillThere(reason: String, gone: Future[Unit] = Future.never)
 
-  def whenGone: Future[Unit] = this match
+  /** Completes when it is gone, or after so long. */
+  def settled(within: FiniteDuration)(using ExecutionContext): Future[Unit] = this match
     case Gone => Future.unit
-    case StillThere(_, gone) => gone
+    case StillThere(_, gone) =>
+      val over = Promise[Unit]()
+      Delay.after(within):
+        val _ = over.trySuccess(())
+      Future.firstCompletedOf(Vector(gone, over.future))
+
+object StopOutcome:
+  /** How long a driver that closes waits for what is slow to end, which is less than a node's stop may take.
+    */
+  val Lingers: FiniteDuration = 5.seconds
 
 /** Starts and removes the containers packs run in. One implementation per kind of container; all keep the
   * same contract, which `DriverContractSuite` runs against every one of them.

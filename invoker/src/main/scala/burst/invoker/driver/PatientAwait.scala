@@ -1,7 +1,7 @@
 package burst.invoker.driver
 
 import scala.annotation.tailrec
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{Await, Future, TimeoutException}
 import scala.util.{Failure, Success, Try}
 
@@ -14,7 +14,7 @@ private[driver] object PatientAwait:
   @tailrec def result[A](future: Future[A], limit: FiniteDuration, parts: Int = Parts): A =
     Try(Await.result(future, limit / Parts)) match
       case Success(value) => value
-      case Failure(_: TimeoutException) if parts > 1 && !future.isCompleted =>
-        result(future, limit, parts - 1)
-      case Failure(_: TimeoutException) if !future.isCompleted => throw new TimeoutException(s"after $limit")
-      case Failure(problem) => throw problem
+      case Failure(_: TimeoutException) if !future.isCompleted =>
+        if parts > 1 then result(future, limit, parts - 1) else throw new TimeoutException(s"after $limit")
+      // It may have come after that.
+      case Failure(_) => Await.result(future, Duration.Zero)

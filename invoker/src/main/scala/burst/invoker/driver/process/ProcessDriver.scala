@@ -76,7 +76,9 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   def removeOrphans(): Future[Int] = Future.successful(0)
 
   def close(): Future[Unit] =
-    Future.traverse(live.asScala.toVector)(process => Future(end(process)).flatMap(_.whenGone)).map(_ => ())
+    Future.traverse(live.asScala.toVector)(process =>
+      Future(end(process)).flatMap(_.settled(StopOutcome.Lingers))
+    ).map(_ => ())
 
   private def end(process: RuntimeProcess): StopOutcome =
     val below = process.descendants

@@ -341,7 +341,7 @@ final class SandboxDriver(
 
   def close(): Future[Unit] =
     Future
-      .traverse(live.asScala.toVector)(own => Future(end(own)).flatMap(_.whenGone))
+      .traverse(live.asScala.toVector)(own => Future(end(own)).flatMap(_.settled(StopOutcome.Lingers)))
       .map: _ =>
         // Of one that was killed a group may have been there while its processes were on their way out.
         if hasGroups then
