@@ -135,12 +135,13 @@ impl Watcher {
 
     /// A new line is told what was said before.
     fn greet(&mut self, mut line: Line) {
+        // The failure first: who hears of a goodbye alone would say that the pack has just ended.
+        if let Some(failure) = &self.flare.failure {
+            line.say(failure);
+        }
         let gone = (0..self.packs).filter(|&pack| self.flare.has_left(pack));
         for pack in gone.chain(self.flare.leaving.map(|_| self.pack)) {
             line.say(&self.goodbye(pack));
-        }
-        if let Some(failure) = &self.flare.failure {
-            line.say(failure);
         }
         self.lines.push(line);
     }
