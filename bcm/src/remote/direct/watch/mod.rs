@@ -286,6 +286,25 @@ mod tests {
     }
 
     #[test]
+    fn who_dials_late_hears_of_a_failure_before_the_goodbye() {
+        let (watch, _dialler) = watch(1, 2);
+        let header = Header::notice(Kind::Abort, FLARE, 1, 0);
+        let payload = &[][..];
+        watch.announce(&Frame { header, payload });
+        // It has said both when it may go.
+        watch.leave();
+        let (line, mut other) = UnixStream::pair().unwrap();
+        watch.adopt(0, Socket::from(line));
+        let heard = [(); 2].map(|()| {
+            let mut heard = [0; HEADER_SIZE];
+            other.read_exact(&mut heard).unwrap();
+            Header::decode(&heard).unwrap().kind
+        });
+        assert_eq!(heard, [Kind::Abort, Kind::Goodbye]);
+        watch.close();
+    }
+
+    #[test]
     fn a_thousand_packs_hear_of_each_other_through_the_middle() {
         const PACKS: u32 = 1000;
         let (watch, _dialler) = watch(PACKS - 1, PACKS);
