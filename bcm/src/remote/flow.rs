@@ -92,14 +92,14 @@ impl Flow {
     }
 
     /// Waits until these packs have granted the message of this place; `offer` asks them. Who
-    /// `has_left` grants nothing.
+    /// `is_gone` grants nothing.
     pub(super) fn ask(
         &self,
         place: (StreamKey, u64),
         packs: &[u32],
         budget: &mut WaitBudget<'_>,
         backend: &dyn Backend,
-        has_left: impl Fn(u32) -> bool,
+        is_gone: impl Fn(u32) -> bool,
         offer: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let ticket = Arc::new(Ticket {
@@ -118,7 +118,7 @@ impl Flow {
                         backend.help(pack);
                     }
                     (Pause::Look, None) => {}
-                    (Pause::Park(_), Some(pack)) if has_left(pack) => {
+                    (Pause::Park(_), Some(pack)) if is_gone(pack) => {
                         return Err(Error::Departed {
                             operation: budget.operation,
                             peer,

@@ -175,7 +175,7 @@ impl Remote {
             checksum: 0,
         };
         if !self.inbox.flow.reserve(packs, cost(header.total)) {
-            let has_left = |pack| self.inbox.has_left(pack);
+            let is_gone = |pack| self.inbox.is_gone(pack);
             let offer = || {
                 let header = Header {
                     kind: Kind::Offer,
@@ -189,7 +189,7 @@ impl Remote {
             let place = (key, sequence);
             self.inbox
                 .flow
-                .ask(place, packs, budget, &*self.backend, has_left, offer)?;
+                .ask(place, packs, budget, &*self.backend, is_gone, offer)?;
         }
         let frame = |chunk| Frame {
             header: Header { chunk, ..header },
@@ -285,7 +285,7 @@ impl Remote {
         self.inbox.flow.wake_all();
     }
 
-    /// Takes leave of the other packs, unless the flare was aborted and they know. Gives what
+    /// Takes leave of the other packs. Gives what
     /// the next flare can be [renewed](Backend::renew) from.
     pub(crate) fn leave(&self) -> Option<Arc<dyn Backend>> {
         self.end(|backend| backend.leave())

@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     Credit,
     /// The flare failed; the payload is the failure in JSON.
     Abort,
-    /// The pack that sent this has ended in good order.
+    /// The pack that sent this sends nothing more.
     Goodbye,
     /// A chunk that lies where the backend keeps what many packs read.
     Stored,

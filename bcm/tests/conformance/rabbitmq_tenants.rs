@@ -255,9 +255,10 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         let over = admit_until(&platform, "t3-over", 2, past);
         assert_eq!(user(&over), "burst.1060.t3-over");
-        // As a group that outlasts its first user.
-        admit_until(&platform, "t3-running", 2, past);
+        // As a group that outlasts its first user. The other tests' clean-ups run beside this one, so that it is
+        // never without one that is not over.
         admit_until(&platform, "t3-running", 2, soon());
+        admit_until(&platform, "t3-running", 2, past);
         cleanup("t3-another", &platform).unwrap();
         assert_eq!(made_for(server, "t3-over"), Vec::<String>::new());
         let places = server.ask(&["list_vhosts"]);
@@ -378,5 +379,32 @@ fn what_cannot_be_removed_keeps_nothing_else() {
         }
         // Who is not gone can be found by its user.
         assert_eq!(place("DELETE /api/users/burst.1.stuck"), None);
+    });
+}
+
+/// Of one that is over another pack is let in while whoever cleans up is at it: the virtual host is his, too.
+#[test]
+fn who_is_let_in_meanwhile_keeps_his_place() {
+    under_watchdog(|| {
+        let looks = |asked: &[String]| {
+            let looks = asked.iter().filter(|line| line.starts_with("GET"));
+            looks.count()
+        };
+        let answer = move |line: &str, asked: &[String]| match (line, looks(asked)) {
+            (line, 0) if line.starts_with("GET") => (
+                "200 OK",
+                r#"[{"name":"burst.1.again"},{"name":"burst.2.over"}]"#,
+            ),
+            (line, _) if line.starts_with("GET") => (
+                "200 OK",
+                r#"[{"name":"burst.1.again"},{"name":"burst.9999999999.again"},{"name":"burst.2.over"}]"#,
+            ),
+            _ => ("204 No Content", ""),
+        };
+        let (platform, server) = management(answer, "DELETE /api/users/burst.2.over");
+        cleanup("t10", &platform).unwrap();
+        let asked = server.join().unwrap();
+        let of_it = asked.iter().filter(|line| line.contains("again"));
+        assert_eq!(of_it.count(), 0, "{asked:#?}");
     });
 }

@@ -95,12 +95,15 @@ impl ControlSender {
         Ok(())
     }
 
-    /// Sends the last frame of a flare to all packs anything was sent to.
-    pub(super) fn last_words(&self, frame: &Frame<'_>) {
+    /// Sends the last frames of a flare to all packs anything was sent to.
+    pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
         for (to, way) in (0..).zip(&self.shared.ways) {
             let mut way = way.lock();
-            if way.stream.is_some() || !way.outbox.is_empty() {
-                self.shared.add(to, &mut way, frame);
+            for frame in frames {
+                // Looked at again for each: the connection may have broken with the one before.
+                if way.stream.is_some() || !way.outbox.is_empty() {
+                    self.shared.add(to, &mut way, frame);
+                }
             }
         }
     }
@@ -257,7 +260,7 @@ mod tests {
             assert!(sent < 1 << 20, "there is no bound");
         };
         assert!(refused.to_string().contains("does not read"), "{refused}");
-        control_sender.last_words(&frame);
+        control_sender.last_words(&[frame]);
         drop(done);
         deaf.join().unwrap();
         control_sender.close();

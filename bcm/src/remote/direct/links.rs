@@ -159,13 +159,13 @@ impl Links {
         self.helpers.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Writes a frame on every connection that nobody has taken. Whoever does not read any more
+    /// Writes frames on every connection that nobody has taken. Whoever does not read any more
     /// needs none, and the connection is given up.
-    pub(super) fn last_words(&self, frame: &Frame<'_>) {
+    pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
         for route in &self.routes {
-            last_words(route, frame);
+            last_words(route, frames);
         }
-        self.control_sender.last_words(frame);
+        self.control_sender.last_words(frames);
     }
 
     /// Hangs up. Does nothing the second time.
@@ -181,9 +181,12 @@ impl Links {
 }
 
 /// As [`Links::last_words`], on the connections for data to one pack only.
-pub(super) fn last_words(route: &Pool<Connection>, frame: &Frame<'_>) {
-    // Without waiting.
-    route.each_idle(|connection| connection.write(frame, || Err(Error::Closed)).is_ok());
+pub(super) fn last_words(route: &Pool<Connection>, frames: &[Frame<'_>]) {
+    route.each_idle(|connection| {
+        // Without waiting.
+        let mut say = |frame| connection.write(frame, || Err(Error::Closed)).is_ok();
+        frames.iter().all(&mut say)
+    });
 }
 
 impl Drop for Links {

@@ -46,6 +46,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -61,6 +62,8 @@ use connection::WriteError;
 use links::Links;
 
 const NAME: &str = "direct";
+/// How often who waits for what became of a pack looks whether it has long been gone.
+const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) const KIND: BackendKind = BackendKind::new(NAME);
 
@@ -117,14 +120,23 @@ impl Direct {
     /// Says goodbye on every connection; on those that are taken whoever gives them back does.
     fn say_goodbye(&self) {
         self.ended.store(true, Ordering::Release);
-        self.links.last_words(&self.goodbye());
+        self.with_last_words(|frames| self.links.last_words(frames));
     }
 
-    fn goodbye(&self) -> Frame<'static> {
+    /// The goodbye, and before it why the flare has failed if it has: the watch's word of that may be slower.
+    fn with_last_words(&self, say: impl FnOnce(&[Frame<'_>])) {
         let config = self.inbox.config();
-        Frame {
-            header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
+        let notice = |kind, length| Header::notice(kind, config.flare, config.pack, length);
+        let goodbye = Frame {
+            header: notice(Kind::Goodbye, 0),
             payload: &[],
+        };
+        match self.inbox.failure() {
+            Some(payload) => {
+                let (header, payload) = (notice(Kind::Abort, payload.len() as u64), &*payload);
+                say(&[Frame { header, payload }, goodbye]);
+            }
+            None => say(&[goodbye]),
         }
     }
 
@@ -145,7 +157,7 @@ impl Direct {
             Ok(()) => {
                 route.put_back(connection);
                 if self.has_ended() {
-                    links::last_words(route, &self.goodbye());
+                    self.with_last_words(|frames| links::last_words(route, frames));
                 }
                 Ok(())
             }
@@ -168,14 +180,14 @@ impl Direct {
             if let Err(ended) = budget.check(Peer::Pack(pack)) {
                 return ended;
             }
-            if self.inbox.has_left(pack) {
+            if self.inbox.is_gone(pack) {
                 return Error::Departed {
                     operation: budget.operation,
                     peer: Peer::Pack(pack),
                 };
             }
             match budget.remaining(Peer::Pack(pack)) {
-                Ok(left) => cancellation.wait_until(left, || self.inbox.has_left(pack)),
+                Ok(left) => cancellation.wait_until(left.min(LOOK), || self.inbox.is_gone(pack)),
                 Err(given_up) => return given_up,
             }
         }
@@ -298,5 +310,50 @@ impl Backend for Direct {
             self.links.watch.leave();
         }
         self.links.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    use socket2::Socket;
+
+    use super::*;
+    use crate::failure::{Failure, FailureKind};
+    use crate::topology::Topology;
+    use crate::wire::HEADER_SIZE;
+
+    /// The other pack may hear of the goodbye before the watch has told it of the failure.
+    #[test]
+    fn who_leaves_a_flare_that_failed_says_first_why() {
+        let mut config = PackConfig::new("f", 0, Topology::new(&[1, 1]).unwrap());
+        config.secret = "secret".into();
+        let inbox = Inbox::of_two_packs([7; 16]);
+        let direct = Direct::new(
+            Arc::new(Links::open(&config, &inbox).unwrap()),
+            Arc::clone(&inbox),
+        );
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let connection = connection::Connection::new(Socket::from(ours)).unwrap();
+        direct.links.route(1).unwrap().put_back(connection);
+        let failure = Failure::new(FailureKind::Panic, "the first cause");
+        (inbox.config().cancellation).end(Error::Aborted(failure.clone()));
+        direct.say_goodbye();
+        let mut heard = || {
+            let mut header = [0; HEADER_SIZE];
+            theirs.read_exact(&mut header).unwrap();
+            let header = Header::decode(&header).unwrap();
+            let mut payload = vec![0; header.payload_len().unwrap()];
+            theirs.read_exact(&mut payload).unwrap();
+            (header.kind, payload)
+        };
+        let (kind, why) = heard();
+        assert_eq!(kind, Kind::Abort);
+        assert_eq!(serde_json::from_slice::<Failure>(&why).unwrap(), failure);
+        assert_eq!(heard().0, Kind::Goodbye);
+        direct.close();
     }
 }

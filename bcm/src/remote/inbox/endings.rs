@@ -1,7 +1,7 @@
 //! How a flare ends for a pack: others leave it, are lost or fail, and what this pack finds wrong
 //! goes to the others.
 
-use std::sync::Weak;
+use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use super::Inbox;
@@ -10,8 +10,9 @@ use crate::failure::{Failure, FailureKind};
 use crate::remote::Frame;
 use crate::wire::{Header, Kind, WireError};
 
-/// How long after a pack's goodbye its last messages may still be on their way.
-const STRAGGLERS: Duration = Duration::from_millis(500);
+/// How long after a pack's goodbye its last messages may still be on their way, or word of the failure that it left
+/// for: that comes from another pack, and the goodbye may be faster.
+pub(super) const STRAGGLERS: Duration = Duration::from_millis(500);
 
 impl Inbox {
     /// Another pack has ended in good order.
@@ -40,12 +41,18 @@ impl Inbox {
             .is_some_and(|departed| departed.get().is_some())
     }
 
+    /// Whether another pack has said goodbye so long ago that nothing of it, nor why it left, is still to come.
+    pub(crate) fn is_gone(&self, pack: u32) -> bool {
+        self.departed
+            .get(pack as usize)
+            .and_then(OnceLock::get)
+            .is_some_and(|at| at.elapsed() > STRAGGLERS)
+    }
+
     /// Whether nothing can come from a worker any more.
     pub(in crate::remote) fn departed(&self, worker: u32) -> bool {
         let pack = self.config.topology.pack_of(worker);
-        pack.and_then(|pack| self.departed.get(pack as usize))
-            .and_then(|departed| departed.get())
-            .is_some_and(|at| at.elapsed() > STRAGGLERS)
+        pack.is_some_and(|pack| self.is_gone(pack))
     }
 
     /// Another pack is gone without a goodbye: the flare fails.
@@ -107,6 +114,16 @@ impl Inbox {
             return;
         };
         self.notify(Kind::Abort, &payload);
+    }
+
+    /// The failure that the flare has ended with, as [`Kind::Abort`] carries it.
+    pub(crate) fn failure(&self) -> Option<Vec<u8>> {
+        let failure = match self.config.cancellation.ended()? {
+            Error::Closed => return None,
+            Error::Aborted(failure) => failure.clone(),
+            other => other.to_failure(None, Some(self.config.pack)),
+        };
+        serde_json::to_vec(&failure).ok()
     }
 
     /// Sends a frame without a receiver in particular to every other pack.

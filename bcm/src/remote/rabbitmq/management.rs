@@ -142,6 +142,31 @@ impl Management {
     /// Removes those of a flare or a group, and then what it can of those of flares that are over: what cannot be
     /// removed is none of this flare's, stays to be seen on the server, and is tried again after the next one.
     pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
+        let mut by_owner = self.users().await?;
+        if let Some(own) = by_owner.remove(flare_id) {
+            self.remove_one(flare_id, &own).await?;
+        }
+        by_owner.retain(|_, users| are_over(users));
+        let removing = stream::iter(by_owner.into_keys())
+            .for_each_concurrent(AT_ONCE, |owner| self.remove_if_over(owner));
+        // Those that are not removed in that time are as those that cannot be.
+        let _ = tokio::time::timeout(CALL, removing).await;
+        Ok(())
+    }
+
+    /// Looked at again at the last moment: a pack that is let in meanwhile has another user, and the virtual host is
+    /// the same. One whose user is made only now finds it missing, and makes it again.
+    async fn remove_if_over(&self, owner: String) {
+        if let Ok(mut by_owner) = self.users().await
+            && let Some(users) = by_owner.remove(&owner)
+            && are_over(&users)
+        {
+            let _ = self.remove_one(&owner, &users).await;
+        }
+    }
+
+    /// The users that were made for flares and groups, by whom they are for.
+    async fn users(&self) -> Result<BTreeMap<String, Vec<String>>, Error> {
         #[derive(Deserialize)]
         struct User {
             name: String,
@@ -149,27 +174,16 @@ impl Management {
         let answer = self.call(Method::GET, "users?columns=name", None).await?;
         let users: Vec<User> = serde_json::from_str(&answer.unwrap_or_default())
             .map_err(|_| self.failed("it gave no list of users"))?;
-        let mut by_owner = BTreeMap::<&str, Vec<&str>>::new();
-        for User { name } in &users {
-            if let Some(owner) = credentials::owner_of(name) {
-                by_owner.entry(owner).or_default().push(name);
+        let mut by_owner = BTreeMap::<String, Vec<String>>::new();
+        for User { name } in users {
+            if let Some(owner) = credentials::owner_of(&name) {
+                by_owner.entry(owner.to_owned()).or_default().push(name);
             }
         }
-        if let Some(own) = by_owner.remove(flare_id) {
-            self.remove_one(flare_id, &own).await?;
-        }
-        // A group may last longer than its first user, and goes with the last one.
-        by_owner.retain(|_, users| users.iter().all(|user| credentials::is_over(user)));
-        let removing = stream::iter(by_owner).for_each_concurrent(AT_ONCE, |over| async move {
-            let (owner, users) = over;
-            let _ = self.remove_one(owner, &users).await;
-        });
-        // Those that are not removed in that time are as those that cannot be.
-        let _ = tokio::time::timeout(CALL, removing).await;
-        Ok(())
+        Ok(by_owner)
     }
 
-    async fn remove_one(&self, owner: &str, users: &[&str]) -> Result<(), Error> {
+    async fn remove_one(&self, owner: &str, users: &[String]) -> Result<(), Error> {
         self.delete(&format!("vhosts/{}", place(owner))).await?;
         for user in users {
             self.delete(&format!("users/{user}")).await?;
@@ -246,6 +260,11 @@ pub(super) fn base(server: &Server) -> String {
         AMQPScheme::AMQPS => format!("https://{host}:{TLS_PORT}"),
         AMQPScheme::AMQP => format!("http://{host}:{PORT}"),
     }
+}
+
+/// A group may last longer than its first user, and goes with the last one.
+fn are_over(users: &[String]) -> bool {
+    users.iter().all(|user| credentials::is_over(user))
 }
 
 /// The virtual host of a flare or a group. No user has that name.

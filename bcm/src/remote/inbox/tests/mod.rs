@@ -230,6 +230,27 @@ fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
     assert_eq!(told.len(), 1);
 }
 
+/// Word of the failure it left for may be slower than its goodbye, for who sends as for who receives.
+#[test]
+fn who_has_just_left_is_not_gone() {
+    let setup = setup();
+    let cancellation = &setup.inbox.config.cancellation;
+    let mut budget = WaitBudget::new(cancellation, Operation::Send);
+    let begun = Instant::now();
+    setup.inbox.left(1);
+    let place = (StreamKey::of(&message(0, &vec![], 1)[0].0), 0);
+    let asked = setup.inbox.flow.ask(
+        place,
+        &[1],
+        &mut budget,
+        &*setup.recorder,
+        |pack| setup.inbox.is_gone(pack),
+        || Ok(()),
+    );
+    assert!(matches!(asked, Err(Error::Departed { .. })), "{asked:?}");
+    assert!(begun.elapsed() > endings::STRAGGLERS);
+}
+
 #[test]
 fn an_abort_that_cannot_be_read_is_still_an_abort() {
     let setup = setup();
