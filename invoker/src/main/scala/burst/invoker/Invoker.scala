@@ -15,7 +15,8 @@ import scala.concurrent.Future
 
 /** What is fixed about an invoker. `slots` are those it has where they follow no cluster; `memoryLimit` in
   * MiB. `prewarmed` containers are kept ready, the first for workers of `prewarmedMemory` MiB. `clean`
-  * deletes what a flare left on its backend.
+  * deletes what a flare left on its backend; who stops waits `lastCleanings` for those under way and no
+  * longer, as the server may be gone.
   */
 final case class InvokerSettings(
     slots: Int,
@@ -25,7 +26,8 @@ final case class InvokerSettings(
     prewarmed: Int,
     prewarmedMemory: Int,
     runtime: RuntimeInfo,
-    clean: (FlareId, BackendConfig) => Future[Option[Failure]]
+    clean: (FlareId, BackendConfig) => Future[Option[Failure]],
+    lastCleanings: FiniteDuration
 )
 
 /** The agent on a machine: has a pack run for every one it is given ([[ActivePacks]]), keeps what may stay
@@ -42,8 +44,9 @@ object Invoker:
   /** What only the invoker's own side says to it. */
   sealed trait Internal
 
-  /** Ends all packs, running and warm; answered when nothing of them is left. From then on the invoker
-    * refuses packs and is silent, so that to the controller it is neither there nor broken.
+  /** Ends all packs, running and warm; answered when nothing of them is left, and of flares that ended before
+    * that nothing on their backends. From then on the invoker refuses packs and is silent, so that to the
+    * controller it is neither there nor broken.
     */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
 
@@ -64,6 +67,7 @@ object Invoker:
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Cleaned(replyTo: ActorRef[InvokerReport], cleaned: FlareCleaned) extends Internal
+  private case object CleaningsOverdue extends Internal
   private case object Beat extends Internal
 
   /** The cluster has other room than before. */
@@ -114,8 +118,9 @@ private final class Invoker(
   private var free = false
   private var beaten = false
 
-  /** Backends that are being cleaned. */
+  /** Backends that are being cleaned, and whether who stops waits for them no longer. */
   private var cleanings = 0
+  private var overdue = false
 
   /** Asked for with each beat, and not with each pack that comes back. */
   private var busy = load.sample()
@@ -131,7 +136,7 @@ private final class Invoker(
       if free && heard >= BeatsToBeKnown && isIdle then
         leavers.foreach(_ ! Done)
         leavers = Vector.empty
-      if closing && packs.isEmpty && warm.isEmpty && prewarmed.isEmpty then
+      if closing && packs.isEmpty && warm.isEmpty && prewarmed.isEmpty && (cleanings == 0 || overdue) then
         awaiting.foreach(_ ! Done)
         awaiting = Vector.empty
       Behaviors.same
@@ -140,6 +145,7 @@ private final class Invoker(
 
   private def on(command: Command): Unit = command match
     case InvokerRequest(command, replyTo) => obey(command, replyTo)
+    case CleaningsOverdue => overdue = true
     case Cleaned(replyTo, cleaned) =>
       cleanings -= 1
       cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
@@ -178,6 +184,7 @@ private final class Invoker(
       closing = true
       awaiting :+= replyTo
       packs.abortAll(Failure(FailureKind.InvokerLost, "the invoker is being stopped"))
+      val _ = context.scheduleOnce(settings.lastCleanings, context.self, CleaningsOverdue)
       warm.close()
       prewarmed.close()
 

@@ -74,7 +74,8 @@ final class PreparedInvoker private[invoker] (
       if driver.room.isDefined then 0 else config.prewarmed,
       config.prewarmedMemory,
       runtime,
-      (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)
+      (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning),
+      Wiring.LastCleanings
     )
     val invoker =
       system.systemActorOf(Invoker(settings, services, CpuLoad.ofMachine(), controller), "burst-invoker")
@@ -110,6 +111,8 @@ final class RunningInvoker private[invoker] (
 
 /** The one place where configuration picks the invoker's parts. */
 object Wiring:
+  /** Well below `burst.stop-timeout`, as containers are removed afterwards. */
+  private[invoker] val LastCleanings = 3.seconds
   private[invoker] val log = LoggerFactory.getLogger("burst.invoker.Wiring")
   private val OrphansBound = 60.seconds
 

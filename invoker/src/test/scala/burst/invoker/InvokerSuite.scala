@@ -21,7 +21,8 @@ class InvokerSuite extends munit.FunSuite:
       memoryLimit: Option[Long] = None,
       idle: FiniteDuration = 1.hour,
       beat: FiniteDuration = 1.hour,
-      prewarmed: Int = 0
+      prewarmed: Int = 0,
+      lastCleanings: FiniteDuration = 1.hour
   ):
     val setup: PackSetup = PackSetup(kit)
     val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
@@ -31,7 +32,8 @@ class InvokerSuite extends munit.FunSuite:
       pool = setup.settings.pool.copy(idle = idle),
       heartbeatInterval = beat,
       prewarmed = prewarmed,
-      clean = (_, _) => cleaning
+      clean = (_, _) => cleaning,
+      lastCleanings = lastCleanings
     )
     val invoker: ActorRef[Invoker.Command] =
       kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
@@ -318,6 +320,24 @@ class InvokerSuite extends munit.FunSuite:
     fixture.cleaning = Promise[Option[Failure]]().future
     fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
     assertEquals(probe.expectMessageType[FlareCleaned].error, None)
+
+  /** Who is told that it has stopped, and what it was still at when it was told to. */
+  private def stopWhileCleaning(fixture: Fixture): (TestProbe[Done], Promise[Option[Failure]]) =
+    val (stopped, cleaned) = (kit.createTestProbe[Done](), Promise[Option[Failure]]())
+    fixture.cleaning = cleaned.future
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), kit.createTestProbe().ref)
+    fixture.invoker ! Invoker.Stop(stopped.ref)
+    (stopped, cleaned)
+
+  fixture.test("stopping waits for what is being cleaned"): fixture =>
+    val (stopped, cleaned) = stopWhileCleaning(fixture)
+    stopped.expectNoMessage(20.millis)
+    cleaned.success(None)
+    stopped.receiveMessage()
+
+  fixtureWith(Fixture(lastCleanings = 20.millis))
+    .test("stopping does not wait for a server that is gone"): fixture =>
+      stopWhileCleaning(fixture)._1.receiveMessage()
 
   fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
     import fixture.setup
