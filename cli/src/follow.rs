@@ -20,8 +20,8 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const PART: u32 = 32;
 /// However long an answer took: it may have been the platform that stood still.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// A controller that restarts is back within this time, and still knows the flare. What was asked within it may be
-/// without an answer for longer.
+/// A controller that restarts is back within this time after it was first without an answer, and still knows the
+/// flare. What was asked within it may be without an answer for longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What was asked for when the user wanted to stop may be answered so much later.
 const LATE: Duration = Duration::from_secs(5);
@@ -186,17 +186,17 @@ pub fn watch<T>(
 /// When to ask again.
 struct Pace {
     begin: Instant,
-    last_seen: Instant,
+    /// Since when it gives no answers.
+    away: Option<Instant>,
     longest: Duration,
     pause: Duration,
 }
 
 impl Pace {
     fn new(longest: Duration) -> Self {
-        let begin = Instant::now();
         Self {
-            begin,
-            last_seen: begin,
+            begin: Instant::now(),
+            away: None,
             longest,
             pause: FIRST_PAUSE,
         }
@@ -204,15 +204,16 @@ impl Pace {
 
     /// The platform has answered what it was asked then.
     fn answered(&mut self, asked: Instant) {
-        self.last_seen = Instant::now();
+        self.away = None;
         self.pause = pause_after(self.begin.elapsed(), asked.elapsed(), self.longest);
     }
 
     /// Whether it may still answer after this, which came of what it was asked then.
     fn forgives(&mut self, error: &Error, asked: Instant) -> bool {
         self.pause = self.longest;
+        let away = *self.away.get_or_insert_with(Instant::now);
         let transient = matches!(error, Error::Api(error) if error.is_transient());
-        transient && asked.duration_since(self.last_seen) < PATIENCE
+        transient && asked.saturating_duration_since(away) < PATIENCE
     }
 }
 

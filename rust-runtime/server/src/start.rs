@@ -193,7 +193,14 @@ async fn await_hello(
         // By chance, if both: a program that never pauses would keep the time from being seen.
         let event = tokio::select! {
             event = lane.next_event(open, true) => event,
-            () = &mut overdue => return Err(StartError::Silent),
+            () = &mut overdue => {
+                lane.incoming.drain();
+                return match lane.incoming.next() {
+                    Ok(Some(frame)) => check_hello(&frame),
+                    Ok(None) => Err(StartError::Silent),
+                    Err(violation) => Err(violation.into()),
+                };
+            }
         };
         match event {
             LaneEvent::Frames => match lane.incoming.next() {

@@ -11,7 +11,7 @@ use super::{error, socket};
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
 
-/// How long connecting may take, and so may the handshake.
+/// How long connecting may take.
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// Milliseconds between dials, when the other end turns this one away.
 const PAUSES: [u64; 6] = [5, 10, 20, 40, 80, 160];

@@ -3,7 +3,8 @@
 //!
 //! Every pack listens. Connections are dialled when the first message or the first answer needs
 //! them, those for data are kept in a pool per peer. A connection carries frames one way only,
-//! from the one who dialled; that a pack has left or failed is told another way ([`watch`]).
+//! from the one who dialled; that a pack has left or failed is told another way ([`watch`]), and
+//! on the connections it has at its end.
 //! Both ends prove that they know the flare's secret before anything else ([`handshake`]).
 //!
 //! A connection is read by the worker that waits for what comes on it ([`connection_reader`]), or else by the
@@ -126,14 +127,13 @@ impl Direct {
     /// The goodbye, and before it why the flare has failed if it has: the watch's word of that may be slower.
     fn with_last_words(&self, say: impl FnOnce(&[Frame<'_>])) {
         let config = self.inbox.config();
-        let notice = |kind, length| Header::notice(kind, config.flare, config.pack, length);
         let goodbye = Frame {
-            header: notice(Kind::Goodbye, 0),
+            header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
             payload: &[],
         };
         match self.inbox.failure() {
-            Some(payload) => {
-                let (header, payload) = (notice(Kind::Abort, payload.len() as u64), &*payload);
+            Some((header, payload)) => {
+                let payload = &payload;
                 say(&[Frame { header, payload }, goodbye]);
             }
             None => say(&[goodbye]),

@@ -4,6 +4,8 @@
 use std::sync::{OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use super::Inbox;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
@@ -13,12 +15,42 @@ use crate::wire::{Header, Kind, WireError};
 /// How long after a pack's goodbye its last messages may still be on their way, or word of the failure that it left
 /// for: that comes from another pack, and the goodbye may be faster.
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(500);
+/// What counts of that between two looks: this process may have stood still, and have heard nothing.
+const PART: Duration = Duration::from_millis(250);
+
+/// Another pack has said goodbye.
+#[derive(Debug)]
+pub(super) struct Departure(Mutex<Since>);
+
+#[derive(Debug)]
+struct Since {
+    last_look: Instant,
+    waited: Duration,
+}
+
+impl Departure {
+    fn now() -> Self {
+        Self(Mutex::new(Since {
+            last_look: Instant::now(),
+            waited: Duration::ZERO,
+        }))
+    }
+
+    /// Whether that was long enough ago, of the time in which somebody looked.
+    fn is_old(&self, now: Instant) -> bool {
+        let mut since = self.0.lock();
+        let passed = now.saturating_duration_since(since.last_look);
+        since.waited = since.waited.saturating_add(passed.min(PART));
+        since.last_look = now;
+        since.waited >= STRAGGLERS
+    }
+}
 
 impl Inbox {
     /// Another pack has ended in good order.
     pub(crate) fn left(&self, pack: u32) {
         if let Some(departed) = self.departed.get(pack as usize) {
-            departed.get_or_init(Instant::now);
+            departed.get_or_init(Departure::now);
             self.config.cancellation.announce_change();
         }
     }
@@ -46,7 +78,7 @@ impl Inbox {
         self.departed
             .get(pack as usize)
             .and_then(OnceLock::get)
-            .is_some_and(|at| at.elapsed() > STRAGGLERS)
+            .is_some_and(|departure| departure.is_old(Instant::now()))
     }
 
     /// Whether nothing can come from a worker any more.
@@ -116,14 +148,18 @@ impl Inbox {
         self.notify(Kind::Abort, &payload);
     }
 
-    /// The failure that the flare has ended with, as [`Kind::Abort`] carries it.
-    pub(crate) fn failure(&self) -> Option<Vec<u8>> {
-        let failure = match self.config.cancellation.ended()? {
+    /// The failure that the flare has ended with, as others are told of it.
+    pub(crate) fn failure(&self) -> Option<(Header, Vec<u8>)> {
+        let config = &self.config;
+        let failure = match config.cancellation.ended()? {
             Error::Closed => return None,
             Error::Aborted(failure) => failure.clone(),
-            other => other.to_failure(None, Some(self.config.pack)),
+            other => other.to_failure(None, Some(config.pack)),
         };
-        serde_json::to_vec(&failure).ok()
+        let payload = serde_json::to_vec(&failure).ok()?;
+        let length = payload.len() as u64;
+        let header = Header::notice(Kind::Abort, config.flare, config.pack, length);
+        Some((header, payload))
     }
 
     /// Sends a frame without a receiver in particular to every other pack.
@@ -137,5 +173,19 @@ impl Inbox {
             .filter(|&pack| pack != config.pack && !self.has_left(pack))
             .collect();
         backend.announce(&others, &Frame { header, payload });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_in_which_nobody_looked_counts_as_a_part() {
+        let departure = Departure::now();
+        let woken = Instant::now() + Duration::from_secs(3600);
+        assert!(!departure.is_old(woken));
+        assert!(!departure.is_old(woken + PART / 2));
+        assert!(departure.is_old(woken + PART));
     }
 }

@@ -17,7 +17,6 @@ use std::collections::HashMap;
 use std::iter;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Instant;
 
 use budget::Budget;
 use offers::Offers;
@@ -68,7 +67,7 @@ pub(crate) struct Inbox {
     budget: Mutex<Budget>,
     /// Read without the lock whenever room is given back.
     offers_waiting: AtomicUsize,
-    departed: Vec<OnceLock<Instant>>,
+    departed: Vec<OnceLock<endings::Departure>>,
 }
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
+use futures_util::future::join_all;
 use lapin::uri::{AMQPScheme, AMQPUserInfo};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
@@ -147,22 +147,29 @@ impl Management {
             self.remove_one(flare_id, &own).await?;
         }
         by_owner.retain(|_, users| are_over(users));
-        let removing = stream::iter(by_owner.into_keys())
-            .for_each_concurrent(AT_ONCE, |owner| self.remove_if_over(owner));
+        let over: Vec<String> = by_owner.into_keys().collect();
+        let removing = async {
+            for owners in over.chunks(AT_ONCE) {
+                self.remove_those_over(owners).await;
+            }
+        };
         // Those that are not removed in that time are as those that cannot be.
         let _ = tokio::time::timeout(CALL, removing).await;
         Ok(())
     }
 
     /// Looked at again at the last moment: a pack that is let in meanwhile has another user, and the virtual host is
-    /// the same. One whose user is made only now finds it missing, and makes it again.
-    async fn remove_if_over(&self, owner: String) {
-        if let Ok(mut by_owner) = self.users().await
-            && let Some(users) = by_owner.remove(&owner)
-            && are_over(&users)
-        {
-            let _ = self.remove_one(&owner, &users).await;
-        }
+    /// the same. One that is just being let in finds that missing, and makes it again ([`Management::make`]). Whoever
+    /// was let in between this look and the next call, from its first call to its last, cannot connect.
+    async fn remove_those_over(&self, owners: &[String]) {
+        let Ok(mut by_owner) = self.users().await else {
+            return;
+        };
+        by_owner.retain(|owner, users| owners.contains(owner) && are_over(users));
+        let removing = by_owner.iter().map(|(owner, users)| async move {
+            let _ = self.remove_one(owner, users).await;
+        });
+        join_all(removing).await;
     }
 
     /// The users that were made for flares and groups, by whom they are for.

@@ -180,6 +180,7 @@ mod tests {
 
     use super::*;
     use crate::cancellation::Cancellation;
+    use crate::failure::{Failure, FailureKind};
     use crate::mailboxes::Mailboxes;
     use crate::remote::direct::handshake::Credentials;
     use crate::remote::inbox::InboxConfig;
@@ -202,7 +203,10 @@ mod tests {
 
     /// The watch of a pack among others of one worker each.
     fn watch(pack: u32, packs: u32) -> (Watch, Arc<Dialler>) {
-        let inbox = inbox(FLARE, pack, packs);
+        watch_of(inbox(FLARE, pack, packs), pack)
+    }
+
+    fn watch_of(inbox: Arc<Inbox>, pack: u32) -> (Watch, Arc<Dialler>) {
         let membership = Arc::new(Membership::new(Arc::clone(&inbox)));
         let credentials = Credentials::new(&"secret".into(), FLARE);
         let dialler = Arc::new(Dialler::new(pack, credentials, false));
@@ -299,6 +303,28 @@ mod tests {
             let mut heard = [0; HEADER_SIZE];
             other.read_exact(&mut heard).unwrap();
             Header::decode(&heard).unwrap().kind
+        });
+        assert_eq!(heard, [Kind::Abort, Kind::Goodbye]);
+        watch.close();
+    }
+
+    /// It came on a connection for messages, from one whose own word may never come.
+    #[test]
+    fn a_failure_that_was_heard_otherwise_goes_round_as_well() {
+        let inbox = inbox(FLARE, 1, 2);
+        let (watch, _dialler) = watch_of(Arc::clone(&inbox), 1);
+        let (line, mut other) = UnixStream::pair().unwrap();
+        watch.adopt(0, Socket::from(line));
+        let failure = Failure::new(FailureKind::Panic, "the first cause");
+        inbox.config().cancellation.end(Error::Aborted(failure));
+        watch.leave();
+        let heard = [(); 2].map(|()| {
+            let mut header = [0; HEADER_SIZE];
+            other.read_exact(&mut header).unwrap();
+            let header = Header::decode(&header).unwrap();
+            let mut payload = vec![0; header.payload_len().unwrap()];
+            other.read_exact(&mut payload).unwrap();
+            header.kind
         });
         assert_eq!(heard, [Kind::Abort, Kind::Goodbye]);
         watch.close();

@@ -116,8 +116,9 @@ impl Watcher {
         for (pack, reason) in suspects {
             self.flare.suspect(pack, reason);
         }
+        // One that came on a connection for messages goes round as well.
         if self.flare.failure.is_none()
-            && let Some((header, payload)) = failure
+            && let Some((header, payload)) = failure.or_else(|| self.flare.inbox.failure())
         {
             let payload = &payload;
             let failure = encode(&Frame { header, payload });

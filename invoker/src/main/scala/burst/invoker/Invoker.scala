@@ -15,8 +15,7 @@ import scala.concurrent.Future
 
 /** What is fixed about an invoker. `slots` are those it has where they follow no cluster; `memoryLimit` in
   * MiB. `prewarmed` containers are kept ready, the first for workers of `prewarmedMemory` MiB. `clean`
-  * deletes what a flare left on its backend; who stops waits `lastCleanings` for those under way and no
-  * longer, as the server may be gone.
+  * deletes what a flare left on its backend.
   */
 final case class InvokerSettings(
     slots: Int,
@@ -26,8 +25,7 @@ final case class InvokerSettings(
     prewarmed: Int,
     prewarmedMemory: Int,
     runtime: RuntimeInfo,
-    clean: (FlareId, BackendConfig) => Future[Option[Failure]],
-    lastCleanings: FiniteDuration
+    clean: (FlareId, BackendConfig) => Future[Option[Failure]]
 )
 
 /** The agent on a machine: has a pack run for every one it is given ([[ActivePacks]]), keeps what may stay
@@ -44,11 +42,11 @@ object Invoker:
   /** What only the invoker's own side says to it. */
   sealed trait Internal
 
-  /** Ends all packs, running and warm; answered when nothing of them is left, and of flares that ended before
-    * that nothing on their backends. From then on the invoker refuses packs and is silent, so that to the
-    * controller it is neither there nor broken.
+  /** Ends all packs, running and warm; answered when nothing of them is left, and no backend is being
+    * cleaned; for that it waits so long and no longer, as the server may be gone. From then on the invoker
+    * refuses packs and is silent, so that to the controller it is neither there nor broken.
     */
-  final case class Stop(replyTo: ActorRef[Done]) extends Internal
+  final case class Stop(lastCleanings: FiniteDuration, replyTo: ActorRef[Done]) extends Internal
 
   /** The machine is to be left: it says so, and answers when nothing runs and nothing is on its way to it any
     * more; what it is asked for meanwhile it still does.
@@ -180,11 +178,11 @@ private final class Invoker(
       leaving = true
       if !closing then beat()
       leavers :+= replyTo
-    case Stop(replyTo) =>
+    case Stop(lastCleanings, replyTo) =>
       closing = true
       awaiting :+= replyTo
       packs.abortAll(Failure(FailureKind.InvokerLost, "the invoker is being stopped"))
-      val _ = context.scheduleOnce(settings.lastCleanings, context.self, CleaningsOverdue)
+      val _ = context.scheduleOnce(lastCleanings, context.self, CleaningsOverdue)
       warm.close()
       prewarmed.close()
 

@@ -74,8 +74,7 @@ final class PreparedInvoker private[invoker] (
       if driver.room.isDefined then 0 else config.prewarmed,
       config.prewarmedMemory,
       runtime,
-      (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning),
-      Wiring.LastCleanings
+      (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)
     )
     val invoker =
       system.systemActorOf(Invoker(settings, services, CpuLoad.ofMachine(), controller), "burst-invoker")
@@ -103,7 +102,7 @@ final class RunningInvoker private[invoker] (
     given ExecutionContext = system.executionContext
     given Timeout = Timeout(bound)
     ref
-      .ask[org.apache.pekko.Done](Invoker.Stop(_))
+      .ask[org.apache.pekko.Done](Invoker.Stop(bound / Wiring.LastCleanings, _))
       .map(_ => ())
       .recover(problem => Wiring.log.error("packs did not end in time: {}", problem.getMessage))
       .flatMap(_ => driver.close())
@@ -111,8 +110,8 @@ final class RunningInvoker private[invoker] (
 
 /** The one place where configuration picks the invoker's parts. */
 object Wiring:
-  /** Well below `burst.stop-timeout`, as containers are removed afterwards. */
-  private[invoker] val LastCleanings = 3.seconds
+  /** What part of its time a stop waits for clean-ups under way; containers are removed afterwards. */
+  private[invoker] val LastCleanings = 4
   private[invoker] val log = LoggerFactory.getLogger("burst.invoker.Wiring")
   private val OrphansBound = 60.seconds
 

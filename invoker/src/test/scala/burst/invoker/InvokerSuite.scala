@@ -21,8 +21,7 @@ class InvokerSuite extends munit.FunSuite:
       memoryLimit: Option[Long] = None,
       idle: FiniteDuration = 1.hour,
       beat: FiniteDuration = 1.hour,
-      prewarmed: Int = 0,
-      lastCleanings: FiniteDuration = 1.hour
+      prewarmed: Int = 0
   ):
     val setup: PackSetup = PackSetup(kit)
     val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
@@ -32,8 +31,7 @@ class InvokerSuite extends munit.FunSuite:
       pool = setup.settings.pool.copy(idle = idle),
       heartbeatInterval = beat,
       prewarmed = prewarmed,
-      clean = (_, _) => cleaning,
-      lastCleanings = lastCleanings
+      clean = (_, _) => cleaning
     )
     val invoker: ActorRef[Invoker.Command] =
       kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
@@ -224,7 +222,7 @@ class InvokerSuite extends munit.FunSuite:
     .test("stopping removes what is pre-warmed"): fixture =>
       prewarmedPacks(fixture, 2)
       val stopped = kit.createTestProbe[Done]()
-      fixture.invoker ! Invoker.Stop(stopped.ref)
+      fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
       stopped.receiveMessage()
       assertEquals(fixture.setup.driver.stops.toSet, Set("c1", "c2"))
 
@@ -322,22 +320,24 @@ class InvokerSuite extends munit.FunSuite:
     assertEquals(probe.expectMessageType[FlareCleaned].error, None)
 
   /** Who is told that it has stopped, and what it was still at when it was told to. */
-  private def stopWhileCleaning(fixture: Fixture): (TestProbe[Done], Promise[Option[Failure]]) =
+  private def stopWhileCleaning(
+      fixture: Fixture,
+      longest: FiniteDuration
+  ): (TestProbe[Done], Promise[Option[Failure]]) =
     val (stopped, cleaned) = (kit.createTestProbe[Done](), Promise[Option[Failure]]())
     fixture.cleaning = cleaned.future
     fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), kit.createTestProbe().ref)
-    fixture.invoker ! Invoker.Stop(stopped.ref)
+    fixture.invoker ! Invoker.Stop(longest, stopped.ref)
     (stopped, cleaned)
 
   fixture.test("stopping waits for what is being cleaned"): fixture =>
-    val (stopped, cleaned) = stopWhileCleaning(fixture)
+    val (stopped, cleaned) = stopWhileCleaning(fixture, 1.hour)
     stopped.expectNoMessage(20.millis)
     cleaned.success(None)
     stopped.receiveMessage()
 
-  fixtureWith(Fixture(lastCleanings = 20.millis))
-    .test("stopping does not wait for a server that is gone"): fixture =>
-      stopWhileCleaning(fixture)._1.receiveMessage()
+  fixture.test("stopping does not wait for a server that is gone"): fixture =>
+    stopWhileCleaning(fixture, 20.millis)._1.receiveMessage()
 
   fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
     import fixture.setup
@@ -346,7 +346,7 @@ class InvokerSuite extends munit.FunSuite:
     setup.givePackage()
     val _ = setup.runtime.pack()
     val stopped = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Stop(stopped.ref)
+    fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
     stopped.receiveMessage()
     assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
@@ -397,7 +397,7 @@ class InvokerSuite extends munit.FunSuite:
     fixture.warmUp()
     setup.driver.beforeStop = gone.future
     val stopped = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Stop(stopped.ref)
+    fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
     fixture.prepare(fixture.another)
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
     stopped.expectNoMessage(20.millis)

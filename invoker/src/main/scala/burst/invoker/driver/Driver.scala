@@ -121,7 +121,8 @@ object StopOutcome:
   *     behind. So does `prewarm`, whose container sees no package until `adopt`.
   *   - `stop` may be called any number of times and also for a container that died; it answers when nothing
   *     of the container runs or holds memory any more.
-  *   - `close` answers when nothing of any container is left on the machine.
+  *   - `close` answers when nothing of any container is left on the machine, or what is slow to end has had
+  *     `Lingers`.
   *   - No future of a driver fails: what can go wrong is in its answer.
   */
 trait Driver:

@@ -7,9 +7,9 @@ class PatientAwaitSuite extends munit.FunSuite:
   private given ExecutionContext = munitExecutionContext
   test("what comes in a later part of the time is had"):
     val late = Promise[Int]()
-    Delay.after(300.millis):
+    Delay.after(1200.millis):
       val _ = late.success(7)
-    assertEquals(PatientAwait.result(late.future, 2.seconds), 7)
+    assertEquals(PatientAwait.result(late.future, 8.seconds), 7)
 
   test("what does not come is not waited for beyond the time"):
     val problem = intercept[TimeoutException](PatientAwait.result(Future.never, 80.millis))

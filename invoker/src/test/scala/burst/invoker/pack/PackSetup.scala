@@ -57,8 +57,7 @@ final class PackSetup(
     prewarmed = 0,
     prewarmedMemory = 16,
     RuntimeInfo("x86_64", "2.36"),
-    (_, _) => Future.successful(None),
-    lastCleanings = 1.hour
+    (_, _) => Future.successful(None)
   )
 
   val definition: DefinitionRef = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))
