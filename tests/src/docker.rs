@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::command;
+use crate::{command, wait};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = wait::SOON;
 
 /// Runs `docker` and gives its standard output; without a daemon the test fails and says how to
 /// start one.

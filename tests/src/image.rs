@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::docker::{self, docker};
-use crate::{account, command};
+use crate::{account, command, wait};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = wait::SOON;
 
 /// Lays it out in an empty directory, for the platform's user to read.
 #[track_caller]

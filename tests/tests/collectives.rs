@@ -1,7 +1,7 @@
 //! Every operation of workers, on every backend and driver, by the platform: as a flare's own user on the server.
 
 use burst_tests::backends::{self, Backend};
-use burst_tests::{Driver, Platform, Settings, built, docker};
+use burst_tests::{Driver, Platform, Settings, built, docker, wait};
 use serde_json::json;
 
 const OPERATIONS: usize = 13;
@@ -63,8 +63,12 @@ fn on_every_backend(settings: Settings, host: &str) {
         eprintln!("on {}", backend.kind());
         all_operations(&platform, backend.kind());
     }
+    let servers = backends.iter().filter_map(|it| it.server.as_ref());
+    let look = || -> Vec<_> {
+        let left = servers.clone().map(|server| server.left_behind());
+        left.flatten().collect()
+    };
+    wait::until_seen("nothing is left", wait::SOON, look, Vec::is_empty);
     drop(platform);
-    for server in backends.iter().filter_map(|it| it.server.as_ref()) {
-        assert_eq!(server.left_behind(), Vec::<String>::new());
-    }
+    assert_eq!(look(), Vec::<String>::new());
 }

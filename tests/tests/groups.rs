@@ -190,7 +190,15 @@ fn packs_stay_connected_from_one_flare_to_the_next() {
 fn packs_stay_connected_to_their_server_which_keeps_nothing() {
     let redis = Redis::start();
     let settings = Settings::new(Driver::Process).backend("redis-list", &redis.uri());
-    stays_connected(&Platform::start(settings));
+    let platform = Platform::start(settings);
+    stays_connected(&platform);
+    wait::until_seen(
+        "nothing is left",
+        wait::SOON,
+        || redis.keys(),
+        Vec::is_empty,
+    );
+    drop(platform);
     assert_eq!(redis.keys(), Vec::<String>::new());
     assert_eq!(redis.users(), ["default"]);
 }

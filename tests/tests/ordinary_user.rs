@@ -88,7 +88,7 @@ fn is_told_to_take_another(taken: &str, kind: &[&str]) {
     let account = Account::ordinary(Driver::Process);
     let command = node::burst(&[], &account, home.path(), &arguments);
     let (log, token) = (home.path().join("said"), node::token());
-    let mut second = Node::spawn(command, &log, &token, Duration::from_secs(120));
+    let mut second = Node::spawn(command, &log, &token, Duration::from_secs(600));
     let said = second
         .ready()
         .expect_err("it is ready on a port that is taken");

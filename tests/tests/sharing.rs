@@ -66,7 +66,7 @@ fn who_takes_all_takes_it_from_nobody(settings: Settings, look: impl Fn(&Platfor
     let api = platform.api();
     // With less it would be killed for its memory before: a watch takes 192 bytes.
     let options = json!({
-        "size": 1, "params": {"try": "exhaust"}, "memory": 3072, "timeout": 250_000,
+        "size": 1, "params": {"try": "exhaust"}, "memory": 3072, "timeout": 900_000,
     });
     let greedy = api.flare(NAME, &options);
     // Some millions of them take ten seconds of an idle machine, and more where others want the processors, too.

@@ -74,7 +74,10 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
 
     let (answers, next) = (Answers::default(), AtomicU64::new(0));
     let count = |answers: &AtomicU64| answers.load(Ordering::Relaxed);
-    let is_overloaded = || count(&next) >= 2 * (count(&answers.work) + count(&answers.sequences));
+    let is_overloaded = || {
+        let twice = count(&next) >= 2 * (count(&answers.work) + count(&answers.sequences));
+        twice && count(&answers.refused) > 0 && count(&answers.busy) > 0
+    };
     let began = Instant::now();
     let goes_on = || began.elapsed() < TIME || !is_overloaded() && began.elapsed() < LONGEST;
     thread::scope(|scope| {

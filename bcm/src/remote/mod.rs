@@ -28,6 +28,7 @@ mod inbox;
 mod kind;
 mod link;
 mod memory;
+mod patience;
 mod permit;
 mod pool;
 #[cfg(feature = "rabbitmq")]

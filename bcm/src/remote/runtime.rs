@@ -3,12 +3,13 @@
 use std::future::Future;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
+use super::patience::Patience;
 use crate::error::Error;
 
 /// How often a thread that waits for a task looks whether to go on.
@@ -88,10 +89,10 @@ impl Runtime {
         limit: Duration,
         task: impl Future<Output = Result<T, Error>> + Send + 'static,
     ) -> Result<T, Error> {
-        let since = Instant::now();
-        self.run(task, || match since.elapsed() < limit {
-            true => Ok(()),
-            false => {
+        let mut patience = Patience::of(limit);
+        self.run(task, || match patience.is_over() {
+            false => Ok(()),
+            true => {
                 let reason = format!("the server does not answer within {limit:?}");
                 Err(Error::of_backend(self.name, None, reason))
             }

@@ -23,7 +23,7 @@ pub fn platform(server: &RabbitMq) -> BackendConfig {
 fn let_in(platform: &BackendConfig, flare_id: &str, packs: u32) -> Result<BackendConfig, Error> {
     let secret = flare_id.into();
     let flare = Admission {
-        deadline: Some(SystemTime::now() + Duration::from_secs(60)),
+        deadline: Some(soon()),
         packs: Some(packs),
         ..Admission::new(flare_id, &secret)
     };

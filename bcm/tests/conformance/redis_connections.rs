@@ -70,9 +70,9 @@ on_both! {
                     first = proxy.accepted();
                 }
             }
-            // A thread that did not come back in time, on a busy machine, has connected again.
+            // Those of a pack that did not come back in time, on a busy machine, have connected again.
             let again = proxy.accepted() - first;
-            assert!(again < flares.len() - 1, "{again} connections after {first}");
+            assert!(again < (flares.len() - 1) * first / 2, "{again} connections after {first}");
             assert_eq!(server.ask::<Vec<String>>(&["ACL", "USERS"]).len(), 2);
             drop(kept);
             cleanup("g", &platform).unwrap();

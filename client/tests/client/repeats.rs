@@ -119,5 +119,6 @@ fn where_nobody_listens_nobody_is_waited_for() {
     let begun = std::time::Instant::now();
     let error = client.flare("x", &FlareRequest::default()).unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
-    assert!(begun.elapsed() < std::time::Duration::from_secs(2));
+    // Repeats would take longer.
+    assert!(begun.elapsed() < std::time::Duration::from_secs(7));
 }

@@ -435,16 +435,24 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_pack_that_has_ended_has_said_is_waited_for_until_its_end() {
-        let mut carried = Carried::new().await;
-        carried.ended.cancel();
-        say(&mut carried.pack, "some").await;
-        let (mut pack, mut server, carrying) = carried.begin();
-        hear(&mut server, "some").await;
-        // Longer than of one that goes on.
-        sleep(2 * TcpStream::SILENCE).await;
-        say(&mut pack, " and all").await;
-        drop(pack);
-        assert_eq!(hear_all(server).await, (" and all".to_owned(), Ok(())));
-        carrying.await.unwrap();
+        let mut heard = Vec::new();
+        // Now and then a machine is so slow that its time is up.
+        for _ in 0..ATTEMPTS {
+            let mut carried = Carried::new().await;
+            carried.ended.cancel();
+            say(&mut carried.pack, "some").await;
+            let (mut pack, mut server, carrying) = carried.begin();
+            hear(&mut server, "some").await;
+            // Longer than of one that goes on.
+            sleep(2 * TcpStream::SILENCE).await;
+            say(&mut pack, " and all").await;
+            drop(pack);
+            heard.push(hear_all(server).await);
+            carrying.await.unwrap();
+            if heard.ends_with(&[(" and all".to_owned(), Ok(()))]) {
+                return;
+            }
+        }
+        panic!("{heard:?}");
     }
 }

@@ -1,6 +1,6 @@
 //! What a pack has written when its connections end, and who hears it.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::channel;
 use std::thread::{self, JoinHandle};
@@ -28,21 +28,34 @@ const SERVER: Way = |machine, address| {
 };
 const PEER: Way = |machine, address| machine.reach(&[&address]).swap_remove(0);
 
+/// How often what takes a launcher that has the time it needs is tried: a busy machine may give it none for a while.
+const ATTEMPTS: usize = 10;
+
+#[track_caller]
+fn either_way(what: &str, try_it: impl Fn(Way) -> bool) {
+    for way in [SERVER, PEER] {
+        assert!((0..ATTEMPTS).any(|_| try_it(way)), "never: {what}");
+    }
+}
+
 impl Told {
     fn by(way: Way) -> Self {
-        let mut machine = Machine::of(*everybody().last().unwrap());
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let there = way(&mut machine, listener.local_addr().unwrap().to_string());
-        let said = machine.client.number(&format!("pour {there} {}", 64 << 20));
+        let mut told = (0..ATTEMPTS).map(|_| {
+            let mut machine = Machine::of(*everybody().last().unwrap());
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let there = way(&mut machine, listener.local_addr().unwrap().to_string());
+            let said = machine.client.number(&format!("pour {there} {}", 64 << 20));
+            let (stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(SOON)).unwrap();
+            Self {
+                machine,
+                stream,
+                said,
+            }
+        });
         // More than the kernel has of it.
-        assert!(said > 256 << 10, "{said}");
-        let (stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(SOON)).unwrap();
-        Self {
-            machine,
-            stream,
-            said,
-        }
+        let told = told.find(|told| told.said > 256 << 10);
+        told.unwrap_or_else(|| panic!("a machine never carries more than the kernel takes"))
     }
 
     /// Says as much as is taken.
@@ -53,12 +66,12 @@ impl Told {
     }
 
     /// How much he hears, who begins now.
-    fn hearing(self) -> (Machine, JoinHandle<usize>, usize) {
+    fn hearing(self) -> (Machine, JoinHandle<io::Result<usize>>, usize) {
         let (begins, begun) = channel();
         let mut stream = self.stream;
         let hearing = thread::spawn(move || {
             begins.send(()).unwrap();
-            stream.read_to_end(&mut Vec::new()).unwrap()
+            stream.read_to_end(&mut Vec::new())
         });
         begun.recv().unwrap();
         (self.machine, hearing, self.said)
@@ -67,33 +80,35 @@ impl Told {
 
 #[test]
 fn what_is_said_by_a_close_is_heard() {
-    for way in [SERVER, PEER] {
+    either_way("all is heard", |way| {
         let (mut machine, hearing, said) = Told::by(way).hearing();
         machine.client.close();
-        assert_eq!(hearing.join().unwrap(), said);
+        let heard = hearing.join().unwrap();
         assert_eq!(machine.end().code, 0);
-    }
+        heard.is_ok_and(|heard| heard == said)
+    });
 }
 
 #[test]
 fn what_is_said_by_the_end_is_heard() {
-    for way in [SERVER, PEER] {
+    either_way("all is heard", |way| {
         let (machine, hearing, said) = Told::by(way).hearing();
         assert_eq!(machine.end().code, 0);
-        assert_eq!(hearing.join().unwrap(), said);
-    }
+        hearing.join().unwrap().is_ok_and(|heard| heard == said)
+    });
 }
 
 #[test]
 fn who_says_what_nobody_listens_to_any_more_hears_all() {
-    for way in [SERVER, PEER] {
+    either_way("all is heard", |way| {
         let mut told = Told::by(way);
         told.fill();
         let (mut machine, hearing, said) = told.hearing();
         machine.client.close();
-        assert_eq!(hearing.join().unwrap(), said);
+        let heard = hearing.join().unwrap();
         assert_eq!(machine.end().code, 0);
-    }
+        heard.is_ok_and(|heard| heard == said)
+    });
 }
 
 /// Who does not listen keeps nobody, and is told that there was more.
@@ -109,21 +124,17 @@ fn what_nobody_hears_is_no_end() {
 
 #[test]
 fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
-    for way in [SERVER, PEER] {
-        // Now and then a machine is too slow to tell.
-        let soon = (0..10).any(|_| {
-            let told = Told::by(way);
-            let lost = Instant::now();
-            let process_1 = *told.machine.client.launcher.processes().last().unwrap();
-            // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
-            assert_eq!(unsafe { libc::kill(process_1, libc::SIGKILL) }, 0);
-            assert_eq!(told.machine.wait().code, 128 + libc::SIGKILL);
-            let elapsed = lost.elapsed();
-            assert_is_reset(told.stream, told.said);
-            elapsed < LAST_WORDS
-        });
-        assert!(soon, "it has waited each time");
-    }
+    either_way("it does not wait", |way| {
+        let told = Told::by(way);
+        let lost = Instant::now();
+        let process_1 = *told.machine.client.launcher.processes().last().unwrap();
+        // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
+        assert_eq!(unsafe { libc::kill(process_1, libc::SIGKILL) }, 0);
+        assert_eq!(told.machine.wait().code, 128 + libc::SIGKILL);
+        let elapsed = lost.elapsed();
+        assert_is_reset(told.stream, told.said);
+        elapsed < LAST_WORDS
+    });
 }
 
 #[track_caller]

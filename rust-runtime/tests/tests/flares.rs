@@ -257,7 +257,7 @@ fn past_the_deadline_who_waited_and_who_ran_are_told_apart() {
             scope.spawn(move || {
                 let runtime = Runtime::with_acts();
                 let mut run = Run::new(&[json!({"act": waits, "from": 1}), act("forever")]);
-                run.timeout = Duration::from_secs(7);
+                run.timeout = Duration::from_secs(12);
                 let events = runtime.events(&run);
                 let (waited, ran) = (failure(&events, 0), failure(&events, 1));
                 assert_eq!(waited["kind"], "timeout", "{waited}");

@@ -155,9 +155,10 @@ fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Scrip
     let settings = suite::settings(driver).backend(kind, &server.uri());
     let platform = Platform::start(settings);
     suite::play(driver, &platform, scripts);
-    drop(platform);
     let look = || server.left_behind();
     wait::until_seen("nothing is left", wait::SOON, look, Vec::is_empty);
+    drop(platform);
+    assert_eq!(look(), Vec::<String>::new());
 }
 
 /// The kernel keeps whom containers look for in one table for all of them.

@@ -2,7 +2,7 @@
 //! goes to the others.
 
 use std::sync::{OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -10,47 +10,17 @@ use super::Inbox;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
 use crate::remote::Frame;
+use crate::remote::patience::Patience;
 use crate::wire::{Header, Kind, WireError};
 
 /// How long after a pack's goodbye its last messages may still be on their way, or word of the failure that it left
 /// for: that comes from another pack, and the goodbye may be faster.
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(500);
-/// What counts of that between two looks: this process may have stood still, and have heard nothing.
-const PART: Duration = Duration::from_millis(250);
-
-/// Another pack has said goodbye.
-#[derive(Debug)]
-pub(super) struct Departure(Mutex<Since>);
-
-#[derive(Debug)]
-struct Since {
-    last_look: Instant,
-    waited: Duration,
-}
-
-impl Departure {
-    fn now() -> Self {
-        Self(Mutex::new(Since {
-            last_look: Instant::now(),
-            waited: Duration::ZERO,
-        }))
-    }
-
-    /// Whether that was long enough ago, of the time in which somebody looked.
-    fn is_old(&self, now: Instant) -> bool {
-        let mut since = self.0.lock();
-        let passed = now.saturating_duration_since(since.last_look);
-        since.waited = since.waited.saturating_add(passed.min(PART));
-        since.last_look = now;
-        since.waited >= STRAGGLERS
-    }
-}
-
 impl Inbox {
     /// Another pack has ended in good order.
     pub(crate) fn left(&self, pack: u32) {
         if let Some(departed) = self.departed.get(pack as usize) {
-            departed.get_or_init(Departure::now);
+            departed.get_or_init(|| Mutex::new(Patience::of(STRAGGLERS)));
             self.config.cancellation.announce_change();
         }
     }
@@ -78,7 +48,7 @@ impl Inbox {
         self.departed
             .get(pack as usize)
             .and_then(OnceLock::get)
-            .is_some_and(|departure| departure.is_old(Instant::now()))
+            .is_some_and(|stragglers| stragglers.lock().is_over())
     }
 
     /// Whether nothing can come from a worker any more.
@@ -173,19 +143,5 @@ impl Inbox {
             .filter(|&pack| pack != config.pack && !self.has_left(pack))
             .collect();
         backend.announce(&others, &Frame { header, payload });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_time_in_which_nobody_looked_counts_as_a_part() {
-        let departure = Departure::now();
-        let woken = Instant::now() + Duration::from_secs(3600);
-        assert!(!departure.is_old(woken));
-        assert!(!departure.is_old(woken + PART / 2));
-        assert!(departure.is_old(woken + PART));
     }
 }

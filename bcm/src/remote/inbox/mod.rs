@@ -31,6 +31,7 @@ use super::assembly::{Assembly, Slot};
 use super::bundle;
 use super::counters::Counters;
 use super::flow::Flow;
+use super::patience::Patience;
 use super::stream::{Arrival, Known, Stream, StreamKey};
 use crate::address::Destination;
 use crate::cancellation::Cancellation;
@@ -67,7 +68,8 @@ pub(crate) struct Inbox {
     budget: Mutex<Budget>,
     /// Read without the lock whenever room is given back.
     offers_waiting: AtomicUsize,
-    departed: Vec<OnceLock<endings::Departure>>,
+    /// Those that have said goodbye, and how long more may come of them.
+    departed: Vec<OnceLock<Mutex<Patience>>>,
 }
 
 #[derive(Debug)]

@@ -32,8 +32,10 @@ const MOST_SAID: usize = 200;
 /// How often, and after what time, user and virtual host are tried to be made.
 const ATTEMPTS: u32 = 8;
 const AGAIN: Duration = Duration::from_millis(150);
-/// How long one call may take, and all that is done for flares that are over.
-const CALL: Duration = Duration::from_secs(5);
+/// How long one call may take: to make or to delete a virtual host is much for a server that is busy.
+const CALL: Duration = Duration::from_secs(15);
+/// How long all may take that is done for flares that are over.
+const LEFTOVERS: Duration = Duration::from_secs(5);
 /// Of those, how many are removed at once.
 const AT_ONCE: usize = 8;
 /// A pack has two queues and two connections; those of a group's last flare may still be there, and
@@ -154,7 +156,7 @@ impl Management {
             }
         };
         // Those that are not removed in that time are as those that cannot be.
-        let _ = tokio::time::timeout(CALL, removing).await;
+        let _ = tokio::time::timeout(LEFTOVERS, removing).await;
         Ok(())
     }
 

@@ -44,11 +44,12 @@ mod tls;
 mod value;
 mod writer;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use resp::Client;
 use server::Server;
 
+use super::patience::Patience;
 use crate::error::Error;
 
 /// How long the server may take for a control frame, or to answer at all.
@@ -70,10 +71,10 @@ fn connect(server: &Server) -> Result<Client, Error> {
 
 /// What a wait asks that is over after so long.
 fn within(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error> {
-    let since = Instant::now();
-    move || match since.elapsed() < limit {
-        true => Ok(()),
-        false => Err(server.error(format!("the server does not answer within {limit:?}"))),
+    let mut patience = Patience::of(limit);
+    move || match patience.is_over() {
+        false => Ok(()),
+        true => Err(server.error(format!("the server does not answer within {limit:?}"))),
     }
 }
 

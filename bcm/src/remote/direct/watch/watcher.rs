@@ -19,7 +19,7 @@ use crate::wire::{Header, Kind};
 /// How long the middle stays for packs that have not dialled it yet.
 pub(super) const MEETING: Duration = Duration::from_secs(5);
 /// The same for those that can be reached: they are only slow, as they have no processor, or stood still.
-const LONGEST_MEETING: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_MEETING: Duration = Duration::from_secs(60);
 /// How long it stays when all have, while they are at work.
 const STAY: Duration = Duration::from_secs(1);
 /// How long the middle waits for packs to dial it before it looks whether they are there, and

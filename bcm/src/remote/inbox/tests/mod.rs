@@ -47,7 +47,7 @@ fn setup() -> Setup {
         topology: Topology::new(&[2, 2]).unwrap(),
         max_message: 1 << 20,
         max_bytes_in_flight: LIMIT,
-        cancellation: Arc::new(Cancellation::new(2, None, Duration::from_secs(5))),
+        cancellation: Arc::new(Cancellation::new(2, None, Duration::from_secs(60))),
         mailboxes: Arc::new(Mailboxes::new(0, 2)),
     });
     let recorder = Arc::new(Recorder::default());
