@@ -67,9 +67,7 @@ class WiringSuite extends munit.FunSuite:
       stop(controller)
 
   directory.test("a store that fails when the port is bound already frees it"): root =>
-    val free = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
-    val port = free.getLocalPort
-    free.close()
+    val port = FreePort()
     val broken = new Namespaces:
       override def establish(namespace: String) = throw StoreException("creating a namespace", null, "no")
     val before = stopped.get

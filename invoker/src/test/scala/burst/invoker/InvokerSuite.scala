@@ -21,7 +21,8 @@ class InvokerSuite extends munit.FunSuite:
       memoryLimit: Option[Long] = None,
       idle: FiniteDuration = 1.hour,
       beat: FiniteDuration = 1.hour,
-      prewarmed: Int = 0
+      prewarmed: Int = 0,
+      settle: FiniteDuration = 100.millis
   ):
     val setup: PackSetup = PackSetup(kit)
     val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
@@ -33,8 +34,9 @@ class InvokerSuite extends munit.FunSuite:
       prewarmed = prewarmed,
       clean = (_, _) => cleaning
     )
+    private val services = setup.services.copy(timings = setup.services.timings.copy(settle = settle))
     val invoker: ActorRef[Invoker.Command] =
-      kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
+      kit.spawn(Invoker(settings, services, () => 0.25, controller.ref))
 
     def prepare(assignment: PackAssignment = setup.assignment): Unit =
       tell(PreparePack(assignment))
@@ -120,7 +122,10 @@ class InvokerSuite extends munit.FunSuite:
     fixture.end(fixture.setup.runtime.pack())
     assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.startedPrograms), (1, 1))
 
-  fixture.test("a warm pack is watched once, by the invoker for whichever flare it runs"): fixture =>
+  // The container's end comes, however late.
+  fixtureWith(Fixture(settle = 10.seconds)).test(
+    "a warm pack is watched once, by the invoker for whichever flare it runs"
+  ): fixture =>
     import fixture.setup
     fixture.warmUp()
     fixture.prepare(fixture.another)

@@ -22,6 +22,9 @@ import scalikejdbc.*
   *   how long a call waits for a connection, and a start for the server
   * @param statementTimeout
   *   how long a statement may take
+  * @param idleTransaction
+  *   how long a transaction may wait for its next statement: the rows of a process that stands still are not
+  *   to be its own for as long; the same in all processes
   * @param memory
   *   how long what was read is remembered, and how much longer it takes to change it; the same in all
   *   processes, so nobody configures it
@@ -33,6 +36,7 @@ final case class PostgresSettings(
     connections: Int,
     connectTimeout: FiniteDuration,
     statementTimeout: FiniteDuration,
+    idleTransaction: FiniteDuration = 5.seconds,
     memory: FiniteDuration = 50.millis
 ):
   override def toString: String = s"$user at $url"
@@ -43,11 +47,6 @@ final case class PostgresSettings(
   * `statementTimeout` together; the pool leaves dead connections behind and makes new ones as soon as it can.
   */
 object PostgresDatabase:
-  /** How long a transaction may wait for its next statement: the rows of a process that stands still are not
-    * to be its own for as long.
-    */
-  private val IdleTransaction = 5.seconds
-
   /** What the server knows those sessions of this process by that hold locks. */
   private[store] val OwnSessions: String = s"burst-${UUID.randomUUID()}"
 
@@ -63,7 +62,7 @@ object PostgresDatabase:
       // Controllers that start together migrate one after the other: Flyway takes a lock for it.
       Using.resource(pool("burst-store-migration", settings, 3, "")): source =>
         Migrations(source, "db/migration/postgresql").migrate(others = AdvisoryLock.members(settings))
-      val bounded = s"-c idle_in_transaction_session_timeout=${IdleTransaction.toMillis}"
+      val bounded = s"-c idle_in_transaction_session_timeout=${settings.idleTransaction.toMillis}"
       val main = pool("burst-store", settings, settings.connections, bounded)
       // The server flushes every commit, unless its operator wants otherwise.
       Database(

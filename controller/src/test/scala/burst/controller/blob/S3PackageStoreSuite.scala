@@ -49,7 +49,8 @@ class S3PackageStoreSuite extends PackageStoreContract:
 
   test("a server that died makes calls fail by their deadline, and nothing is taken for stored"):
     val server = S3Server.fresh()
-    val store = S3PackageStore(S3Bucket.open(server.settings.copy(timeout = 5.seconds)))
+    // Enough for what is done before it dies, also on a busy machine.
+    val store = S3PackageStore(S3Bucket.open(server.settings.copy(timeout = 20.seconds)))
     try
       val bytes = Array[Byte](1, 2, 3)
       val copy = PackageCopy.fresh(PackageId.of(bytes))

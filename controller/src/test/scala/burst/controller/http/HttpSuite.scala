@@ -44,6 +44,8 @@ abstract class HttpSuite extends munit.FunSuite:
       pekko.coordinated-shutdown.exit-jvm = off
       """)
     .withFallback(ConfigFactory.parseString(settings))
+    // Parts that are well may take long to say so on a busy machine.
+    .withFallback(ConfigFactory.parseString("burst.http.ready.patience = 60s"))
     .withFallback(ConfigFactory.load())
   protected lazy val kit: ActorTestKit = ActorTestKit(config)
   given system: ActorSystem[?] = kit.system

@@ -32,11 +32,11 @@ class ReadinessSuite extends munit.FunSuite:
       Part("throws", () => throw IllegalStateException("secret")),
       Part("silent", () => Promise[Option[String]]().future)
     )
-    val (status, said) = asked(Readiness(parts, 50.millis))
+    val (status, said) = asked(Readiness(parts, 2.seconds))
     assertEquals(status, 503)
     assertEquals(said("well"), "ok")
     assertEquals(said("full"), "it is full")
-    assertEquals(said("silent"), "it has not answered within 50 milliseconds")
+    assertEquals(said("silent"), "it has not answered within 2 seconds")
     for part <- Seq("broken", "throws") do assertEquals(said(part), "it fails; see the controller's log")
 
   test("what has not answered is not asked again, whoever asks meanwhile"):
@@ -54,9 +54,10 @@ class ReadinessSuite extends munit.FunSuite:
       50.millis
     )
     for _ <- 1 to 3 do assertEquals(asked(readiness)._1, 503)
-    answer.success(None)
-    assertEquals(asked(readiness)._1, 200)
     assertEquals(tried.get, 1)
+    answer.success(None)
+    // What has answered is asked again after a while, and may be late on a busy machine.
+    assert(Iterator.continually(asked(readiness)._1).take(200).contains(200))
 
   test("a directory needs room, and to be writable"):
     val directory = Files.createTempDirectory("ready")

@@ -1,13 +1,12 @@
 package burst.controller.http
 
-import java.net.ServerSocket
+import burst.controller.FreePort
 import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
 import scala.util.Using
 
 class TlsRedirectSuite extends HttpSuite:
-  // Free a moment ago.
-  private val plain = Using.resource(ServerSocket(0))(_.getLocalPort)
+  private val plain = FreePort()
 
   override def settings: String =
     s"""burst.http.tls {

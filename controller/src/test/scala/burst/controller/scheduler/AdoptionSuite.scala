@@ -69,8 +69,9 @@ class AdoptionSuite extends AdoptionFixture:
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     val pack = adopt(a, flare)
     pack.succeed(0)
-    time.timePasses(Samples.settings.progressInterval)
-    assertEquals(a.stored(), PackStored(flare.id, 1, 0, 1, over = false))
+    kit.createTestProbe[Any]().awaitAssert:
+      world.pass(Samples.settings.progressInterval)
+      assertEquals(a.hears(), Some(PackStored(flare.id, 1, 0, 1, over = false)))
     pack.succeed(1)
     pack.end()
     assertEquals(world.ended(end).state, FlareState.Succeeded)
@@ -215,8 +216,12 @@ class AdoptionSuite extends AdoptionFixture:
       .copy(error = Some(Failure(FailureKind.Cancelled, "the flare was cancelled")))
     val world = successor(flare)
     val end = world.await(flare.id)
-    world.pass(Samples.settings.abortDeadline)
-    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    val ended = kit.createTestProbe[Any]().awaitAssert:
+      world.pass(Samples.settings.abortDeadline)
+      end.receiveMessage(1.second)
+    ended match
+      case GangScheduler.Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Cancelled)
+      case other => fail(s"$other")
     val a = world.invoker("a", 2)
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     val pack = adopt(a, flare)
@@ -246,8 +251,8 @@ class AdoptionSuite extends AdoptionFixture:
     assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
     assertEquals(world.store.find(flare.id).flatMap(_.error).map(_.kind), Some(FailureKind.Cancelled))
     pack.tell(PackEvent.WorkerStarted(0, 1))
-    time.timePasses(Samples.settings.progressInterval)
     kit.createTestProbe[Any]().awaitAssert:
+      world.pass(Samples.settings.progressInterval)
       val record = world.store.find(flare.id).get
       assert(record.workers(0).started.isDefined && record.error.isDefined, record)
 

@@ -63,9 +63,9 @@ class DeferredStoringSuite extends SchedulerFixture:
     val second = world.submit(call)
     val pack = a.prepared()
     a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, 1))
-    world.pass(100.millis)
     val probe = kit.createTestProbe[Unit]()
     probe.awaitAssert:
+      world.pass(100.millis)
       val states = Vector(first, second).map(flare => world.store.find(flare.id).map(_.state))
       assertEquals(states, Vector(Some(FlareState.Running), Some(FlareState.Queued)))
     // A next scheduler would run the second: that it begins is stored first.
@@ -109,6 +109,8 @@ class DeferredStoringSuite extends SchedulerFixture:
     world.store.fails = _ => true
     a.succeed(a.prepared())
     world.eventuallyFree("a" -> 1)
+    // The slot may be free before the store has refused the end.
+    kit.createTestProbe[Any]().awaitAssert(assert(!world.health.isWell))
     end.expectNoMessage(50.millis)
     world.submitted(call) match
       case Submitted.NotStored(_, _) => ()
@@ -175,8 +177,9 @@ class DeferredStoringSuite extends SchedulerFixture:
     val waits = world.submit(call)
     val end = world.await(waits.id)
     world.store.withoutPackage = true
-    world.pass(100.millis)
-    kit.createTestProbe[Unit]().awaitAssert(assert(a.hears().isEmpty))
+    kit.createTestProbe[Unit]().awaitAssert:
+      world.pass(100.millis)
+      assert(world.store.refused(waits.id))
     world.store.withoutPackage = false
     val ended = kit.createTestProbe[Any]().awaitAssert:
       world.pass(200.millis)
@@ -184,4 +187,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     ended match
       case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
-    assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Failed))
+    // Its end is told before it is stored.
+    kit.createTestProbe[Unit]().awaitAssert:
+      world.pass(200.millis)
+      assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Failed))

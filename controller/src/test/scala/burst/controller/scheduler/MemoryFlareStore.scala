@@ -47,6 +47,9 @@ final class MemoryFlareStore extends FlareStore:
   /** The writes so far, in order: inserted and updated states, and what was added. */
   def writes: Vector[String] = synchronized(written)
 
+  /** The flares of which changes were refused so far. */
+  @volatile var refused = Set.empty[FlareId]
+
   private def write(operation: String, note: String)(change: => Unit): Unit = synchronized {
     if fails(operation) then throw StoreException(operation, RuntimeException("no space left"))
     if taken then throw FlareTaken(FlareId.random())
@@ -74,6 +77,7 @@ final class MemoryFlareStore extends FlareStore:
       logRoom
     catch
       case failure: Throwable =>
+        refused += change.id
         val (flares, outputs, lines, marks, written) = before
         this.flares = flares
         this.outputs = outputs

@@ -157,6 +157,7 @@ abstract class SchedulerFixture extends FunSuite:
     /** By how much somebody has set the machine's clock, in microseconds. */
     val set: AtomicLong = AtomicLong(0L)
     private val elapsed: () => Long = () => clock.get
+    val health: StoreHealth = StoreHealth()
     private val environment =
       FlareEnvironment(
         store,
@@ -174,7 +175,8 @@ abstract class SchedulerFixture extends FunSuite:
         metrics,
         adoption,
         spans,
-        ownsStore = ownsStore
+        health,
+        ownsStore
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

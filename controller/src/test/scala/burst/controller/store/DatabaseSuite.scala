@@ -115,5 +115,5 @@ private object Pool:
     memory.setUrl("jdbc:sqlite::memory:")
     config.setDataSource(memory)
     config.setMaximumPoolSize(1)
-    config.setConnectionTimeout(1000)
+    config.setConnectionTimeout(60_000)
     config

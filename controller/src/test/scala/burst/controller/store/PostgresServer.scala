@@ -1,12 +1,14 @@
 package burst.controller.store
 
+import burst.controller.FreePort
 import java.io.IOException
-import java.net.{InetAddress, ServerSocket, URI}
+import java.net.URI
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import java.sql.DriverManager
 import java.util.Comparator
-import java.util.concurrent.{ThreadLocalRandom, TimeUnit}
+import java.util.concurrent.TimeUnit
+import scala.annotation.tailrec
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.StreamConverters.*
 import scala.util.{Try, Using}
@@ -17,7 +19,7 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
 
   private val data = directory.resolve("data")
   private val log = directory.resolve("log")
-  private val port = freePort()
+  @volatile private var port = 0
   @volatile private var postmaster = Option.empty[Process]
 
   locally:
@@ -26,18 +28,28 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
     own(password)
     val options = s"-U $User -A scram-sha-256 -E UTF8 --locale=C -N".split(" ").toSeq
     run("initdb" +: options ++: Seq("-D", s"$data", s"--pwfile=$password"))
-    start()
+    startSomewhere(attempts = 5)
 
-  /** Starts the server on the data it has, and waits until it answers. */
-  def start(): Unit =
+  /** Another process may take a port before the server has it. */
+  @tailrec private def startSomewhere(attempts: Int): Unit =
+    port = FreePort.in(Ports)
+    if !answers() then if attempts > 1 then startSomewhere(attempts - 1) else refuse()
+
+  /** Starts the server on the data and the port it has, and waits until it answers. */
+  def start(): Unit = if !answers() then refuse()
+
+  private def refuse() = throw IllegalStateException(s"PostgreSQL did not start:\n${Files.readString(log)}")
+
+  /** Whether it does not end at its start. */
+  private def answers(): Boolean =
     val address = Seq("-h", "127.0.0.1", "-p", s"$port", "-k", s"$directory")
     val process = builder(("postgres" +: Seq("-D", s"$data") ++: address)*).start()
     postmaster = Some(process)
     val deadline = 60.seconds.fromNow
-    while Try(connect("postgres").close()).isFailure do
-      if !process.isAlive || deadline.isOverdue() then
-        throw IllegalStateException(s"PostgreSQL did not start:\n${Files.readString(log)}")
+    while process.isAlive && Try(connect("postgres").close()).isFailure do
+      if deadline.isOverdue() then refuse()
       process.waitFor(20, TimeUnit.MILLISECONDS)
+    process.isAlive
 
   /** `kill -9` of the server's first process; its others follow as they notice. */
   def kill(): Unit =
@@ -63,7 +75,17 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
     name
 
   def settings(database: String, connectTimeout: FiniteDuration = 10.seconds): PostgresSettings =
-    PostgresSettings(URI(url(database)), User, Password, 8, connectTimeout, 20.seconds, memory = 5.millis)
+    PostgresSettings(
+      URI(url(database)),
+      User,
+      Password,
+      8,
+      connectTimeout,
+      20.seconds,
+      // Tests stand still on a busy machine, too.
+      idleTransaction = 60.seconds,
+      memory = 5.millis
+    )
 
   override def close(): Unit =
     kill()
@@ -89,13 +111,10 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
       .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile))
 
 object PostgresServer:
-  /** Below those the kernel gives to outgoing connections, so that it is free again after a restart. */
-  private def freePort(): Int =
-    val loopback = InetAddress.getLoopbackAddress
-    Iterator
-      .continually(10000 + ThreadLocalRandom.current.nextInt(20000))
-      .find(port => Try(ServerSocket(port, 1, loopback).close()).isSuccess)
-      .get
+  /** Of those that the kernel gives to nobody, so that it is free again after a restart; the servers of the
+    * tests in Rust have others.
+    */
+  private val Ports = 10000 until 18000
 
   val User = "burst"
   val Password = "postgres-test-password"

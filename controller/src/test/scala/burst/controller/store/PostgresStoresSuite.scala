@@ -113,7 +113,8 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
 
   server.test("a transaction that stands still does not keep its rows from others"): server =>
     val settings = server.settings(server.createDatabase())
-    val (still, other) = (PostgresDatabase.open(settings), PostgresDatabase.open(settings))
+    val still = PostgresDatabase.open(settings.copy(idleTransaction = 5.seconds))
+    val other = PostgresDatabase.open(settings)
     try
       assertEquals(JdbcEpochStore(still).next(), 1L)
       val (held, done) = (CountDownLatch(1), CountDownLatch(1))

@@ -57,7 +57,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     storage.flares.insert(f)
     storage.flares.update(grown(f, burst.controller.flare.FlareState.Succeeded))
     storage.close()
-    val database = SqliteDatabase.open(root, 1, 1.second, flushAll = false)
+    val database = SqliteDatabase.open(root, 1, 60.seconds, flushAll = false)
     import scalikejdbc.*
     assertEquals(
       database.read("counting")(sql"SELECT COUNT(*) FROM flare_inputs".map(_.int(1)).single()),
@@ -76,11 +76,11 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     import scalikejdbc.*
     def flushed(database: Database, durability: Durability): Boolean =
       database.write("looking", durability)(sql"PRAGMA synchronous".map(_.int(1)).single()).contains(2)
-    val database = SqliteDatabase.open(root, 1, 1.second, flushAll = false)
+    val database = SqliteDatabase.open(root, 1, 60.seconds, flushAll = false)
     val turns = Vector(Durability.Process, Durability.Power, Durability.Process)
     assertEquals(turns.map(flushed(database, _)), Vector(false, true, false))
     database.close()
-    val flushing = SqliteDatabase.open(root, 1, 1.second, flushAll = true)
+    val flushing = SqliteDatabase.open(root, 1, 60.seconds, flushAll = true)
     assertEquals(turns.map(flushed(flushing, _)).toSet, Set(true))
     flushing.close()
 

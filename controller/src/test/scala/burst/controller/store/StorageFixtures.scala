@@ -19,7 +19,7 @@ trait StorageFixtures extends munit.FunSuite:
       root,
       root.resolve("spool"),
       2,
-      5.seconds,
+      60.seconds,
       false,
       postgres,
       None,

@@ -11,7 +11,7 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
@@ -34,6 +34,8 @@ import scala.util.Using
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
   * system of the packages; `pulled` names the images that were pulled; `containers` is how many there may be;
   * `backends` knows where their servers are; `blocking` runs the calls, which wait for the daemon.
+  * `closePatience` is how long it may take until a container reaches nothing of whose it was, or whose its
+  * address was: less than a flare's program may take to begin. One that was kept is then replaced.
   */
 final class DockerDriver(
     settings: DockerSettings,
@@ -44,7 +46,8 @@ final class DockerDriver(
     pulled: Path,
     containers: Int,
     backends: BackendServers,
-    blocking: ExecutionContext
+    blocking: ExecutionContext,
+    closePatience: FiniteDuration = 5.seconds
 ) extends Driver:
   import DockerDriver.*
 
@@ -184,8 +187,8 @@ final class DockerDriver(
     val bounded = Promise[Either[String, Unit]]()
     closed.onComplete(bounded.tryComplete)
     if !closed.isCompleted then
-      Delay.after(ClosePatience):
-        val _ = bounded.trySuccess(Left(s"the firewall has not answered within $ClosePatience"))
+      Delay.after(closePatience):
+        val _ = bounded.trySuccess(Left(s"the firewall has not answered within $closePatience"))
     bounded.future
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
@@ -305,11 +308,6 @@ object DockerDriver:
   private val ConnectTimeout = 250.millis
   private val RetryPause = 2.millis
   private val DnsPort = 53
-
-  /** How long it may take until a container reaches nothing of whose it was, or whose its address was: less
-    * than a flare's program may take to begin. One that was kept is then replaced.
-    */
-  private val ClosePatience = 5.seconds
 
   /** For how long a pre-warmed container may have more than its pack while its program comes up. */
   private val ConfineBound = 100.millis

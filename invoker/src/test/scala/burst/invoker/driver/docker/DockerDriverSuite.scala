@@ -7,7 +7,7 @@ import com.github.dockerjava.api.exception.NotFoundException
 import com.github.dockerjava.api.model.{HostConfig, Ulimit}
 import java.nio.file.{Files, Path}
 import scala.concurrent.{Await, Future}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
@@ -33,7 +33,12 @@ class DockerDriverSuite extends DriverContractSuite:
       newOwner()
     )
 
-  private def driverOf(settings: DockerSettings, owner: String): Driver =
+  /** A firewall takes its time to start on a busy machine. */
+  private def driverOf(
+      settings: DockerSettings,
+      owner: String,
+      closePatience: FiniteDuration = 60.seconds
+  ): Driver =
     val driver = DockerDriver(
       settings,
       owner,
@@ -43,7 +48,8 @@ class DockerDriverSuite extends DriverContractSuite:
       blanksOf(owner).resolve("pulled-images.json"),
       8,
       BackendServers(_ => Vector.empty),
-      blocking
+      blocking,
+      closePatience
     )
     made :+= driver
     driver
@@ -224,7 +230,7 @@ class DockerDriverSuite extends DriverContractSuite:
 
   test("for a firewall that hangs nobody waits as long as a program may take to begin"):
     val owner = newOwner()
-    val driver = opened(driverOf(settings, owner))
+    val driver = opened(driverOf(settings, owner, closePatience = 5.seconds))
     val access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
     for

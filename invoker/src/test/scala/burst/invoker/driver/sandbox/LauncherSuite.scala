@@ -345,12 +345,14 @@ class LauncherSuite extends munit.FunSuite:
       _ <- driver.close()
     yield assertEquals(opened, Right(()))
 
-  /** A flare that needs no network, and one that does. */
-  private val Next = Vector(access(None), access(Server))
+  /** A flare that needs no network, and one that does, each with a launcher: both are written before one is
+    * started, as above.
+    */
+  private def forNext(script: String): Vector[(NetworkAccess, ScriptedLauncher)] =
+    Vector(access(None), access(Server)).map(_ -> ScriptedLauncher(script))
 
   test("the next flare on a pack waits until that reaches nothing any more, whatever it needs itself"):
-    Future.traverse(Next): next =>
-      val launcher = ScriptedLauncher(obeys("open" -> "opened", "close" -> Late))
+    Future.traverse(forNext(obeys("open" -> "opened", "close" -> Late))): (next, launcher) =>
       val driver = launcher.driver(servers = backend => if backend.uri.isEmpty then Vector.empty else Servers)
       for
         container <- started(driver)
@@ -367,9 +369,8 @@ class LauncherSuite extends munit.FunSuite:
       yield ()
 
   test("a pack of which it is not heard that it reaches nothing any more runs no other flare, and is ended"):
-    Future.traverse(Next): next =>
+    Future.traverse(forNext(obeys("open" -> "opened"))): (next, launcher) =>
       val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
-      val launcher = ScriptedLauncher(obeys("open" -> "opened"))
       val driver = launcher.driver(settings = settings, servers = _ => Servers)
       for
         container <- started(driver)

@@ -5,6 +5,7 @@ import burst.node.ServerAddress
 import burst.protocol.BackendConfig
 import java.nio.file.{Files, Path}
 import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.DurationInt
 
 /** A launcher that is a shell script, in which `$spec` is the line it was told first and `$orders` a file for
   * those it is told after that: what the driver does whatever the launcher does.
@@ -43,7 +44,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   def driver(
       users: Option[UserRange] = None,
       limitedBy: String = "control groups of version 1",
-      settings: SandboxSettings = SandboxPrerequisites.settings,
+      settings: SandboxSettings = ScriptedLauncher.Patient,
       servers: BackendConfig => Vector[ServerAddress] = _ => Vector.empty
   ): SandboxDriver =
     val driver =
@@ -70,6 +71,11 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
     val _ = Files.writeString(later, s"$line\n")
 
 object ScriptedLauncher:
+  /** For scripts that end when their input does, however late on a busy machine: one that is killed has
+    * removed nothing.
+    */
+  private val Patient = SandboxPrerequisites.settings.copy(stopGrace = 20.seconds)
+
   val Listens: String = listens(1)
   def listens(port: Int): String = s"echo listening on 127.0.0.1:$port"
 
