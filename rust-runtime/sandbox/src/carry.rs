@@ -435,7 +435,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_a_pack_that_has_ended_has_said_is_waited_for_until_its_end() {
-        let mut heard = Vec::new();
+        let (mut heard, all) = (Vec::new(), [(" and all".to_owned(), Ok(()))]);
         // Now and then a machine is so slow that its time is up.
         for _ in 0..ATTEMPTS {
             let mut carried = Carried::new().await;
@@ -449,10 +449,10 @@ mod tests {
             drop(pack);
             heard.push(hear_all(server).await);
             carrying.await.unwrap();
-            if heard.ends_with(&[(" and all".to_owned(), Ok(()))]) {
-                return;
+            if heard.ends_with(&all) {
+                break;
             }
         }
-        panic!("{heard:?}");
+        assert!(heard.ends_with(&all), "{heard:?}");
     }
 }
