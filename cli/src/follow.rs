@@ -229,6 +229,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_was_heard_of_has_some_time_to_come_back_from_the_first_answer_that_did_not_come() {
+        let broken = Error::Api(burst_client::Error::Broken {
+            host: "h".to_owned(),
+            cause: "reset".to_owned(),
+        });
+        let mut pace = Pace::new(LONGEST_PAUSE);
+        let asked = Instant::now();
+        assert!(pace.forgives(&broken, asked));
+        assert!(pace.forgives(&broken, asked + PATIENCE / 2));
+        assert!(!pace.forgives(&broken, asked + 2 * PATIENCE));
+        pace.answered(asked);
+        assert!(pace.forgives(&broken, asked + 2 * PATIENCE));
+    }
+
+    #[test]
     fn pauses_grow_with_the_time_and_with_the_answers() {
         let ms = Duration::from_millis;
         for (passed, took, pause) in [

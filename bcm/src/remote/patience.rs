@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-/// What counts between two looks at most. Whoever waits looks more often.
+/// What counts between two looks at most. Whoever waits looks more often, as a rule: a wait during which nobody looks
+/// is longer.
 const PART: Duration = Duration::from_millis(250);
 
 /// See the module's documentation.

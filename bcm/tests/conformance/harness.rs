@@ -70,9 +70,14 @@ pub fn promised(limit: Duration, since: Instant) {
 
 /// Waits for what happens soon, in nobody's way: the clearing up behind a message.
 pub fn eventually(what: &str, happened: impl Fn() -> bool) {
+    within(WATCHDOG / 2, what, happened);
+}
+
+/// As [`eventually`], for what would come about by itself after a longer time.
+pub fn within(limit: Duration, what: &str, happened: impl Fn() -> bool) {
     let begun = Instant::now();
     while !happened() {
-        assert!(begun.elapsed() < WATCHDOG / 2, "{what}");
+        assert!(begun.elapsed() < limit, "{what}");
         thread::sleep(Duration::from_millis(10));
     }
 }

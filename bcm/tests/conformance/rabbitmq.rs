@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Pack, PackConfig, testing};
 
-use crate::harness::{eventually, pattern, promised, under_watchdog};
+use crate::harness::{pattern, promised, under_watchdog, within};
 use crate::process::{
     a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
 };
@@ -54,6 +54,9 @@ fn left(server: &RabbitMq, flare_id: &str) -> Vec<String> {
     all
 }
 
+/// Half of the time after which the server deletes what nobody reads.
+const BEFORE_THE_SERVER: Duration = Duration::from_secs(30);
+
 #[test]
 fn everything_is_the_flares_own_expires_and_is_deleted() {
     let server = RabbitMq::shared();
@@ -83,7 +86,9 @@ fn everything_is_the_flares_own_expires_and_is_deleted() {
             assert!(line.contains("x-expires"), "{line}");
         }
         drop(packs);
-        eventually("its queues are left", || left(server, "q1").is_empty());
+        within(BEFORE_THE_SERVER, "its queues are left", || {
+            left(server, "q1").is_empty()
+        });
         assert_eq!(left(server, "q1-other").len(), 4);
         drop(other);
     });
@@ -103,7 +108,9 @@ fn a_flare_that_ended_well_leaves_nothing() {
         });
         assert_eq!(results, vec![Ok(()); 6]);
         drop(packs);
-        eventually("its queues are left", || left(server, "q2").is_empty());
+        within(BEFORE_THE_SERVER, "its queues are left", || {
+            left(server, "q2").is_empty()
+        });
     });
 }
 

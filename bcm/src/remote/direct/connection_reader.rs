@@ -322,7 +322,9 @@ impl Progress {
                     }
                     match header.kind {
                         Kind::Goodbye => connection.membership.finished(header, connection.number),
-                        _ => self.inbox.notice(header, payload),
+                        // The next flare may have begun since its header came.
+                        _ if self.inbox.is_of(header) => self.inbox.notice(header, payload),
+                        _ => {}
                     }
                     self.stage = Stage::Header;
                     return Ok(Step::Forward);

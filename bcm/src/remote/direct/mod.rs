@@ -271,7 +271,7 @@ impl Backend for Direct {
             .send(to, frame, || self.has_ended())
     }
 
-    /// Only failures: a goodbye is said on every connection, when everything else is.
+    /// Only failures, at once: on the connections they are said at the end, before the goodbye.
     fn announce(&self, _to: &[u32], frame: &Frame<'_>) {
         if frame.header.kind == Kind::Abort {
             self.links.watch.announce(frame);

@@ -17,7 +17,7 @@ use crate::wire::{Header, Kind, WireError};
 /// for: that comes from another pack, and the goodbye may be faster.
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(500);
 impl Inbox {
-    /// Another pack has ended in good order.
+    /// Another pack sends nothing more.
     pub(crate) fn left(&self, pack: u32) {
         if let Some(departed) = self.departed.get(pack as usize) {
             departed.get_or_init(|| Mutex::new(Patience::of(STRAGGLERS)));

@@ -20,7 +20,7 @@ use crate::remote::{credentials, runtime::Runtime};
 const ADMITTING: Duration = Duration::from_secs(15);
 /// How long deleting a flare's user and virtual host may take.
 #[cfg(feature = "management")]
-const CLEANING: Duration = Duration::from_secs(30);
+pub(super) const CLEANING: Duration = Duration::from_secs(30);
 
 /// The same server, as a user made for the flare, in a virtual host that is the flare's alone.
 #[cfg(feature = "management")]

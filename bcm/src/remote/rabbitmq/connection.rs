@@ -9,6 +9,7 @@ use lapin::{Channel, ConnectionProperties};
 use tokio::sync::Mutex;
 
 use super::server::Server;
+use crate::remote::patience::Patience;
 
 /// How long the server may take to answer a request.
 pub(super) const CONNECTING: Duration = Duration::from_secs(1);
@@ -119,12 +120,12 @@ pub(super) async fn within<T>(
     limit: Duration,
     answer: impl Future<Output = lapin::Result<T>>,
 ) -> lapin::Result<T> {
-    let answer = tokio::time::timeout(limit, answer).await;
-    answer.unwrap_or_else(|_| Err(broken()))
+    let mut patience = Patience::of(limit);
+    while_it_stands(|| !patience.is_over(), answer).await
 }
 
 async fn while_it_stands<T>(
-    stands: impl Fn() -> bool,
+    mut stands: impl FnMut() -> bool,
     answer: impl Future<Output = lapin::Result<T>>,
 ) -> lapin::Result<T> {
     let mut answer = pin!(answer);

@@ -8,15 +8,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use lapin::uri::{AMQPScheme, AMQPUserInfo};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::NAME;
+use super::admission::CLEANING;
 use super::server::{Server, error};
 use crate::admission::Admission;
 use crate::config::BackendConfig;
@@ -34,6 +35,8 @@ const ATTEMPTS: u32 = 8;
 const AGAIN: Duration = Duration::from_millis(150);
 /// How long one call may take: to make or to delete a virtual host is much for a server that is busy.
 const CALL: Duration = Duration::from_secs(15);
+/// How long connecting for it may take.
+const CONNECTING: Duration = Duration::from_secs(4);
 /// How long all may take that is done for flares that are over.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 /// Of those, how many are removed at once.
@@ -55,7 +58,10 @@ impl Management {
         let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
         // Fails when another part of the program has chosen one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder().timeout(CALL).no_proxy();
+        let mut builder = reqwest::Client::builder()
+            .timeout(CALL)
+            .connect_timeout(CONNECTING)
+            .no_proxy();
         if let Some(pem) = &config.ca {
             let authorities = reqwest::Certificate::from_pem_bundle(pem.as_bytes())
                 .map_err(|_| refuse("the certificates of the authorities cannot be read"))?;
@@ -144,34 +150,30 @@ impl Management {
     /// Removes those of a flare or a group, and then what it can of those of flares that are over: what cannot be
     /// removed is none of this flare's, stays to be seen on the server, and is tried again after the next one.
     pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
+        let since = Instant::now();
         let mut by_owner = self.users().await?;
         if let Some(own) = by_owner.remove(flare_id) {
             self.remove_one(flare_id, &own).await?;
         }
         by_owner.retain(|_, users| are_over(users));
-        let over: Vec<String> = by_owner.into_keys().collect();
-        let removing = async {
-            for owners in over.chunks(AT_ONCE) {
-                self.remove_those_over(owners).await;
-            }
-        };
+        let removing = stream::iter(by_owner.into_keys())
+            .for_each_concurrent(AT_ONCE, |owner| self.remove_if_over(owner));
         // Those that are not removed in that time are as those that cannot be.
-        let _ = tokio::time::timeout(LEFTOVERS, removing).await;
+        let left = (CLEANING / 2).saturating_sub(since.elapsed());
+        let _ = tokio::time::timeout(left.min(LEFTOVERS), removing).await;
         Ok(())
     }
 
     /// Looked at again at the last moment: a pack that is let in meanwhile has another user, and the virtual host is
     /// the same. One that is just being let in finds that missing, and makes it again ([`Management::make`]). Whoever
     /// was let in between this look and the next call, from its first call to its last, cannot connect.
-    async fn remove_those_over(&self, owners: &[String]) {
-        let Ok(mut by_owner) = self.users().await else {
-            return;
-        };
-        by_owner.retain(|owner, users| owners.contains(owner) && are_over(users));
-        let removing = by_owner.iter().map(|(owner, users)| async move {
-            let _ = self.remove_one(owner, users).await;
-        });
-        join_all(removing).await;
+    async fn remove_if_over(&self, owner: String) {
+        if let Ok(mut by_owner) = self.users().await
+            && let Some(users) = by_owner.remove(&owner)
+            && are_over(&users)
+        {
+            let _ = self.remove_one(&owner, &users).await;
+        }
     }
 
     /// The users that were made for flares and groups, by whom they are for.

@@ -188,6 +188,7 @@ mod tests {
     use crate::wire::{HEADER_SIZE, Header, Kind};
 
     const FLARE: [u8; 16] = [7; 16];
+    const SOON: Duration = Duration::from_secs(60);
 
     fn inbox(flare: [u8; 16], pack: u32, packs: u32) -> Arc<Inbox> {
         Inbox::new(InboxConfig {
@@ -298,6 +299,7 @@ mod tests {
         // It has said both when it may go.
         watch.leave();
         let (line, mut other) = UnixStream::pair().unwrap();
+        other.set_read_timeout(Some(SOON)).unwrap();
         watch.adopt(0, Socket::from(line));
         let heard = [(); 2].map(|()| {
             let mut heard = [0; HEADER_SIZE];
@@ -314,6 +316,7 @@ mod tests {
         let inbox = inbox(FLARE, 1, 2);
         let (watch, _dialler) = watch_of(Arc::clone(&inbox), 1);
         let (line, mut other) = UnixStream::pair().unwrap();
+        other.set_read_timeout(Some(SOON)).unwrap();
         watch.adopt(0, Socket::from(line));
         let failure = Failure::new(FailureKind::Panic, "the first cause");
         inbox.config().cancellation.end(Error::Aborted(failure));

@@ -230,6 +230,14 @@ fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
     assert_eq!(told.len(), 1);
 }
 
+#[test]
+fn what_comes_while_nobody_looks_is_no_sign_that_nothing_comes() {
+    let setup = setup();
+    setup.inbox.left(1);
+    std::thread::sleep(2 * endings::STRAGGLERS);
+    assert!(!setup.inbox.is_gone(1));
+}
+
 /// Word of the failure it left for may be slower than its goodbye, for who sends as for who receives.
 #[test]
 fn who_has_just_left_is_not_gone() {

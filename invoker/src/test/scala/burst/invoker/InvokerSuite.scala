@@ -324,25 +324,28 @@ class InvokerSuite extends munit.FunSuite:
     fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
     assertEquals(probe.expectMessageType[FlareCleaned].error, None)
 
-  /** Who is told that it has stopped, and what it was still at when it was told to. */
+  /** Who is told of both, in their order, and what is to be cleaned. */
   private def stopWhileCleaning(
       fixture: Fixture,
       longest: FiniteDuration
-  ): (TestProbe[Done], Promise[Option[Failure]]) =
-    val (stopped, cleaned) = (kit.createTestProbe[Done](), Promise[Option[Failure]]())
+  ): (TestProbe[InvokerReport | Done], Promise[Option[Failure]]) =
+    val (told, cleaned) = (kit.createTestProbe[InvokerReport | Done](), Promise[Option[Failure]]())
     fixture.cleaning = cleaned.future
-    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), kit.createTestProbe().ref)
-    fixture.invoker ! Invoker.Stop(longest, stopped.ref)
-    (stopped, cleaned)
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), told.ref)
+    fixture.invoker ! Invoker.Stop(longest, told.ref)
+    (told, cleaned)
 
   fixture.test("stopping waits for what is being cleaned"): fixture =>
-    val (stopped, cleaned) = stopWhileCleaning(fixture, 1.hour)
-    stopped.expectNoMessage(20.millis)
+    val (told, cleaned) = stopWhileCleaning(fixture, 1.hour)
+    // As late as an invoker that does not wait has surely stopped.
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), told.ref)
+    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
     cleaned.success(None)
-    stopped.receiveMessage()
+    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
+    assertEquals(told.receiveMessage(), Done)
 
   fixture.test("stopping does not wait for a server that is gone"): fixture =>
-    stopWhileCleaning(fixture, 20.millis)._1.receiveMessage()
+    assertEquals(stopWhileCleaning(fixture, 20.millis)._1.receiveMessage(), Done)
 
   fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
     import fixture.setup

@@ -33,10 +33,11 @@ final class Platform private (
   def stop(bound: FiniteDuration): Future[Unit] =
     given ActorSystem[Nothing] = system
     given ExecutionContext = system.executionContext
+    val deadline = bound.fromNow
     controller
       .shutdown()
       .recover(problem => system.log.error("the controller did not stop in order", problem))
-      .flatMap(_ => invoker.stop(bound))
+      .flatMap(_ => invoker.stop(deadline.timeLeft.max(1.second)))
       .andThen(_ => traces.close())
 
   def terminate(): Future[Unit] = Platform.terminate(system)
