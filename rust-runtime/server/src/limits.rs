@@ -104,7 +104,5 @@ pub(crate) const STOPPING: Duration = Duration::from_secs(1);
 pub(crate) const DYING: Duration = Duration::from_secs(2);
 /// From the process's end until the rest of its output is no longer waited for.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
-/// From the end of a flare until a client that does not read its last events is given up.
-pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 /// A single function's time when the caller gives none.
 pub(crate) const RUN: Duration = Duration::from_secs(60);

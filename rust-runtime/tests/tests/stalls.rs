@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::support::{Run, Runtime, act, end, exec_of, wait_until};
+use crate::support::{Run, Runtime, act, end, exec_of, named, wait_until};
 
 /// Longer than a program may take to its hello.
 const STALL: Duration = Duration::from_millis(10_500);
@@ -68,4 +68,24 @@ fn a_flare_that_ends_in_time_while_its_runtime_stands_still_is_not_late() {
     tell(&runtime, Signal::CONT);
     let events: Vec<_> = events.collect();
     assert_eq!(end(&events)["reusable"], true, "{events:?}");
+}
+
+/// As an invoker whose machine is busy, or whose outputs wait for a store that does not answer: the first two outputs
+/// are on their way, and the last one waits with the pack's end.
+#[test]
+fn who_reads_late_reads_all() {
+    let runtime = Runtime::with_acts();
+    let directory = tempfile::tempdir().unwrap();
+    let go = directory.path().join("go");
+    let large = json!({"act": "large", "bytes": 12 << 20});
+    let last = json!({"act": "await", "file": go});
+    let mut events = runtime.flare(&Run::new(&[large.clone(), large, last]));
+    events.until("worker-started");
+    // Until both stand before the client; without that there is nothing to see.
+    thread::sleep(Duration::from_secs(1));
+    fs::write(&go, "").unwrap();
+    thread::sleep(STALL);
+    let events: Vec<_> = events.collect();
+    assert_eq!(named(&events, "worker-succeeded").len(), 3);
+    assert_eq!(end(&events)["reusable"], true);
 }

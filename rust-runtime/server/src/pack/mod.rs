@@ -98,8 +98,9 @@ pub(crate) async fn run(
     let (outcome, last) = flare.end();
     place.settle(outcome);
     if !last.is_empty() {
-        // A client that does not read is given up: nothing depends on it any more.
-        let _ = tokio::time::timeout(limits::FAREWELL, client.send(last.freeze())).await;
+        // However long that takes: outputs wait until they are stored, and one who has gone ends it. Nothing else
+        // depends on it.
+        let _ = client.send(last.freeze()).await;
     }
 }
 

@@ -54,7 +54,7 @@ private[pack] final class FlareRun(
 
   // Forgotten once the runtime has them: they may be large, and a pack may last.
   private var inputs = asked.inputs
-  private val outputs = OutputFlow(services.outputs)
+  private val outputs = OutputFlow(services.outputs, assignment.definition.namespace)
   private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
   private val due = System.nanoTime() + assignment.timeLeft.micros.toNanos
 
@@ -164,7 +164,8 @@ private[pack] final class FlareRun(
         Behaviors.same
       case Started(id, Left(failure)) if id == assignment.flareId =>
         breaking(pack, start, aborted, Some(failure), streamEnded = false, exit = None)
-      case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
+      case StreamEnded(problem) =>
+        breaking(pack, start, aborted, Some(broken(problem)), streamEnded = true, exit = None)
       case Exited(id, exit) if id == pack.container.id =>
         breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
       case RenewLease(until) =>
@@ -189,6 +190,13 @@ private[pack] final class FlareRun(
     timers.startSingleTimer(AbortOverdue, timings.abort)
     running(pack, start, Some(failure))
 
+  /** The runtime says no more, and has not said that the pack has ended. */
+  private def broken(problem: Option[Throwable]) =
+    val how = problem.fold("the pack's runtime ended its answer before the pack's end"): problem =>
+      val why = Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
+      s"the connection to the pack's runtime broke: $why"
+    Failure(FailureKind.PackLost, how)
+
   /** The pack is lost; waits shortly for what is still on its way: last events, and how the container ended.
     */
   private def breaking(
@@ -199,8 +207,7 @@ private[pack] final class FlareRun(
       streamEnded: Boolean,
       exit: Option[ContainerExit]
   ): Behavior[Command] =
-    def lost = exit.map(died).orElse(aborted).orElse(reason).getOrElse:
-      Failure(FailureKind.PackLost, "the connection to the pack's runtime broke")
+    def lost = exit.map(died).orElse(aborted).orElse(reason).getOrElse(broken(None))
     if streamEnded && exit.nonEmpty then destroy(pack, Some(lost))
     else
       if !timers.isTimerActive(Settled) then timers.startSingleTimer(Settled, timings.settle)
@@ -209,7 +216,8 @@ private[pack] final class FlareRun(
         case OutputStored(id) if id == assignment.flareId =>
           outputs.stored()
           Behaviors.same
-        case StreamEnded(_) => breaking(pack, start, aborted, reason, streamEnded = true, exit)
+        case StreamEnded(problem) =>
+          breaking(pack, start, aborted, reason.orElse(Some(broken(problem))), streamEnded = true, exit)
         case Exited(id, exit) if id == pack.container.id =>
           breaking(pack, start, aborted, reason, streamEnded, Some(exit))
         case Settled | AbortOverdue => destroy(pack, Some(lost))

@@ -6,9 +6,9 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 
 /** Holds back the events of a pack while its last outputs are not stored yet, and while other packs of this
   * machine use all the memory there is for outputs on their way (`memory`): however much workers put out,
-  * only so much of it is ever in memory, here and at the controller.
+  * only so much of it is ever in memory, here and at the controller. Tenants take turns.
   */
-private[pack] final class OutputFlow(memory: FairSemaphore)(using ExecutionContext):
+private[pack] final class OutputFlow(memory: FairSemaphore, tenant: String)(using ExecutionContext):
   private var onItsWay = Option.empty[Promise[Unit]]
   private var held = Option.empty[FairSemaphore.Permit]
   private var closed = false
@@ -34,7 +34,7 @@ private[pack] final class OutputFlow(memory: FairSemaphore)(using ExecutionConte
     val before = synchronized(onItsWay.fold(Future.unit)(_.future))
     for
       _ <- before
-      permit <- memory.acquire(bytes)
+      permit <- memory.acquire(bytes, tenant)
     yield synchronized:
       if closed then permit.close()
       else
