@@ -132,10 +132,10 @@ private[pack] final class FlareRun(
         exit.fold(breakOff(pack, refusal))(lost)
       case Opened(_, Left(refusal)) => replaced.getOrElse(exit.fold(breakOff(pack, refusal))(lost))
       case Exited(id, exit) if id == pack.container.id && assignment.autostart =>
-        timers.startSingleTimer(Settled, timings.settle)
+        expectRest(silent = false)
         opening(pack, start, Some(exit), aborted)
       case Exited(id, exit) if id == pack.container.id => replaced.getOrElse(lost(exit))
-      case Settled if exit.nonEmpty => exit.fold(Behaviors.same)(lost)
+      case Settled(_) if exit.nonEmpty => exit.fold(Behaviors.same)(lost)
       case InitOverdue(_) if start == PackStart.Warm =>
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
@@ -210,7 +210,7 @@ private[pack] final class FlareRun(
     def lost = exit.map(died).orElse(aborted).orElse(reason).getOrElse(broken(None))
     if streamEnded && exit.nonEmpty then destroy(pack, Some(lost))
     else
-      if !timers.isTimerActive(Settled) then timers.startSingleTimer(Settled, timings.settle)
+      if !timers.isTimerActive(Settled) then expectRest(silent = streamEnded)
       receive:
         case Events(events) => pass(pack, start, events, intact = false).getOrElse(Behaviors.same)
         case OutputStored(id) if id == assignment.flareId =>
@@ -220,7 +220,7 @@ private[pack] final class FlareRun(
           breaking(pack, start, aborted, reason.orElse(Some(broken(problem))), streamEnded = true, exit)
         case Exited(id, exit) if id == pack.container.id =>
           breaking(pack, start, aborted, reason, streamEnded, Some(exit))
-        case Settled | AbortOverdue => destroy(pack, Some(lost))
+        case Settled(_) | AbortOverdue => destroy(pack, Some(lost))
         case AtOnce(failure) => destroy(pack, Some(failure))
 
   /** Reports what happened; answers where to go when the pack has ended by it. Only one that nothing has
@@ -297,14 +297,14 @@ private[pack] final class FlareRun(
 
   /** The answer is read to its end first: to break it off would look to the runtime like a lost invoker. */
   private def keep(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
-    timers.startSingleTimer(Settled, timings.abort)
+    timers.startSingleTimer(Settled, Settled(0), timings.abort)
     receive:
       case StreamEnded(None) =>
         close()
         host.kept(pack):
           spans.ended(error)
           reporter.ended(reusable = true, error)
-      case StreamEnded(Some(_)) | Settled => lose(pack, error)
+      case StreamEnded(Some(_)) | Settled(_) => lose(pack, error)
       case Exited(id, _) if id == pack.container.id => lose(pack, error)
       case AtOnce(_) => lose(pack, error)
 

@@ -123,7 +123,9 @@ object PackActor:
   private[pack] final case class InitOverdue(left: Int) extends Command
   private[pack] case object AbortOverdue extends Command
   private[pack] case object FlareOverdue extends Command
-  private[pack] case object Settled extends Command
+
+  /** As above, of the time in which the rest of a pack's end may be told. */
+  private[pack] final case class Settled(left: Int) extends Command
 
   /** Waits for [[Begin]]. */
   def apply(services: PackServices, invoker: ActorRef[Finished | Shares]): Behavior[Command] =

@@ -26,8 +26,7 @@ private[pack] abstract class PackStates(
     at: PackContext
 ):
   import PackActor.*
-  import PackStates.StartParts
-
+  import PackStates.*
   import at.{context, services, timers}
   import services.timings
 
@@ -50,9 +49,21 @@ private[pack] abstract class PackStates(
   protected def expectStart(parts: Int = StartParts): Unit =
     timers.startSingleTimer(InitOverdue, InitOverdue(parts - 1), timings.init / StartParts)
 
+  /** Waits shortly for what is still on its way, in parts as well. Of a container of this machine whose
+    * runtime says nothing more (`silent`) it is sure to be told how it ended, however busy the machine is.
+    */
+  protected def expectRest(silent: Boolean): Unit =
+    settleIn(if silent && services.driver.isLocal then SilentParts else RestParts)
+
+  private def settleIn(parts: Int): Unit =
+    timers.startSingleTimer(Settled, Settled(parts - 1), timings.settle / RestParts)
+
   private def stepped: PartialFunction[Command, Behavior[Command]] =
     case InitOverdue(left) if left > 0 =>
       expectStart(left)
+      Behaviors.same
+    case Settled(left) if left > 0 =>
+      settleIn(left)
       Behaviors.same
 
   /** What a state does not name does not concern it: timers and answers it no longer waits for. */
@@ -93,12 +104,12 @@ private[pack] abstract class PackStates(
     */
   protected def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
     if refusal.said.nonEmpty then reporter.tell(refusal.said)
-    timers.startSingleTimer(Settled, timings.settle)
+    expectRest(silent = refusal.isSilence)
     receive:
       case Exited(id, exit) if id == pack.container.id =>
         val why = if exit.oomKilled || refusal.isSilence then died(exit) else refusal.failure
         destroy(pack, Some(during(StartOperation.Init, why)))
-      case Settled => destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
+      case Settled(_) => destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
       case Ending(aborted) => destroy(pack, Some(aborted))
 
   protected def tell[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =
@@ -128,3 +139,5 @@ private[pack] abstract class PackStates(
 
 private object PackStates:
   private val StartParts = 8
+  private val RestParts = 2
+  private val SilentParts = 16

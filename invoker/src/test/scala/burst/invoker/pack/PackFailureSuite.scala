@@ -245,6 +245,19 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(failure.kind, FailureKind.OutOfMemory)
     assert(failure.message.contains("384 MiB"), failure.message)
 
+  FunFixture[PackSetup](_ => PackSetup(kit, timings = hasty.copy(settle = 1.second)), _.runtime.close())
+    .test("a busy machine takes longer to tell how a container ended"): setup =>
+      import setup.*
+      val (_, pack) = running()
+      pack.say(ready)
+      controller.receiveMessage()
+      pack.break()
+      kit.scheduler.scheduleOnce(
+        1500.millis,
+        () => driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
+      )(using kit.system.executionContext)
+      assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
+
   setup.test("a warm pack whose runtime is dead is replaced by a cold one"): setup =>
     import setup.*
     val (pack, _) = warm()
