@@ -109,7 +109,8 @@ impl Frame<'_> {
 /// - `send` returns once the frames are in safe hands: written to a connection or confirmed by a
 ///   server. Many threads may call it at once; they never hold up each other for longer than one
 ///   frame takes, and never wait for a worker of another pack.
-/// - Every wait inside is bounded by the budget it is given, or by a second; `leave` by three.
+/// - Every wait inside is bounded by the budget it is given, or by a second; a goodbye and
+///   `leave` by six, for as long as a server may be silent.
 /// - A peer that is gone without a goodbye is reported with [`Inbox::lost`], where the backend
 ///   can tell.
 /// - No error and no `Debug` output shows a credential.

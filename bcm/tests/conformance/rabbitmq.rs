@@ -15,7 +15,8 @@ use crate::second::{replaces_silent_connections, stays_connected};
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
-    work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
+    who_leaves_while_the_server_stands_still_is_not_lost, work_goes_on_while_connections_are_cut,
+    wrong_credentials_are_refused,
 };
 use burst_test_servers::RabbitMq;
 use burst_test_servers::rabbitmq::PASSWORD;
@@ -137,6 +138,16 @@ fn pauses_are_survived() {
     let server = RabbitMq::start("");
     under_watchdog(move || {
         a_server_that_stands_still_holds_up_work(&config(&server), |name| server.signal(name));
+    });
+}
+
+#[test]
+fn a_goodbye_outlasts_a_pause() {
+    let server = RabbitMq::start("");
+    under_watchdog(move || {
+        who_leaves_while_the_server_stands_still_is_not_lost(&config(&server), |name| {
+            server.signal(name);
+        });
     });
 }
 

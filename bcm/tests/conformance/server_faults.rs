@@ -14,6 +14,8 @@ use crate::proxy::Proxy;
 
 /// How long a server stands still that goes on afterwards.
 const PAUSE: Duration = Duration::from_millis(700);
+/// Longer than anything but the server's silence may take.
+const LONG_PAUSE: Duration = Duration::from_millis(3_500);
 
 /// Blocked workers are told within a second, and a send to a dead server is never a success.
 pub fn a_server_that_dies_fails_the_flare(
@@ -78,6 +80,35 @@ pub fn a_server_that_stands_still_holds_up_work(
     signal("CONT");
     assert!(matches!(result, Err(Error::Timeout { .. })), "{result:?}");
     promised(limit, begun);
+}
+
+/// Of three packs one has ended meanwhile: it is not taken for dead when the server goes on.
+pub fn who_leaves_while_the_server_stands_still_is_not_lost(
+    backend: &BackendConfig,
+    signal: impl Fn(&str) + Sync,
+) {
+    let mut packs = testing::packs(&[1, 1, 1], backend, |_| {}).unwrap();
+    let results = testing::run_on(&packs, Communicator::barrier);
+    assert_eq!(results, vec![Ok(()); 3]);
+    let leaving = packs.remove(0);
+    signal("STOP");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            thread::sleep(LONG_PAUSE);
+            signal("CONT");
+        });
+        drop(leaving);
+    });
+    // For longer than it takes to miss one.
+    let begun = Instant::now();
+    while begun.elapsed() < 2 * LONG_PAUSE {
+        let results = testing::run_on(&packs, |worker| {
+            let other = 3 - worker.worker_id();
+            worker.send(1u8, other)?;
+            worker.recv::<u8>(other)
+        });
+        assert_eq!(results, vec![Ok(1); 2]);
+    }
 }
 
 /// Packs that have talked to each other, in whose operations time is short.

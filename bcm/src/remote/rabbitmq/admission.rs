@@ -18,9 +18,6 @@ use crate::remote::{credentials, runtime::Runtime};
 /// How long letting a flare in may take.
 #[cfg(feature = "management")]
 const ADMITTING: Duration = Duration::from_secs(15);
-/// How long deleting a flare's user and virtual host may take.
-#[cfg(feature = "management")]
-pub(super) const CLEANING: Duration = Duration::from_secs(30);
 
 /// The same server, as a user made for the flare, in a virtual host that is the flare's alone.
 #[cfg(feature = "management")]
@@ -59,7 +56,9 @@ pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error>
     let management = Management::of(&Server::new(config)?, config)?;
     let flare_id = flare_id.to_owned();
     let runtime = Runtime::start(NAME)?;
-    runtime.run_for(CLEANING, async move { management.remove(&flare_id).await })
+    runtime.run_for(management::CLEANING, async move {
+        management.remove(&flare_id).await
+    })
 }
 
 /// The platform's own part.

@@ -17,7 +17,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::NAME;
-use super::admission::CLEANING;
 use super::server::{Server, error};
 use crate::admission::Admission;
 use crate::config::BackendConfig;
@@ -37,7 +36,9 @@ const AGAIN: Duration = Duration::from_millis(150);
 const CALL: Duration = Duration::from_secs(15);
 /// How long connecting for it may take.
 const CONNECTING: Duration = Duration::from_secs(4);
-/// How long all may take that is done for flares that are over.
+/// How long deleting a flare's user and virtual host may take.
+pub(super) const CLEANING: Duration = Duration::from_secs(30);
+/// How long of that all may take that is done for flares that are over.
 const LEFTOVERS: Duration = Duration::from_secs(5);
 /// Of those, how many are removed at once.
 const AT_ONCE: usize = 8;

@@ -64,8 +64,9 @@ const LARGEST: usize = 16 << 20;
 const BATCH: usize = 8 << 20;
 /// How long joining may take.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// How long taking leave may take.
-const LEAVING: Duration = Duration::from_secs(3);
+/// How long taking leave may take: who could not say that it leaves would be taken for dead as soon as the server
+/// goes on.
+const LEAVING: Duration = SILENCE;
 /// The same of a flare that has failed, which the others know.
 const LEAVING_FAILED: Duration = Duration::from_secs(1);
 /// How long a connection that broke is tried to be made again, so that everybody knows within a

@@ -8,14 +8,15 @@ use super::resp::Talk;
 use super::resp_error::RespError;
 use super::server::{self, Server};
 use super::session::Session;
-use super::threads::Task;
-use super::{LARGEST, admission};
+use super::threads::{SILENCE, Task};
+use super::{CONTROL_TIMEOUT, LARGEST, admission};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::Error;
 use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
+use crate::wire::Kind;
 
 /// How frames lie on the server in one flare, as one of its packs sees it.
 pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
@@ -107,7 +108,12 @@ impl<L: Layout> Backend for Redis<L> {
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
         let (writer, key) = (&self.session.writer, self.layout.control(to, frame));
         let expiry = writer.expiry();
-        writer.control(|talk| L::add(talk, &key, frame, expiry).map(|()| 2))
+        // Who leaves and could not say so would be taken for dead as soon as the server goes on.
+        let limit = match frame.header.kind {
+            Kind::Goodbye if !self.session.is_aborted() => SILENCE,
+            _ => CONTROL_TIMEOUT,
+        };
+        writer.control_within(limit, |talk| L::add(talk, &key, frame, expiry).map(|()| 2))
     }
 
     fn payload_limit(&self) -> usize {

@@ -60,6 +60,11 @@ impl Session {
         self.heartbeat.start();
     }
 
+    /// Whether the flare has failed, which the others know.
+    pub(super) fn is_aborted(&self) -> bool {
+        self.inbox.is_aborted()
+    }
+
     /// For the next flare.
     pub(super) fn connections(&self) -> Arc<Connections> {
         self.connections.renew();

@@ -22,7 +22,7 @@ use crate::wire::WireError;
 
 /// How long a server may say nothing at all to one who waits, which it does every second when it
 /// is well.
-const SILENCE: Duration = Duration::from_secs(6);
+pub(super) const SILENCE: Duration = Duration::from_secs(6);
 
 /// How long a pack that closes waits for its heartbeat to say so.
 const LAST_WORDS: Duration = Duration::from_millis(250);

@@ -80,11 +80,20 @@ impl Writer {
     /// Runs commands for a control frame. `write` gives the number of replies to come.
     pub(super) fn control(
         &self,
+        write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
+    ) -> Result<(), Error> {
+        self.control_within(CONTROL_TIMEOUT, write)
+    }
+
+    /// As [`Writer::control`], for what somebody is missed without, and nobody waits for.
+    pub(super) fn control_within(
+        &self,
+        limit: Duration,
         mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let server = &self.connections.server;
         let mut control = self.connections.control.lock();
-        let go_on: GoOn<'_> = &mut within(server, CONTROL_TIMEOUT.max(server.recovery()));
+        let go_on: GoOn<'_> = &mut within(server, limit.max(server.recovery()));
         let mut broken = Broken::of(server);
         loop {
             let result = match &mut *control {
