@@ -11,14 +11,15 @@ import java.time.temporal.ChronoUnit
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.pattern.after
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.control.NonFatal
 
 /** Fires triggers whose alarms are due. Every controller looks, and the database says which of them fires:
   * the one whose change of the alarm's row it takes. One that ends between that and the firing leaves that
-  * time out; no time is fired twice.
+  * time out; no time is fired twice. As nobody else makes up for it, a store that fails then is tried again.
   *
   * Times that passed while no controller ran are made up for by one firing, as soon as one does.
   *
@@ -29,6 +30,8 @@ import scala.util.control.NonFatal
   *   answers once there is one
   * @param fires
   *   of each namespace in a minute
+  * @param storePatience
+  *   how long a store that fails is put up with once an alarm is claimed
   */
 final class AlarmClock(
     alarms: AlarmStore,
@@ -41,7 +44,8 @@ final class AlarmClock(
     interval: FiniteDuration,
     now: () => Instant = () => Instant.now(),
     scheduler: () => Future[Any] = () => Future.unit,
-    spans: SpanSink = SpanSink.Off
+    spans: SpanSink = SpanSink.Off,
+    storePatience: FiniteDuration = AlarmClock.StorePatience
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
@@ -79,12 +83,12 @@ final class AlarmClock(
     underWay.incrementAndGet()
     val began = Traces.now()
     val own = origin()
-    blocking(triggers.find(alarm.namespace, alarm.trigger))
+    patiently(() => blocking(triggers.find(alarm.namespace, alarm.trigger)))
       .flatMap:
         case None => Future.unit // It was deleted just now.
         case Some(trigger) =>
           firing
-            .fire(caller, trigger, alarm.payload, JsonObject.empty, own)
+            .fire(caller, trigger, alarm.payload, JsonObject.empty, own, patiently)
             .flatMap(_ => blocking(cleanUp(alarm)))
       .recover:
         case NonFatal(cause) =>
@@ -92,6 +96,16 @@ final class AlarmClock(
       .onComplete: _ =>
         underWay.decrementAndGet()
         own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Traces.now())))
+
+  /** Tried again while the store fails, after longer and longer pauses; what else fails, fails at once. */
+  private def patiently[A](work: () => Future[A]): Future[A] =
+    val until = storePatience.fromNow
+    def attempt(pause: FiniteDuration): Future[A] = work().recoverWith:
+      case cause: StoreException if !stopping && (until - pause).hasTimeLeft() =>
+        if pause == FirstPause then
+          log.warn("the store failed while an alarm fires; it is tried again", cause)
+        after(pause)(attempt((pause * 2).min(LongestPause)))
+    attempt(FirstPause)
 
   private def cleanUp(alarm: Alarm): Unit = alarm.schedule.times match
     case Times.Once(_, AfterOnce.DeleteTrigger) =>
@@ -117,5 +131,10 @@ object AlarmClock:
   /** Alarms that are read at a time, and triggers that one controller fires at the same time. */
   private val Batch = 100
   private val MostUnderWay = 200
+
+  /** As long as a flare puts up with it (`burst.scheduler.store-deadline`), and by as long pauses. */
+  private val StorePatience = 2.minutes
+  private val FirstPause = 200.millis
+  private val LongestPause = 5.seconds
 
   private val log = LoggerFactory.getLogger(classOf[AlarmClock])

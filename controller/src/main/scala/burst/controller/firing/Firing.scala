@@ -32,13 +32,16 @@ final class Firing(
     *
     * @param headers
     *   of the request, which the actions are told
+    * @param storing
+    *   how often the record is tried to be stored: once, unless the caller can wait
     */
   def fire(
       caller: Identity,
       trigger: Trigger,
       payload: JsonObject,
       headers: JsonObject,
-      origin: Origin
+      origin: Origin,
+      storing: (() => Future[Unit]) => Future[Unit] = once => once()
   ): Future[Option[FlareId]] =
     val rules = trigger.rules.getOrElse(Vector.empty)
     if !rules.exists(_.status == RuleStatus.Active) then Future.successful(None)
@@ -52,7 +55,8 @@ final class Firing(
           .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, origin))
           .runWith(Sink.seq)
         id = FlareId.random()
-        _ <- invocations.record(activation(id, caller, trigger, payload, start, outcomes.toVector))
+        record = activation(id, caller, trigger, payload, start, outcomes.toVector)
+        _ <- storing(() => invocations.record(record))
       yield Some(id)
 
   private def run(

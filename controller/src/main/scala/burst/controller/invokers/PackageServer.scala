@@ -12,17 +12,15 @@ import scala.util.control.NonFatal
   */
 final class PackageServer(source: PackageSource, chunk: Int, blocking: ExecutionContext, log: Logger):
 
-  /** Answers with the chunk from the offset asked for, empty at the end of the package. */
+  /** Answers with the chunk from the offset asked for, empty at the end of the package. Where it cannot be
+    * read nothing is said: who hears nothing asks again, and who heard that it is missing would not.
+    */
   def serve(request: PackageRequest): Unit =
     import request.fetch
     Future {
-      val reply =
-        try read(fetch)
-        catch
-          case NonFatal(failure) =>
-            log.error(s"package ${fetch.packageId.value} cannot be read", failure)
-            PackageMissing(fetch.packageId)
-      request.replyTo ! reply
+      try request.replyTo ! read(fetch)
+      catch
+        case NonFatal(failure) => log.error(s"package ${fetch.packageId.value} cannot be read", failure)
     }(using blocking)
     ()
 

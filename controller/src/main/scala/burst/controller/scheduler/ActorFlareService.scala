@@ -2,13 +2,15 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.store.{FlareStore, StoreException}
+import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, InvokerId}
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
 import org.apache.pekko.pattern.after
 import org.apache.pekko.util.Timeout
+import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 
 /** [[FlareService]] by asking the scheduler; what has ended is read from the store. */
 final class ActorFlareService(
@@ -25,13 +27,14 @@ final class ActorFlareService(
   // who looks at a flare is not kept waiting for what is only shown beside it
   private val EstimateTimeout = 1.second
 
-  // how long one that was asked for a flare's end is counted on, and what goes by before one who knows nothing of it
-  // is asked again
+  // how long one that was asked for a flare's end is counted on, and what goes by before one who knows nothing of it,
+  // or a store that failed, is asked again
   private val AwaitTimeout = 5.seconds
   private val AwaitPause = 200.millis
 
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
+  private val log = LoggerFactory.getLogger(classOf[ActorFlareService])
   private val submitting = Submitting(scheduler, settings.askTimeout, place, stored)
 
   /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
@@ -69,26 +72,42 @@ final class ActorFlareService(
         case Submitted.NotStored(operation, cause) => Future.failed(StoreException(operation, cause))
       }
 
-  /** Asked again and again: who was asked may be no more, and another controller have the scheduler. */
+  /** Asked again and again: who was asked may be no more, and another controller have the scheduler; the
+    * store may fail for a while.
+    */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]] =
+    awaiting(id, limit, hasFailed = false)
+
+  private def awaiting(id: FlareId, limit: FiniteDuration, hasFailed: Boolean): Future[Option[FlareView]] =
     val patience = limit.min(AwaitTimeout).max(1.milli)
+    val end = Deadline.now + limit
     scheduler
       .ask[Awaited](Await(id, _))(using Timeout(patience), system.scheduler)
+      .map(Option(_))
+      .recover { case _: TimeoutException => None }
       .flatMap {
-        case Awaited.Ended(flare, results) =>
-          Future.successful((Some(FlareView(flare, results)), limit, false))
-        case Awaited.NotActive => stored(id).map(found => (found.map(FlareView(_)), limit, false))
+        case Some(Awaited.Ended(flare, results)) => Future.successful(Some(FlareView(flare, results)))
+        case answer =>
+          lookedFor(id, hasFailed).flatMap: found =>
+            val goesOn = found match
+              case Left(_) => true
+              // One that is not stored yet goes on.
+              case Right(None) => answer.isEmpty
+              case Right(Some(flare)) => !flare.state.isFinal
+            // A store that fails may take its time.
+            val left = (if answer.isEmpty then limit - patience else limit).min(end.timeLeft)
+            if goesOn && left > AwaitPause then
+              after(AwaitPause)(awaiting(id, left - AwaitPause, hasFailed || found.isLeft))
+            else Future.successful(found.toOption.flatten.map(FlareView(_)))
       }
-      .recoverWith { case _: TimeoutException =>
-        // One that is not stored yet goes on.
-        stored(id).map(found => (found.map(FlareView(_)), limit - patience, found.isEmpty))
-      }
-      .flatMap {
-        case (seen, left, silent)
-            if left > AwaitPause && (silent || seen.exists(!_.flare.state.isFinal)) =>
-          after(AwaitPause)(await(id, left - AwaitPause))
-        case (answer, _, _) => Future.successful(answer)
-      }
+
+  /** The flare, or why the store does not tell; that is logged once in a wait. */
+  private def lookedFor(id: FlareId, hasFailed: Boolean): Future[Either[StoreException, Option[Flare]]] =
+    stored(id).map(Right(_)).recover { case failure: StoreException =>
+      if !hasFailed then
+        log.atWarn().of(id).setCause(failure).log("whether a flare has ended cannot be read; trying again")
+      Left(failure)
+    }
 
   def endRevoked(namespace: String): Future[Unit] =
     scheduler.ask[NamespaceEnded.type](EndNamespace(namespace, _)).map(_ => ())

@@ -1,15 +1,17 @@
 package burst.controller.scheduler
 
-import scala.util.{Success, Try}
+import scala.util.{Failure as Failed, Success, Try}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
+import burst.controller.blob.BlobStoreException
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.FlareTaken
+import burst.controller.store.{FlareTaken, StoreException}
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import org.slf4j.LoggerFactory
+import java.io.IOException
 import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.control.NonFatal
 
@@ -76,6 +78,7 @@ object FlareActor:
   private[scheduler] final case class InputsGranted(attempt: Int, permit: FairSemaphore.Permit)
       extends Command
   private[scheduler] final case class InputsLoaded(attempt: Int, inputs: Try[Option[Inputs]]) extends Command
+  private[scheduler] final case class ReadInputsAgain(attempt: Int) extends Command
   private[scheduler] case object WriteProgress extends Command
   private[scheduler] case object AnswerDue extends Command
   private[scheduler] case object WriteAgain extends Command
@@ -83,6 +86,8 @@ object FlareActor:
 
   /** Not the context's own, which each actor would look up by walking through its stack. */
   private val log = LoggerFactory.getLogger(classOf[FlareActor])
+
+  private val Unreadable = "the flare's inputs cannot be read"
 
   /** How long a submission goes without an answer that is to be the flare's end. */
   val AnsweredWithin: FiniteDuration = 3.seconds
@@ -219,12 +224,17 @@ private final class FlareActor(
     case InputsGranted(attempt, permit) =>
       if isPlacing(attempt) then inputs.load(attempt, permit) else permit.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
+    case ReadInputsAgain(attempt) =>
+      if isPlacing(attempt) && inputs.isAtHand(attempt) then happen(FlareEvent.InputsRead(attempt, now()))
     case Held(invoker, ref, attempt, held, unbroken, since) =>
       if attempt == life.flare.attempt then
         packs.reach(invoker, ref)
         happen(FlareEvent.Held(invoker, held, unbroken, since, now()))
       else held.foreach(pack => ref ! InvokerRequest(PackStored(id, attempt, pack, 0, over = true), reports))
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
+    // It is not for want of memory that they are not here.
+    case Expired(FlareTimer.Inputs, attempt) if isPlacing(attempt) && inputs.hasFailed(attempt) =>
+      happen(FlareEvent.Broken(Unreadable, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cancel(by, replyTo) => onCancel(by, replyTo)
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
@@ -346,10 +356,16 @@ private final class FlareActor(
         inputs.loaded(read)
         happen(FlareEvent.InputsRead(life.flare.attempt, now()))
         inputs.forgetLarge()
+      // The store may be back before the time for them is over.
+      case Failed(cause @ (_: StoreException | _: BlobStoreException | _: IOException)) =>
+        val attempt = life.flare.attempt
+        val again = ReadInputsAgain(attempt)
+        timers.startSingleTimer(again, again, settings.storeRetryPause * 5)
+        if inputs.failed(attempt) then
+          log.atError().of(id, request.origin).setCause(cause).log("{}; trying again", Unreadable)
       case missing =>
-        missing.toEither.left.foreach: cause =>
-          log.atError().of(id, request.origin).setCause(cause).log("a flare's inputs cannot be read")
-        happen(FlareEvent.Broken("the flare's inputs cannot be read", now()))
+        missing.failed.foreach(log.atError().of(id, request.origin).setCause(_).log(Unreadable))
+        happen(FlareEvent.Broken(Unreadable, now()))
 
   /** Whether it has not ended well in a container that calls share, or was not taken in there any more. */
   private def hasSpent(report: PackReport): Boolean =

@@ -20,6 +20,9 @@ private[scheduler] final class FlareInputs(
   // `accepted` is used here and never after: what a method used would be held.
   private var held = accepted
 
+  /** The last attempt for which they could not be read. */
+  private var unread = Option.empty[Int]
+
   /** The memory for large ones, until the packs have them. */
   private var granted = Option.empty[FairSemaphore.Permit]
 
@@ -40,6 +43,18 @@ private[scheduler] final class FlareInputs(
     granted = Some(permit)
     val reading = Future(environment.store.inputs(id))(using environment.transfers.of(namespace))
     context.pipeToSelf(reading)(InputsLoaded(attempt, _))
+
+  /** They could not be read: until that is tried again others may have the memory. Whether it is the
+    * attempt's first time.
+    */
+  def failed(attempt: Int): Boolean =
+    giveBack()
+    val isFirst = !hasFailed(attempt)
+    unread = Some(attempt)
+    isFirst
+
+  /** They could not be read when that was last tried. */
+  def hasFailed(attempt: Int): Boolean = unread.contains(attempt)
 
   def current: Inputs = held
   def loaded(inputs: Inputs): Unit = held = inputs

@@ -46,7 +46,7 @@ import FlareLifecycle.{FinishTimers, Stage, Step}
   *   - Results that arrive until the last pack has ended count, also after the cause.
   *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap. So
   *     where there is to be one, packs are waited for as long as their machine may be lost and not be known
-  *     to be.
+  *     to be, and a slow clean-up as long again (both by `Loss`).
   *   - Reports of another attempt change nothing.
   *   - A group runs once its packs are ready, until a cause ends it: one of its packs has ended, it was
   *     closed (cancelled), or no flare came for too long (its `Deadline`). Its workers never report.
@@ -61,7 +61,8 @@ final case class FlareLifecycle private (
     cancelled: Boolean,
     terms: FlareLifecycle.Terms,
     awaitsLoss: Boolean = false,
-    unplaced: Int = 0
+    unplaced: Int = 0,
+    isCleanLate: Boolean = false
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -143,6 +144,7 @@ final case class FlareLifecycle private (
   private def onBroken(message: String, at: Long): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
       stop(FlareEnding.internal(message), at)
+    case Stage.Cleaning if isCleanLate => withoutRetry(at)
     case Stage.Stopping | Stage.Cleaning =>
       Step(copy(cause = cause.orElse(Some(FlareEnding.internal(message))), cancelled = true))
     case Stage.Closing =>
@@ -254,6 +256,7 @@ final case class FlareLifecycle private (
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
       stop(FlareEnding.cancelled(by, flare.request.isGroup), at)
     case Stage.Stopping if awaitsLoss => copy(cancelled = true).giveUp(at)
+    case Stage.Cleaning if isCleanLate => withoutRetry(at)
     case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
     case Stage.Closing | Stage.Ended => Step(this)
 
@@ -274,10 +277,19 @@ final case class FlareLifecycle private (
     case (FlareTimer.Abort, Stage.Stopping) if wantsRetry =>
       Step(copy(awaitsLoss = true), SetTimer(FlareTimer.Loss))
     case (FlareTimer.Abort | FlareTimer.Loss, Stage.Stopping) => giveUp(at)
-    case (FlareTimer.Clean, Stage.Cleaning) =>
-      val message = s"the backend was not cleaned within ${terms.cleanLimit}"
-      onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
+    case (FlareTimer.Clean, Stage.Cleaning) if willRetry && !isCleanLate =>
+      // Invokers may take longer to clean than an end is to be delayed: a retry is worth the wait.
+      Step(copy(isCleanLate = true), SetTimer(FlareTimer.Loss))
+    case (FlareTimer.Clean, Stage.Cleaning) => uncleaned(terms.cleanLimit, at)
+    case (FlareTimer.Loss, Stage.Cleaning) if isCleanLate => uncleaned(terms.lateCleanLimit, at)
     case _ => Step(this)
+
+  private def uncleaned(limit: String, at: Long): Step =
+    val message = s"the backend was not cleaned within $limit"
+    onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
+
+  /** Only the retry had it wait for the clean-up still, which goes on by itself. */
+  private def withoutRetry(at: Long): Step = copy(cancelled = true).onCleaned(None, at)
 
   /** Packs do not end. */
   private def giveUp(at: Long): Step =
@@ -336,7 +348,7 @@ final case class FlareLifecycle private (
   private def onCleaned(error: Option[Failure], at: Long): Step =
     val note = error.map(e => Note(s"a flare left something on its backend: ${e.message}"))
     Step(this)
-      .add(note.toVector :+ StopTimer(FlareTimer.Clean))
+      .add(note.toVector :+ StopTimer(if isCleanLate then FlareTimer.Loss else FlareTimer.Clean))
       .andThen(now => if now.willRetry && error.isEmpty then now.retry else now.close(at))
 
   private def retry: Step =
@@ -406,6 +418,7 @@ object FlareLifecycle:
       startLimit: String,
       abortLimit: String,
       cleanLimit: String,
+      lateCleanLimit: String,
       outputLimit: Long
   )
 

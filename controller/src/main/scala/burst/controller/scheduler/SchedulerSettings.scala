@@ -55,6 +55,7 @@ final case class SchedulerSettings(
     startLimit = startDeadline.toCoarsest.toString,
     abortLimit = abortDeadline.toCoarsest.toString,
     cleanLimit = cleanupDeadline.toCoarsest.toString,
+    lateCleanLimit = (cleanupDeadline + lossDeadline).toCoarsest.toString,
     outputLimit
   )
 
@@ -80,7 +81,7 @@ object SchedulerSettings:
       startDeadline = duration("start-deadline"),
       peerGrace = duration("peer-grace"),
       abortDeadline = duration("abort-deadline"),
-      lossDeadline = silence(root.getConfig("burst.invokers")) + LossMargin,
+      lossDeadline = silence(root.getConfig("burst.invokers")).max(CleanUp) + LossMargin,
       cleanupDeadline = duration("cleanup-deadline"),
       progressInterval = duration("progress-interval"),
       logBuffer = config.getBytes("log-buffer"),
@@ -99,6 +100,11 @@ object SchedulerSettings:
   /** How long a machine may be silent before its packs are known to be dead. */
   private def silence(invokers: Config): FiniteDuration =
     Seq("contact-timeout", "kill-timeout").map(invokers.getDuration(_).toNanos.nanos).reduce(_ + _)
+
+  /** How long an invoker may clean up, which a retry waits for as well: `burst.invoker.cleanup-timeout` as it
+    * comes. What is set on the invokers' machines is not known here.
+    */
+  private val CleanUp = 30.seconds
 
   /** What may pass until those who wait for it know. */
   private val LossMargin = 5.seconds

@@ -8,10 +8,11 @@ import io.circe.JsonObject
 import io.circe.syntax.*
 import java.time.{Duration, Instant}
 import java.util.concurrent.CountDownLatch
+import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.stream.Materializer
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 
 class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
@@ -21,7 +22,20 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   private val begin = Instant.parse("2030-01-01T00:00:00Z")
 
-  private final class Clock(storage: Storage, fires: MinuteCounts = MinuteCounts()):
+  /** Cannot be read for so many times. */
+  private final class Failing(inner: TriggerStore, times: Int) extends EntityStore[Trigger, TriggerChange]:
+    val asked: AtomicInteger = AtomicInteger()
+    export inner.{count, delete, list, put}
+    def find(namespace: String, name: String): Option[Trigger] =
+      if asked.incrementAndGet() > times then inner.find(namespace, name)
+      else throw StoreException("reading a trigger", IllegalStateException("it is away"))
+
+  private final class Clock(
+      storage: Storage,
+      fires: MinuteCounts = MinuteCounts(),
+      triggers: Option[TriggerStore] = None,
+      patience: FiniteDuration = 20.seconds
+  ):
     @volatile var now: Instant = begin
     val invocations: FakeInvocations = FakeInvocations()
     private val blocking = Blocking(kit.system.executionContext)
@@ -29,14 +43,15 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       Firing(FakeActions("a"), invocations, blocking, _ => (false, "No."))(using Materializer(kit.system))
     val alarms: AlarmClock = AlarmClock(
       storage.alarms,
-      storage.triggers,
+      triggers.getOrElse(storage.triggers),
       storage.rules,
       storage.namespaces,
       firing,
       fires,
       blocking,
       1.second,
-      () => now
+      () => now,
+      storePatience = patience
     )
     def fired: Vector[String] = invocations.recorded.asScala.toVector.map(_.name)
 
@@ -120,6 +135,33 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     while left != wanted && System.nanoTime() < end do Thread.onSpinWait()
     assertEquals(left, wanted)
     assertEquals(s.alarms.find("guest", "kept").map(_.due), Some(None))
+
+  storage.test("a store that fails once an alarm is claimed is asked again, and it fires once"): s =>
+    alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
+    val triggers = Failing(s.triggers, 1)
+    val clock = Clock(s, triggers = Some(triggers))
+    assertEquals(clock.alarms.round(), 1)
+    assertEquals(clock.alarms.round(), 0)
+    clock.waits(1)
+    assertEquals((triggers.asked.get, clock.invocations.begun.size), (2, 1))
+
+  storage.test("a firing's record is stored though the store failed, and no action is begun again"): s =>
+    alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
+    val clock = Clock(s)
+    clock.invocations.refusedRecords.set(1)
+    assertEquals(clock.alarms.round(), 1)
+    clock.waits(1)
+    assertEquals(clock.invocations.begun.size, 1)
+
+  storage.test("a store that goes on failing is put up with for a while only"): s =>
+    alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
+    val triggers = Failing(s.triggers, Int.MaxValue)
+    val clock = Clock(s, triggers = Some(triggers), patience = 500.millis)
+    assertEquals(clock.alarms.round(), 1)
+    // The second pause would end after that.
+    Thread.sleep(1500)
+    assert(Set(1, 2)(triggers.asked.get), triggers.asked.get)
+    assertEquals(clock.fired, Vector.empty)
 
   storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
     alarmed(s, "t", minutely)

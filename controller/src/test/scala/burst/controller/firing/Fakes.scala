@@ -2,10 +2,11 @@ package burst.controller.firing
 
 import burst.controller.action.*
 import burst.controller.definition.{Definition, FlareOptions, SealedEnvironment}
-import burst.controller.store.Identity
+import burst.controller.store.{Identity, StoreException}
 import burst.protocol.{FlareId, PackageId}
 import io.circe.JsonObject
 import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
@@ -41,6 +42,9 @@ final class FakeInvocations extends Invocations:
   @volatile var refusing: Option[InvocationRefusal] = None
   @volatile var breaking: Boolean = false
 
+  /** How often records are yet to be refused by a store that fails. */
+  val refusedRecords: AtomicInteger = AtomicInteger()
+
   def invoke(
       invocation: Invocation,
       limit: Option[FiniteDuration]
@@ -50,5 +54,8 @@ final class FakeInvocations extends Invocations:
     else Future.successful(refusing.toLeft(Invoked.Running(FlareId.random())))
 
   def record(activation: Activation): Future[Unit] =
-    recorded.add(activation)
-    Future.unit
+    if refusedRecords.getAndDecrement() > 0 then
+      Future.failed(StoreException("ending an activation", IllegalStateException("it is away")))
+    else
+      recorded.add(activation)
+      Future.unit

@@ -19,9 +19,13 @@ class InvokerRegistrySuite extends FunSuite:
   private val packageId = PackageId.of(content)
 
   private object packages extends PackageSource:
+    /** The next read fails. */
+    @volatile var breaks = false
     def size(id: PackageId): Option[Long] = Option.when(id == packageId)(content.length.toLong)
     def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
-      if offset == 2000 && length == 7 then throw RuntimeException("disk")
+      if breaks then
+        breaks = false
+        throw RuntimeException("disk")
       Option.when(id == packageId)(content.slice(offset.toInt, offset.toInt + length))
 
   private final class World:
@@ -127,3 +131,14 @@ class InvokerRegistrySuite extends FunSuite:
     probe.expectMessage(PackageMissing(other))
     world.registry ! PackageRequest(FetchPackage(packageId, -1), probe.ref)
     probe.expectMessage(PackageMissing(packageId))
+
+  test("a package that cannot be read for once is not missing: the next who asks has it"):
+    val world = World()
+    val probe = kit.createTestProbe[PackageReply]()
+    packages.breaks = true
+    world.registry ! PackageRequest(FetchPackage(packageId, 0), probe.ref)
+    world.registry ! PackageRequest(FetchPackage(packageId, 1000), probe.ref)
+    assertEquals(probe.expectMessageType[PackageChunk].offset, 1000L)
+    assert(!packages.breaks)
+    world.registry ! PackageRequest(FetchPackage(packageId, 0), probe.ref)
+    assertEquals(probe.expectMessageType[PackageChunk].offset, 0L)

@@ -1,11 +1,12 @@
 package burst.controller.scheduler
 
-import burst.controller.store.update
+import burst.controller.store.{insert, update, StoreException}
 import burst.controller.flare.FlareState
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
-import org.apache.pekko.actor.typed.{ActorSystem, Behavior}
-import scala.concurrent.duration.DurationInt
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, Behavior}
+import java.util.concurrent.atomic.AtomicInteger
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 
 class ActorFlareServiceSuite extends SchedulerFixture:
@@ -103,10 +104,75 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     assertEquals(get(answer), None)
     assertEquals(first.id, again.id)
 
+  /** One who asks this scheduler for the end of a flare that has one in the store. */
+  private final class Asker(scheduler: ActorRef[GangScheduler.Command]):
+    private val world = World()
+    world.invoker("a", 1)
+    private val flare = world.submit(Samples.request(1))
+    private val store = MemoryFlareStore()
+    store.insert(flare.copy(state = FlareState.Failed, ended = Some(1)))
+    private val asking =
+      ActorFlareService(scheduler, store, world.limits, Samples.settings, ExecutionContext.parasitic)
+    val reads = AtomicInteger()
+
+    /** The first so many reads of its record fail. */
+    def failing(
+        times: Int,
+        failure: => Throwable = StoreException("reading a flare", RuntimeException("gone"))
+    ): Unit =
+      store.beforeFind = () => if reads.incrementAndGet() <= times then throw failure
+
+    def await(limit: FiniteDuration): Future[Option[FlareView]] = asking.await(flare.id, limit)
+
+    /** Time passes until there is an answer. */
+    def answered(answer: Future[Option[FlareView]]): Option[FlareState] =
+      val deadline = 10.seconds.fromNow
+      while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
+      get(answer).map(_.flare.state)
+
+  private def silent(): ActorRef[GangScheduler.Command] = kit.createTestProbe[GangScheduler.Command]().ref
+
+  /** A scheduler that knows of no flare. */
+  private def ignorant(): ActorRef[GangScheduler.Command] = kit.spawn(Behaviors.receiveMessage {
+    case GangScheduler.Await(_, replyTo) =>
+      replyTo ! GangScheduler.Awaited.NotActive
+      Behaviors.same
+    case _ => Behaviors.same
+  })
+
+  for (whose, scheduler) <-
+      Vector(("that is silent", () => silent()), ("that does not know it", () => ignorant()))
+  do
+    test(s"who asks a scheduler $whose for a flare's end waits until the store can be read"):
+      val asker = Asker(scheduler())
+      asker.failing(times = 2)
+      assertEquals(asker.answered(asker.await(60.seconds)), Some(FlareState.Failed))
+      assertEquals(asker.reads.get, 3)
+
+    test(s"who asks a scheduler $whose waits no longer than the limit for a store that fails"):
+      val asker = Asker(scheduler())
+      asker.failing(times = Int.MaxValue)
+      assertEquals(asker.answered(asker.await(2.seconds)), None)
+      assert(asker.reads.get > 0)
+
+  test("a store that fails is asked again after a pause"):
+    val asker = Asker(ignorant())
+    asker.failing(times = 1)
+    val answer = asker.await(60.seconds)
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(asker.reads.get, 1))
+    kit.createTestProbe[Any]().expectNoMessage(50.millis)
+    assertEquals(asker.reads.get, 1)
+    assertEquals(asker.answered(answer), Some(FlareState.Failed))
+
+  test("what is no failure of the store ends the wait at once"):
+    val asker = Asker(ignorant())
+    asker.failing(times = Int.MaxValue, IllegalStateException("a defect"))
+    intercept[IllegalStateException](get(asker.await(60.seconds)))
+
   test("a flare that cannot be stored is a failure of the store"):
     val world = withPrompt(World())
     world.store.fails = _ == "insert"
-    intercept[burst.controller.store.StoreException](get(service(world).submit(Samples.request(1))))
+    intercept[StoreException](get(service(world).submit(Samples.request(1))))
 
   test("what the platform adds to 48 workers that do nothing (time printed, not asserted)"):
     val world = withPrompt(World())

@@ -1,10 +1,14 @@
 package burst.controller.scheduler
 
+import burst.controller.blob.BlobStoreException
 import burst.controller.flare.{FlareRequest, FlareState}
+import burst.controller.store.StoreException
 import burst.node.FairSemaphore
 import burst.protocol.{Inputs, JsonText}
+import java.io.IOException
+import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.{ExecutionContext, Future}
-import scala.concurrent.duration.DurationLong
+import scala.concurrent.duration.{DurationInt, DurationLong}
 
 /** Large inputs, which are given to packs as soon as there is memory for them. */
 class FlareInputsSuite extends SchedulerFixture:
@@ -100,6 +104,76 @@ class FlareInputsSuite extends SchedulerFixture:
     held.close()
     kit.createTestProbe[Any]().awaitAssert(granted(next))
     a.hearsNothing()
+
+  /** How often inputs were read where that fails with this so many times. */
+  private def failing(world: World, times: Int)(failure: => Throwable): AtomicInteger =
+    val reads = AtomicInteger()
+    world.store.fails = operation =>
+      operation == "inputs" && reads.incrementAndGet() <= times && { throw failure }
+    reads
+
+  private def unread = StoreException("reading inputs", RuntimeException("gone"))
+
+  /** The memory that a flare has, once it gives it back. */
+  private def givenBack(memory: FairSemaphore): FairSemaphore.Permit =
+    val all = memory.acquire(10)
+    kit.createTestProbe[Any]().awaitAssert(granted(all))
+
+  test("inputs that cannot be read for a while are read again, and others have the memory meanwhile"):
+    val memory = FairSemaphore(10)
+    val world = World(inputMemory = memory)
+    val failures =
+      Vector(unread, BlobStoreException("reading a blob", RuntimeException("gone")), IOException("gone"))
+    val left = failures.iterator
+    val reads = failing(world, failures.size)(left.next())
+    val a = world.invoker("a", 1)
+    val flare = world.submit(large(retries = 0))
+    val end = world.await(flare.id)
+    for time <- 1 to failures.size do
+      kit.createTestProbe[Any]().awaitAssert(assertEquals(reads.get, time))
+      val all = givenBack(memory)
+      a.hearsNothing()
+      assertEquals(reads.get, time)
+      all.close()
+      world.pass(1.second)
+    val pack = a.prepared()
+    assertEquals(pack.assignment.inputs, large(retries = 0).inputs)
+    a.succeed(pack)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("a flare whose inputs cannot be read until the time for them is over fails for that"):
+    val memory = FairSemaphore(10)
+    val world = World(inputMemory = memory)
+    val a = world.invoker("a", 1)
+    val reads = failing(world, Int.MaxValue)(unread)
+    val flare = world.submit(large(retries = 0))
+    val end = world.await(flare.id)
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(reads.get, 1))
+    givenBack(memory).close()
+    world.pass(Samples.settings.queueDeadline)
+    assertEquals(world.ended(end).error.map(_.message), Some("the flare's inputs cannot be read"))
+    world.eventuallyFree("a" -> 1)
+    a.hearsNothing()
+
+  private def failAtOnce(world: World): Unit =
+    val _ = world.invoker("a", 1)
+    // It may have ended before anybody could ask for its end.
+    val flare = world.submit(large(retries = 0))
+    kit.createTestProbe[Any]().awaitAssert:
+      val error = world.store.find(flare.id).flatMap(_.error)
+      assertEquals(error.map(_.message), Some("the flare's inputs cannot be read"))
+    world.eventuallyFree("a" -> 1)
+
+  test("inputs that are damaged fail the flare and free its slots"):
+    val world = World()
+    val reads = failing(world, Int.MaxValue)(IllegalStateException("damaged"))
+    failAtOnce(world)
+    assertEquals(reads.get, 1)
+
+  test("inputs that are gone fail the flare and free its slots"):
+    val world = World()
+    world.store.withoutInputs = true
+    failAtOnce(world)
 
   test("namespaces take turns in the wait for memory"):
     val (memory, held) = scarce()

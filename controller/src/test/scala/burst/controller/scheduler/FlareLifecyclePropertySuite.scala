@@ -56,7 +56,8 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
         case Stage.Running => driver.expire(FlareTimer.Deadline)
         case Stage.Stopping =>
           driver.expire(if driver.life.awaitsLoss then FlareTimer.Loss else FlareTimer.Abort)
-        case Stage.Cleaning => driver.expire(FlareTimer.Clean)
+        case Stage.Cleaning =>
+          driver.expire(if driver.life.isCleanLate then FlareTimer.Loss else FlareTimer.Clean)
         case Stage.Closing =>
           if early then endPacks()
           driver.stored(driver.life.flare.state)

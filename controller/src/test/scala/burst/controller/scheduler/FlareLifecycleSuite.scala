@@ -2,7 +2,9 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareState, WorkerResult, WorkerState}
 import burst.protocol.*
+import com.typesafe.config.ConfigFactory
 import munit.FunSuite
+import scala.concurrent.duration.DurationInt
 
 import FlareEffect.*
 import FlareLifecycle.Stage
@@ -419,6 +421,61 @@ class FlareLifecycleSuite extends FunSuite:
       FlareState.Failed,
       "an attempt must not meet the last one's messages"
     )
+
+  /** It has failed, and its backend is being cleaned, for longer than that may delay its end. */
+  private def slowlyCleaned(retries: Int) =
+    val driver =
+      LifecycleDriver(cleans = true, retries = retries).run().report(0, failed(0, FailureKind.Error), ended())
+    driver.report(1, ended()).expire(FlareTimer.Clean)
+
+  test("a retry waits for a clean-up that is slow, and begins when it is done"):
+    val driver = slowlyCleaned(retries = 1)
+    assertEquals((driver.life.stage, driver.announced), (Stage.Cleaning, Vector.empty))
+    assert(driver.effects.contains(SetTimer(FlareTimer.Loss)), driver.effects)
+    assert(driver.life.cancellable)
+    // Its time-out was of the attempt that is over.
+    driver.expire(FlareTimer.Deadline).happen(FlareEvent.Cleaned(None, 0))
+    assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
+    assert(driver.effects.contains(StopTimer(FlareTimer.Loss)), driver.effects)
+    assertEquals(driver.effects.filter(e => e == Clean || e == Requeue(2)), Vector(Clean, Requeue(2)))
+    // The next attempt's clean-up has all its time again.
+    driver.run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
+    assertEquals((driver.life.stage, driver.life.isCleanLate), (Stage.Cleaning, false))
+
+  test("a slow clean-up that fails or never ends refuses the retry, and delays no other end"):
+    def over(driver: LifecycleDriver) =
+      driver.stored(FlareState.Failed)
+      assertEquals(driver.announced.map(f => (f.state, f.attempt)), Vector((FlareState.Failed, 1)))
+      driver.effects.collect { case Note(message) => message }.mkString
+    val never = over(slowlyCleaned(retries = 1).expire(FlareTimer.Loss))
+    assert(never.contains("not cleaned within 37 seconds"), never)
+    val error = Some(failure(FailureKind.Backend, "it is gone"))
+    val failed = over(slowlyCleaned(retries = 1).happen(FlareEvent.Cleaned(error, 0)))
+    assert(failed.contains("it is gone"), failed)
+    val last = over(slowlyCleaned(retries = 0))
+    assert(last.contains("not cleaned within 2 seconds"), last)
+
+  test("who is cancelled, or broken, while it waits for a slow clean-up ends at once"):
+    for event <- Vector(FlareEvent.Cancel(0), FlareEvent.Broken("a defect", 0)) do
+      val driver = slowlyCleaned(retries = 1).happen(event)
+      assertEquals((driver.life.stage, driver.life.cancellable), (Stage.Closing, false))
+      driver.happen(FlareEvent.Cleaned(None, 0)).stored(FlareState.Failed)
+      assertEquals(driver.announced.map(f => (f.state, f.attempt)), Vector((FlareState.Failed, 1)))
+
+  test("who is cancelled before is not cleaned for longer than its end may be delayed"):
+    val driver =
+      LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
+    driver.report(1, ended()).happen(FlareEvent.Cancel(0))
+    assertEquals(driver.life.stage, Stage.Cleaning)
+    driver.expire(FlareTimer.Clean).stored(FlareState.Failed)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
+
+  test("a retry's wait covers what an invoker may take to clean, however soon machines are known to be lost"):
+    for contact <- Vector("25s", "1s") do
+      val config = ConfigFactory
+        .parseString(s"burst.invokers.contact-timeout = $contact")
+        .withFallback(ConfigFactory.load())
+      assertEquals(SchedulerSettings.from(config).lossDeadline, 35.seconds)
 
   test("a store that fails ends the flare, and it is announced though it cannot be stored"):
     val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed("storing results", 0))

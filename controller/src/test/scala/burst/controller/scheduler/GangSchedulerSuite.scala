@@ -196,20 +196,6 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.ready(first)
     assertEquals(a.prepared().assignment.inputs, request.inputs)
 
-  test("inputs that cannot be read fail the flare and free its slots"):
-    val store = MemoryFlareStore()
-    val world = World(store)
-    val _ = world.invoker("a", 2)
-    store.fails = _ == "inputs"
-    val large = burst.protocol.JsonText("\"" + "x" * (70 << 10) + "\"")
-    // It may have ended before anybody could ask for its end.
-    val flare = world.submit(Samples.request(2).copy(inputs = burst.protocol.Inputs.Shared(large)))
-    kit.createTestProbe[Any]().awaitAssert {
-      val error = store.find(flare.id).flatMap(_.error)
-      assert(error.exists(_.message.contains("inputs")), error)
-    }
-    world.eventuallyFree("a" -> 2)
-
   test("a heartbeat introduces an invoker to a scheduler that does not know it, and tells its size"):
     val world = World()
     val a = world.invoker("a", 2)

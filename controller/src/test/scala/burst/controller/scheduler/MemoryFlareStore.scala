@@ -31,6 +31,9 @@ final class MemoryFlareStore extends FlareStore:
   /** Decides by the name of the call whether it fails. */
   @volatile var fails: String => Boolean = _ => false
 
+  /** What comes before a record is read. */
+  @volatile var beforeFind: () => Unit = () => ()
+
   /** Whether logs find room, and the blobs that held parts of them. */
   @volatile var logRoom = true
   @volatile var besides: Vector[BlobName] = Vector.empty
@@ -46,6 +49,9 @@ final class MemoryFlareStore extends FlareStore:
 
   /** The writes so far, in order: inserted and updated states, and what was added. */
   def writes: Vector[String] = synchronized(written)
+
+  /** The inputs of every flare are gone. */
+  @volatile var withoutInputs = false
 
   /** The flares of which changes were refused so far. */
   @volatile var refused = Set.empty[FlareId]
@@ -103,7 +109,9 @@ final class MemoryFlareStore extends FlareStore:
     flares = flares.updated(flare.id, flare.copy(request = request))
   }
 
-  def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
+  def find(id: FlareId): Option[Flare] =
+    beforeFind()
+    synchronized(flares.get(id))
 
   def submitted(namespace: String, key: String): Option[Submitted] = synchronized {
     val its = flares.values.filter(_.namespace == namespace)
@@ -117,7 +125,7 @@ final class MemoryFlareStore extends FlareStore:
 
   def inputs(id: FlareId): Option[Inputs] =
     if fails("inputs") then throw StoreException("inputs", RuntimeException("locked"))
-    find(id).filterNot(_.state.isFinal).map(_.request.inputs).map:
+    find(id).filterNot(_.state.isFinal || withoutInputs).map(_.request.inputs).map:
       case Inputs.OutOfLine(_) => InputsFile.decode(Samples.blobs.load(id, BlobName.Inputs))
       case small => small
 
