@@ -26,7 +26,7 @@ enum FlareTimer:
   case Abort
 
   /** From then on, where the flare is to be tried again: until machines that may be lost are known to be, as
-    * two attempts never overlap.
+    * two attempts never overlap; or from when a clean-up is late until it is given up on.
     */
   case Loss
 
