@@ -5,6 +5,7 @@
 
 pub(crate) mod clients;
 mod groups;
+mod unasked;
 
 use std::fs;
 use std::path::Path;

@@ -23,7 +23,7 @@ private[scheduler] final class FlareAcceptance(
 
   /** Whoever waits for it asks again where it is lost. */
   private val isAskedForAgain = origin match
-    case Origin.Accepted(_, _, isAnsweredAtEnd) => isAnsweredAtEnd && environment.adoption.isDefined
+    case Origin.Accepted(_, _, _, isAskedForAgain) => isAskedForAgain && environment.adoption.isDefined
     case _ => false
 
   /** Nobody else needs to find it in the store before it begins, or even later. */
@@ -36,7 +36,7 @@ private[scheduler] final class FlareAcceptance(
   private var isDeferred = false
 
   origin match
-    case Origin.Accepted(replyTo, placed, isAnsweredAtEnd) =>
+    case Origin.Accepted(replyTo, placed, isAnsweredAtEnd, _) =>
       subscribers.submits(replyTo, isAnsweredAtEnd)
       if isAnsweredAtEnd then timers.startSingleTimer(AnswerDue, AnswerDue, AnsweredWithin)
       placed.foreach(this.placed)

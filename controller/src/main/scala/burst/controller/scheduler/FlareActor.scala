@@ -94,11 +94,14 @@ object FlareActor:
 
   /** How a flare comes to its actor. */
   enum Origin:
-    /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. */
+    /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. Who is not
+      * answered may ask again.
+      */
     case Accepted(
         replyTo: ActorRef[GangScheduler.Submitted],
         placed: Option[Placed],
-        isAnsweredAtEnd: Boolean = false
+        isAnsweredAtEnd: Boolean = false,
+        isAskedForAgain: Boolean = false
     )
 
     /** Found queued in the store. */
@@ -180,7 +183,7 @@ private final class FlareActor(
   // No function: it would hold what it uses for the actor's life.
   try
     origin match
-      case Origin.Accepted(_, placed, _) =>
+      case Origin.Accepted(_, placed, _, _) =>
         carryOut(FlareLifecycle.accept(accepted, terms))
         placed.foreach(onPlaced)
         storing.flushIfAwaited()

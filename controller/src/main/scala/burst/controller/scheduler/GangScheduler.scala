@@ -50,8 +50,8 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 object GangScheduler:
   sealed trait Command
 
-  /** Of one that is waited for, whoever waits may choose the `id`: it is answered with the flare's end, or
-    * after a while with what the flare then is, and may be sent again where no answer comes.
+  /** Whoever submits may choose the `id`, and send it again where no answer comes. One that is waited for is
+    * then answered with the flare's end, or after a while with what the flare then is.
     */
   final case class Submit(
       request: FlareRequest,
@@ -378,7 +378,8 @@ private final class GangScheduler(
     waiting.foreach(on)
 
   private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Origin =
-    FlareActor.Origin.Accepted(submit.replyTo, placed, isAnsweredAtEnd = submit.id.isDefined)
+    val isWaitedFor = submit.id.isDefined && Submitting.isHeld(submit.request)
+    FlareActor.Origin.Accepted(submit.replyTo, placed, isWaitedFor, isAskedForAgain = submit.id.isDefined)
 
   /** A flare of a group does not queue here. */
   private def onJoin(submit: Submit, group: FlareId): Unit =

@@ -10,10 +10,11 @@ import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.util.{Failure, Success}
 
-/** Submits flares to the scheduler. One that nobody is told of before its end is given its id here and
-  * answered with that end; where the scheduler may move to another controller, it is asked for again by the
-  * same id when no answer comes, since the scheduler that it was submitted to may be no more. So it need not
-  * be stored while it waits, and no flare is run twice.
+/** Submits flares to the scheduler. Where that may move to another controller they are given their ids here,
+  * and asked for again by these when no answer comes, since the scheduler that they were submitted to may be
+  * no more: no flare is run twice, and what nobody would ask for again (a step of a sequence, an action that
+  * a rule begins) is not lost. One that nobody is told of before its end is answered with that end, and need
+  * not be stored while it waits.
   */
 private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Command],
@@ -30,10 +31,9 @@ private[scheduler] final class Submitting(
     val longest = limit.max(Patience)
     def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
-    val isHeld = request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
     place() match
-      case SchedulerPlace.Here if isHeld => ask(Some(FlareId.random()), longest)
-      case SchedulerPlace.OnSomeController if isHeld =>
+      case SchedulerPlace.Here if isHeld(request) => ask(Some(FlareId.random()), longest)
+      case SchedulerPlace.OnSomeController =>
         val id = FlareId.random()
         // It takes another controller a quarter of a minute to have the scheduler.
         Asked(id, ask(Some(id), _)).first(longest * 2)
@@ -84,6 +84,10 @@ private object Submitting:
     * mebibytes of that.
     */
   val MostHeld = 8 * 1024
+
+  /** Whether it is answered at its end. */
+  def isHeld(request: FlareRequest): Boolean =
+    request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
 
 /** Where the scheduler is. */
 enum SchedulerPlace:

@@ -281,16 +281,53 @@ class SubmittingSuite extends SchedulerFixture:
         Right((flare.id, FlareState.Failed))
       )
 
-  test("asked for once: what is told before its end, and what a release before would take for another flare"):
+  test(
+    "what is told before its end, has a key or is large is asked for again as well, and answered once stored"
+  ):
     val large = waited.copy(inputs = Inputs.Shared(JsonText(s"\"${"x" * 9000}\"")))
     val keyed = waited.copy(submission = Some(Submission("key", "digest")))
     for request <- Vector(Samples.request(1), keyed, large) do
       val asking = Asking()
-      val _ = asking.submit(request)
-      assertEquals(asking.asked().id, None)
-    for (place, hasId) <- Vector(SchedulerPlace.OfFormerRelease -> false, SchedulerPlace.Here -> true) do
+      val answer = asking.submit(request)
+      val first = asking.asked()
+      asking.here.pass(5.seconds)
+      val again = asking.asked()
+      assertEquals((again.id, again.request), (first.id, request))
+      val here = world()
+      val a = here.invoker("a", 1)
+      val told = here.ask[Submitted](Submit(request, 100, _, again.id))
+      a.prepared()
+      val accepted = this.accepted(told)
+      assertEquals(accepted.flare.state, FlareState.Starting)
+      assertEquals(states(here, accepted.flare.id), Some(FlareState.Starting))
+      assertEquals(
+        this.accepted(here.ask[Submitted](Submit(request, 100, _, again.id))).flare.id,
+        accepted.flare.id
+      )
+      again.replyTo ! accepted
+      assertEquals(get(answer).map(_.flare.id), Right(again.id.get))
+
+  test("whose scheduler is superseded says nothing of what is to be answered once stored"):
+    val here = world()
+    val a = here.invoker("a", 1)
+    here.store.superseded = true
+    val answer = here.ask[Submitted](Submit(Samples.request(1), 100, _, Some(FlareId.random())))
+    here.eventuallyFree("a" -> 1)
+    answer.expectNoMessage(50.millis)
+    isAskedForNoPack(a)
+
+  test(
+    "asked for once: what a release before would take for another flare, and of the scheduler of this process"
+  ):
+    for
+      (place, request, hasId) <- Vector(
+        (SchedulerPlace.OfFormerRelease, waited, false),
+        (SchedulerPlace.Here, waited, true),
+        (SchedulerPlace.Here, Samples.request(1), false)
+      )
+    do
       val asking = Asking(place)
-      val _ = asking.submit()
+      val _ = asking.submit(request)
       assertEquals(asking.asked().id.isDefined, hasId)
       asking.here.pass(10.seconds)
       asking.scheduler.expectNoMessage(50.millis)
