@@ -1,13 +1,15 @@
 package burst.controller.action
 
 import burst.controller.definition.FlareTerms
-import burst.controller.flare.{ActivationFields, FlareRequest, Submission}
+import burst.controller.blob.BlobStoreException
+import burst.controller.flare.{ActivationFields, Flare, FlareRequest, Submission}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, FlareView, Refusal}
-import burst.controller.store.{Blocking, Identity}
+import burst.controller.store.{Blocking, Identity, StoreException}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
+import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
@@ -48,7 +50,7 @@ private[action] final class ActionRuns(
     defaults: FlareTerms,
     pieces: JsonPieces,
     blocking: Blocking
-)(using ExecutionContext):
+)(using ExecutionContext, Scheduler):
   import ActionRuns.*
 
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
@@ -90,17 +92,25 @@ private[action] final class ActionRuns(
   /** How long it is waited for counts from when it was asked for. */
   private def begun(seen: FlareView, asked: Deadline): Begun =
     val id = seen.flare.id
-    def await(limit: FiniteDuration) = service.await(id, (asked + limit).timeLeft.max(Duration.Zero))
+    def ended(seen: FlareView, deadline: Deadline) = seen match
+      case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
+      case FlareView(end, _) => read(end, deadline, Pause.First)
     Begun(
       id,
       limit =>
-        if seen.flare.state.isFinal then ended(seen)
-        else await(limit).flatMap(_.filter(_.flare.state.isFinal).fold(Future.successful(None))(ended))
+        val deadline = asked + limit
+        if seen.flare.state.isFinal then ended(seen, deadline)
+        else
+          service.await(id, deadline.timeLeft.max(Duration.Zero)).flatMap:
+            case Some(end) if end.flare.state.isFinal => ended(end, deadline)
+            case _ => Future.successful(None)
     )
 
-  private def ended(seen: FlareView): Future[Option[ActivationRecord]] = seen match
-    case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
-    case FlareView(end, _) => blocking(activations.of(end))
+  /** A store that fails may be back in time. */
+  private def read(end: Flare, deadline: Deadline, pause: FiniteDuration): Future[Option[ActivationRecord]] =
+    blocking(activations.of(end)).recoverWith:
+      case _: (StoreException | BlobStoreException) if deadline.hasTimeLeft() =>
+        Pause.before(pause)(read(end, deadline, Pause.next(pause)))
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
     val limits = call.caller.limits

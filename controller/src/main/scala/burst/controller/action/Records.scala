@@ -27,6 +27,10 @@ final class Records(
 
   private val open = ConcurrentHashMap[FlareId, Ending]()
 
+  /** When leases were last renewed here, and since when that has gone well. */
+  private var renewed = Option.empty[Long]
+  private var wellSince = 0L
+
   /** Stores it as it is to read should nobody end it. */
   def begin(head: ActivationHead, path: String, submission: Option[Submission]): Future[Unit] = blocking:
     val record = RecordFields.of(head, path).copy(submission = submission)
@@ -36,27 +40,34 @@ final class Records(
   /** How it ended; tried again until it is stored. */
   def end(record: ActivationRecord, path: String): Future[Unit] = blocking:
     val _ = open.put(record.id, Ending.Known(record, path))
-    try close(record, path)
-    catch case NonFatal(cause) => log.error(s"activation ${record.id.value} could not be ended yet", cause)
+    close(record, path)
 
   /** What has ended as it is stored. */
   def add(record: ActivationRecord, path: String): Future[Unit] = blocking(write(record, path))
 
   private def close(record: ActivationRecord, path: String): Unit =
-    write(record, path)
-    val _ = open.remove(record.id)
+    try
+      write(record, path)
+      val _ = open.remove(record.id)
+    catch case NonFatal(cause) => log.error(s"activation ${record.id.value} could not be ended yet", cause)
 
   private def write(record: ActivationRecord, path: String): Unit =
     val ended = record.head.end.fold(nowMicros())(_ * 1000)
     store.close(RecordFields.of(record.head, path), ended, record.result, record.logs)
 
-  /** One round: ends here what could not be, renews the rest, and ends what others left. */
+  /** One round: renews what goes on here, ends what could not be, and ends what others left. Where the
+    * database was away others are given the time to renew theirs first, as they live; and where this
+    * controller has just begun, as nothing is known then of before.
+    */
   def round(): Unit =
+    val now = nowMicros()
+    if !renewed.exists(last => now - last <= lease.toMicros / 2) then wellSince = now
+    store.renew(open.keySet.asScala.toVector, now + lease.toMicros)
+    renewed = Some(now)
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) => close(record, path)
       case _ => ()
-    store.renew(open.keySet.asScala.toVector, nowMicros() + lease.toMicros)
-    val ended = store.endAbandoned(nowMicros())
+    val ended = if now - wellSince < lease.toMicros then 0 else store.endAbandoned(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
   /** Rounds, one at a time, at once and several within a lease; what it returns ends them. */
