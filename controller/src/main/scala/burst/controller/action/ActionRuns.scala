@@ -9,8 +9,9 @@ import burst.controller.scheduler.{FlareService, FlareView, Refusal}
 import burst.controller.store.{Blocking, Identity, StoreException}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
+import java.io.IOException
 import org.apache.pekko.actor.typed.Scheduler
-import scala.concurrent.duration.{Deadline, Duration, FiniteDuration}
+import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
@@ -94,7 +95,7 @@ private[action] final class ActionRuns(
     val id = seen.flare.id
     def ended(seen: FlareView, deadline: Deadline) = seen match
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
-      case FlareView(end, _) => read(end, deadline, Pause.First)
+      case FlareView(end, _) => read(end, deadline.timeLeft.min(ReadWithin).fromNow, Pause.First)
     Begun(
       id,
       limit =>
@@ -109,7 +110,7 @@ private[action] final class ActionRuns(
   /** A store that fails may be back in time. */
   private def read(end: Flare, deadline: Deadline, pause: FiniteDuration): Future[Option[ActivationRecord]] =
     blocking(activations.of(end)).recoverWith:
-      case _: (StoreException | BlobStoreException) if deadline.hasTimeLeft() =>
+      case _: (StoreException | BlobStoreException | IOException) if deadline.hasTimeLeft() =>
         Pause.before(pause)(read(end, deadline, Pause.next(pause)))
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
@@ -163,6 +164,9 @@ object ActionRuns:
   /** Bytes of a call's payload. */
   val MostPayload: Int = 1024 * 1024
   private val Tries = 10
+
+  /** How long a store may fail that is to say how a flare has ended. */
+  private val ReadWithin = 2.minutes
 
   /** As OpenWhisk reads annotations. */
   def isTruthy(annotations: JsonObject, name: String): Boolean =

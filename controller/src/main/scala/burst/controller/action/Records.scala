@@ -64,8 +64,10 @@ final class Records(
     if !renewed.exists(last => now - last <= lease.toMicros / 2) then wellSince = now
     store.renew(open.keySet.asScala.toVector, now + lease.toMicros)
     renewed = Some(now)
+    // While the database takes its time over them the rest is to be renewed.
+    def hasTime = nowMicros() - now < lease.toMicros / 4
     open.asScala.toVector.foreach:
-      case (_, Ending.Known(record, path)) => close(record, path)
+      case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
     val ended = if now - wellSince < lease.toMicros then 0 else store.endAbandoned(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")

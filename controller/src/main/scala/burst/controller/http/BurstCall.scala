@@ -19,7 +19,7 @@ import scala.concurrent.{ExecutionContext, Future}
   * worker for each element of `value`, and a record for each container.
   *
   * @param longest
-  *   how long a call waits until it is known which containers there are
+  *   from when it is asked until it is known which containers there are
   */
 final class BurstCall(
     actions: Actions,
@@ -32,11 +32,12 @@ final class BurstCall(
     longest: FiniteDuration
 )(using ExecutionContext, Scheduler):
   def apply(caller: Identity, name: ActionName, request: HttpRequest): Answer =
+    val deadline = longest.fromNow
     Refusable(options(QueryParameters(request.uri.query()))): own =>
       val begun = flareCall.submit(caller, request, SplitBody.ofBurst(_, pieces)): body =>
         read(caller, name, body, own, RequestId.of(request))
       Refusable(begun): id =>
-        placed(id, longest.fromNow, Pause.First).map:
+        placed(id, deadline, Pause.First).map:
           case Some(there) =>
             val ids = there.packs.map(pack => BurstPack.id(there.id, pack.pack))
             Right(JsonMarshalling.response(StatusCodes.Accepted, Json.obj("activationIds" -> ids.asJson)))

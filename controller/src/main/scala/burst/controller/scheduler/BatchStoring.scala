@@ -22,18 +22,24 @@ private[scheduler] final class BatchStoring(
 ):
   import BatchStoring.*
 
-  /** Does not fail. One that is created has `begun` where its pack has the package. `logName` names the parts
-    * of the log that do not stand in the database.
+  /** Does not fail. Begins when the outputs that belong to it are gathered. One that is created has `begun`
+    * where its pack has the package. `logName` names the parts of the log that do not stand in the database.
     */
-  def apply(batch: WriteBatch, create: Boolean, begun: Boolean, logName: Int => BlobName): Future[Written] =
+  def apply(
+      batch: WriteBatch,
+      gathered: Future[Unit],
+      create: Boolean,
+      begun: Boolean,
+      logName: Int => BlobName
+  ): Future[Written] =
     given ExecutionContext = ExecutionContext.parasitic
     val parts = logParts(batch, logName)
     val stored =
       for
+        _ <- unfinished(batch)(gathered)
         cleared <- step(batch, batch.clear && !create)(blocking)(clear)
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
-        spooled <- step(forgotten, forgotten.outputs.nonEmpty)(transfers)(gather)
-        beside <- step(spooled, hasBlobs(spooled, create, parts))(transfers)(keep(_, create, parts))
+        beside <- step(forgotten, hasBlobs(forgotten, create, parts))(transfers)(keep(_, create, parts))
         full <- commit(beside, create, begun, parts)
         ended = beside.record.filter(flare => flare.state.isFinal && spool.holdsOf(flare))
         _ <- ended.fold(Future.unit)(flare => Future(settle(flare))(using transfers))
@@ -65,10 +71,6 @@ private[scheduler] final class BatchStoring(
   private def forget(batch: WriteBatch): WriteBatch =
     spool.forget(id)
     batch.copy(clear = false)
-
-  private def gather(batch: WriteBatch): WriteBatch =
-    spool.write(id, batch.outputs)
-    batch.copy(outputs = Vector.empty)
 
   private def hasBlobs(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): Boolean =
     val outputs = batch.results.exists(_.output.exists { case _: Output.OutOfLine => true; case _ => false })

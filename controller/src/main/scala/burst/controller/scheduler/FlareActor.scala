@@ -158,6 +158,7 @@ private final class FlareActor(
       cost => environment.logPace.take(request.definition.namespace, cost),
       environment.blocking,
       environment.transfers.of(request.definition.namespace),
+      environment.transfers.gathering(request.definition.namespace),
       written => context.self ! StoreAnswered(written)
     )
     FlareStoring(id, request.origin, writer, settings, timers, log, environment.health)
@@ -346,7 +347,7 @@ private final class FlareActor(
   private def placements: Vector[PackPlacement] = life.progress.fold(Vector.empty)(_.plan.packs)
   private def placed(which: Vector[Int]): Vector[PackPlacement] = which.flatMap(placements.lift)
 
-  /** A pack that waits for its outputs to be stored may send more once they are, or never will be. */
+  /** A pack that waits for its outputs to be gathered may send more once they are, or never will be. */
   private def answer(report: PackReport): Unit =
     if storing.isGivenUp then answered(Set(report.pack)) else storing.awaited(report.pack)
 
@@ -405,6 +406,7 @@ private final class FlareActor(
       receipts.stored(life, told)
     case FlareStoring.Outcome.Failed(operation, taken: FlareTaken) if environment.adoption.isDefined =>
       letGo(operation, taken)
+    case FlareStoring.Outcome.Gathered(packs) => answered(packs)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause) =>
       acceptance.failed(operation, cause)

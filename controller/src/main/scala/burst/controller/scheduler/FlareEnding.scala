@@ -157,9 +157,13 @@ object FlareEnding:
       Cause(FlareState.TimedOut, failure.at(slow.invoker, slow.pack))
 
   /** Names who kept a flare from ending in time: of the workers that had not ended those that ran, for the
-    * others waited for them. Nobody where none is known to have run.
+    * others waited for them. Nobody where none is known to have run. Nothing where all workers have ended
+    * well, whose word came late.
     */
-  def keptBy(late: Cause, progress: AttemptProgress): Cause =
+  def keptBy(late: Cause, progress: AttemptProgress): Option[Cause] =
+    Option.when(progress.workers.exists(_.state != WorkerState.Succeeded))(blamed(late, progress))
+
+  private def blamed(late: Cause, progress: AttemptProgress): Cause =
     val (ran, waited) = progress.workers
       .filter(_.error.exists(_.kind == FailureKind.Timeout))
       .partition(_.error.flatMap(_.operation).contains("work"))

@@ -146,7 +146,9 @@ final case class FlareLifecycle private (
       stop(FlareEnding.internal(message), at)
     case Stage.Cleaning if isCleanLate => withoutRetry(at)
     case Stage.Stopping | Stage.Cleaning =>
-      Step(copy(cause = cause.orElse(Some(FlareEnding.internal(message))), cancelled = true))
+      // Whether its workers ended in time is not known any more.
+      val known = cause.map(_.copy(provisional = false))
+      Step(copy(cause = known.orElse(Some(FlareEnding.internal(message))), cancelled = true))
     case Stage.Closing =>
       val internal = FlareEnding.internal(message)
       val failed =
@@ -375,8 +377,9 @@ final case class FlareLifecycle private (
 
   /** One output or error per worker, then the final record. */
   private def close(at: Long): Step =
-    val known = cause.map: c =>
-      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone) else c
+    val known = cause.flatMap: c =>
+      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone)
+      else Some(c)
     val why = known.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
     val workerState = known.fold(WorkerState.Failed)(_.workerState)
     val (resolved, missing) =

@@ -66,13 +66,15 @@ private[scheduler] final class FlareStoring(
 
   /** To be called with what was told, before anything else is done with it. */
   def finished(written: Written): Outcome =
-    writer.finished(written)
+    val packs = writer.finished(written)
     written match
-      case Written.Done(confirms, waiting, told, _) =>
+      // It says nothing of the database.
+      case Written.Gathered(_) => Outcome.Gathered(packs)
+      case Written.Done(confirms, _, told, _) =>
         health.succeeded()
         unstored = None
         backoff.reset()
-        Outcome.Stored(confirms, waiting, told)
+        Outcome.Stored(confirms, packs, told)
       case Written.Failed(operation, cause, _) =>
         backoff.begin()
         val taken = cause.isInstanceOf[FlareTaken]
@@ -111,4 +113,7 @@ private[scheduler] object FlareStoring:
       */
     case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int], told: Map[(Int, Int), Long])
     case TriedAgain
+
+    /** The packs that may send more outputs. */
+    case Gathered(packs: Set[Int])
     case Failed(operation: String, cause: Throwable)

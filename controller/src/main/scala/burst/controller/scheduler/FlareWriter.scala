@@ -1,21 +1,21 @@
 package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
-import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, FlareState, LogText, Output, OutputPiece, PhaseMark, WorkerResult}
 import burst.controller.store.FlareStore
 import burst.protocol.{FlareId, LogStream}
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.ExecutionContext
+import scala.util.Try
 
-/** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
-  * seen without its results. `confirms` are those who wait for the record to be durable, `waiting` the packs
-  * that send no more outputs before these are stored, `told` how many reports of which attempt's packs this
-  * is.
+/** What of a flare waits to be stored, but for its outputs in pieces, which gather in the spool. It is stored
+  * all at once, so that a record that says "ended" is never seen without its results. `confirms` are those
+  * who wait for the record to be durable, `waiting` the packs that send no more outputs before these are
+  * stored, `told` how many reports of which attempt's packs this is.
   */
 final case class WriteBatch(
     clear: Boolean = false,
     record: Option[Flare] = None,
     confirms: Vector[(Int, FlareState)] = Vector.empty,
-    outputs: Vector[OutputPiece] = Vector.empty,
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
@@ -24,11 +24,11 @@ final case class WriteBatch(
 ):
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
-      outputs.isEmpty && waiting.isEmpty
+      waiting.isEmpty
 
 /** What became of a batch; on failure nothing of it is in the database, but for what it cleared, and `batch`
-  * is what is still to be done: outputs that have reached the spool are whole only together with what came
-  * before them, and are not written to it again. `logFull`: no more of the flare's log is kept.
+  * is what is still to be done. `logFull`: no more of the flare's log is kept. Or what became of outputs on
+  * their way to the spool.
   */
 enum Written:
   case Done(
@@ -38,12 +38,16 @@ enum Written:
       logFull: Boolean
   )
   case Failed(operation: String, cause: Throwable, batch: WriteBatch)
+  case Gathered(outcome: Try[Unit])
 
 /** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
   *
   * While a batch is being written the next one gathers: of several records only the last is written (each
   * replaces the one before), so a flare that is placed at once is inserted as `starting` in a single write,
   * and a short flare makes two: that one, and its results with the final record.
+  *
+  * Outputs go to the spool meanwhile, and packs may put out more once they are there: so much of them that
+  * the database does not know of, and beyond that once it does.
   *
   * Not thread-safe: belongs to the flare's actor. `tell` is called on another thread and must only send.
   * `mayLog` says whether the flare's namespace may write so many bytes of log now.
@@ -57,9 +61,11 @@ final class FlareWriter(
     mayLog: Long => Boolean,
     blocking: ExecutionContext,
     transfers: ExecutionContext,
+    gatherers: ExecutionContext,
     tell: Written => Unit
 ):
   private val storing = BatchStoring(store, spool, id, blocking, transfers)
+  private val gathering = OutputGathering(spool, id, gatherers, outcome => tell(Written.Gathered(outcome)))
   private var pending = WriteBatch()
   private var busy = false
 
@@ -68,9 +74,11 @@ final class FlareWriter(
   private var inserted = alreadyStored
   private var abandoned = false
 
-  // what the logs cost that are not stored yet, and of them those that are being written
-  private var logCost = 0L
-  private var logCostWriting = 0L
+  import FlareWriter.Unstored
+
+  private val logCost = Unstored()
+  private val outputBytes = Unstored()
+  private val unstored = Vector(logCost, outputBytes)
 
   // how many lines were dropped since that was said last, and the last of them
   private var dropped = 0L
@@ -96,7 +104,8 @@ final class FlareWriter(
     pending = WriteBatch(clear = true, pending.record, pending.confirms)
     forgetDropped()
     logFull = false
-    logCost = logCostWriting
+    gathering.clear()
+    unstored.foreach(_.clear())
 
   def save(flare: Flare): Unit = pending = pending.copy(record = Some(flare))
 
@@ -104,10 +113,16 @@ final class FlareWriter(
     save(flare)
     pending = pending.copy(confirms = pending.confirms :+ (flare.attempt, flare.state))
 
-  def outputs(more: Vector[OutputPiece]): Unit = pending = pending.copy(outputs = pending.outputs ++ more)
+  def outputs(more: Vector[OutputPiece]): Unit = if !abandoned then
+    gathering.add(more)
+    more.foreach(piece => outputBytes.add(piece.bytes.length))
 
-  /** A pack waits until what it has put out so far is stored. */
-  def awaited(pack: Int): Unit = pending = pending.copy(waiting = pending.waiting + pack)
+  /** A pack waits until what it has put out so far is gathered, or stored: until then others may have to be
+    * told of it, should the flare come to another scheduler.
+    */
+  def awaited(pack: Int): Unit =
+    if outputBytes.now <= FlareWriter.MostAhead then gathering.await(pack)
+    else pending = pending.copy(waiting = pending.waiting + pack)
 
   /** All that a pack has told in so many reports is here, or stored. */
   def told(attempt: Int, pack: Int, reports: Long): Unit =
@@ -115,19 +130,23 @@ final class FlareWriter(
 
   /** The packs that still wait though nothing is written any more. */
   def dropAwaited(): Set[Int] =
-    val packs = pending.waiting
+    val packs = pending.waiting ++ gathering.dropAwaited()
     pending = pending.copy(waiting = Set.empty)
     packs
 
-  def results(more: Vector[WorkerResult]): Unit = pending = pending.copy(results = pending.results ++ more)
+  def results(more: Vector[WorkerResult]): Unit =
+    pending = pending.copy(results = pending.results ++ more)
+    more.foreach:
+      case WorkerResult(_, Some(Output.Inline(text)), _) => outputBytes.add(text.length)
+      case _ => ()
 
   /** Lines beyond the buffer, or what the namespace may write, are dropped and counted: a function that
     * writes faster than the disk must neither fill the controller's memory nor keep others from the disk.
     */
   def logs(more: Vector[LogText]): Unit = if !logFull then
     val (kept, beyond) = more.span: text =>
-      val fits = logCost + text.cost <= settings.logBuffer && mayLog(text.cost)
-      if fits then logCost += text.cost
+      val fits = logCost.now + text.cost <= settings.logBuffer && mayLog(text.cost)
+      if fits then logCost.add(text.cost)
       fits
     dropped += beyond.iterator.map(_.count.toLong).sum
     lastDropped = beyond.lastOption.orElse(lastDropped)
@@ -141,49 +160,61 @@ final class FlareWriter(
   def giveUp(): Unit =
     abandoned = true
     pausing = false
-    pending = WriteBatch(waiting = pending.waiting)
+    pending = WriteBatch(waiting = dropAwaited())
+    gathering.clear()
     // Should it not succeed, the next start does it.
-    val _ = Future(spool.discard(id))(using transfers)
+    gathering.end.onComplete(_ => spool.discard(id))(using transfers)
 
   def isGivenUp: Boolean = abandoned
 
-  /** Starts writing what is pending, once nothing is being written. */
+  /** Starts writing what is pending, once nothing is being written, and all outputs are on their way. */
   def flush(): Unit =
-    if busy then wanted = true
-    else if !pending.isEmpty || dropped > 0 then
+    pausing = false
+    val isTriedAgain = gathering.hasFailed
+    gathering.begin()
+    if busy || gathering.isBehind then wanted = true
+    else if !pending.isEmpty || dropped > 0 || isTriedAgain then
       wanted = false
-      pausing = false
       val batch = noteDropped(pending)
       pending = WriteBatch()
-      logCostWriting = logCost
+      unstored.foreach(_.begin())
       busy = true
       if abandoned then tell(Written.Failed("storing the flare", FlareWriter.GivenUp, batch))
       else
         val number = logBatches
-        storing(batch, create = !inserted, begun, BlobName.log(logWriter, number, _))
+        storing(batch, gathering.end, create = !inserted, begun, BlobName.log(logWriter, number, _))
           .foreach(tell)(using ExecutionContext.parasitic)
 
   /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */
   def flushIfAwaited(): Unit =
+    if !gathering.hasFailed then gathering.begin()
     if !busy && !pausing && (wanted || pending.confirms.nonEmpty || pending.waiting.nonEmpty) then flush()
 
   /** Nothing is written until the next [[flush]]: the store has failed and is left alone for a while. */
   private var pausing = false
 
-  /** To be called with what was told, before anything else is done with it. */
-  def finished(written: Written): Unit =
-    busy = false
-    written match
-      case Written.Done(_, _, _, full) =>
-        inserted = true
-        logCost -= logCostWriting
-        logBatches += 1
-        logFull = full && !pending.clear
-      case Written.Failed(_, _, batch) =>
-        pausing = true
-        if pending.clear then logCost -= logCostWriting
-        restore(batch)
-    logCostWriting = 0
+  /** To be called with what was told, before anything else is done with it: the packs that may put out more.
+    */
+  def finished(written: Written): Set[Int] = written match
+    case Written.Done(_, waiting, _, full) =>
+      busy = false
+      inserted = true
+      unstored.foreach(_.stored())
+      logBatches += 1
+      logFull = full && !pending.clear
+      waiting
+    case Written.Failed(_, _, batch) =>
+      busy = false
+      pausing = true
+      unstored.foreach(_.failed(isCleared = pending.clear))
+      restore(batch)
+      Set.empty
+    // A batch may be on its way meanwhile.
+    case Written.Gathered(outcome) =>
+      val packs = gathering.finished(outcome)
+      // It is tried again with what is written, which fails while that does.
+      if gathering.hasFailed then wanted = true
+      packs
 
   /** Those who waited for a record to be durable are told that it is not; they are not kept waiting. */
   def dropConfirms(): Vector[(Int, FlareState)] =
@@ -203,7 +234,6 @@ final class FlareWriter(
           left.clear,
           record,
           confirms,
-          left.outputs ++ since.outputs,
           left.results ++ since.results,
           left.logs ++ since.logs,
           (left.phases ++ since.phases).take(settings.phaseBuffer),
@@ -222,6 +252,28 @@ final class FlareWriter(
     lastDropped = None
 
 object FlareWriter:
+  /** Bytes of a flare's outputs that the database does not know of while packs put out more. Invokers keep
+    * what packs have told until then, for the next scheduler, and have 64 MiB for all flares.
+    */
+  val MostAhead: Long = 4 << 20
+
   private val Random = java.security.SecureRandom()
 
   private object GivenUp extends RuntimeException("the store was given up on", null, false, false)
+
+  /** What waits to be stored, in bytes, and of it what is being written. */
+  private final class Unstored:
+    private var bytes = 0L
+    private var writing = 0L
+    def now: Long = bytes
+    def add(more: Long): Unit = bytes += more
+    def begin(): Unit = writing = bytes
+    def stored(): Unit =
+      bytes -= writing
+      writing = 0
+    def failed(isCleared: Boolean): Unit =
+      if isCleared then bytes -= writing
+      writing = 0
+
+    /** All but what is being written is forgotten. */
+    def clear(): Unit = bytes = writing

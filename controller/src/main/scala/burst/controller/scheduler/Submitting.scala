@@ -36,10 +36,10 @@ private[scheduler] final class Submitting(
       case SchedulerPlace.OnSomeController =>
         val id = FlareId.random()
         // It takes another controller a quarter of a minute to have the scheduler.
-        Asked(id, ask(Some(id), _)).first(longest * 2)
+        Asked(id, pause(request), ask(Some(id), _)).first(longest * 2)
       case _ => ask(None, limit)
 
-  private final class Asked(id: FlareId, ask: FiniteDuration => Future[Submitted]):
+  private final class Asked(id: FlareId, pause: FiniteDuration, ask: FiniteDuration => Future[Submitted]):
     def first(left: FiniteDuration): Future[Submitted] =
       ask(Patience).recoverWith { case silent: TimeoutException =>
         again(left - Patience, Patience * 2, silent)
@@ -63,9 +63,9 @@ private[scheduler] final class Submitting(
           case Success(answer @ Submitted.Refused(refusal)) =>
             stored(id).flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
-              // One of the release before that has just begun does not wait for its invokers.
-              case None if refusal.isOfFewInvokers && left > Pause =>
-                after(Pause)(again(left - Pause, patience, silent))
+              // One that has just begun, and keeps no large ones until its invokers come.
+              case None if refusal.isOfFewInvokers && left > pause =>
+                after(pause)(again(left - pause, patience, silent))
               case None => Future.successful(answer)
           // One that has ended cannot be stored again.
           case Success(answer: Submitted.NotStored) =>
@@ -78,7 +78,9 @@ private object Submitting:
     */
   private val Patience = FlareActor.AnsweredWithin + 2.seconds
 
-  private val Pause = 200.millis
+  /** Large ones are not sent too often. */
+  private def pause(request: FlareRequest): FiniteDuration =
+    if request.inputs.length <= MostHeld then 200.millis else 2.seconds
 
   /** Bytes of inputs: what came with a request is held until it is answered, and a namespace may have two
     * mebibytes of that.

@@ -18,6 +18,11 @@ final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne
     def execute(work: Runnable): Unit = if mayBegin(namespace, work) then begin(namespace, work)
     def reportFailure(cause: Throwable): Unit = threads.reportFailure(cause)
 
+  /** Outputs of a namespace on their way to this machine's disk: what it moves to a bucket is not in their
+    * way.
+    */
+  def gathering(namespace: String): ExecutionContext = of(s"$namespace/outputs")
+
   /** What belongs to no namespace alone, such as packages for invokers. */
   val ofAll: ExecutionContext = of("")
 

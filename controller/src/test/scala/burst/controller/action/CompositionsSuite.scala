@@ -264,12 +264,12 @@ class CompositionsSuite extends EmbeddedStorage:
       second = now
       other.round()
     def isLeftAlone(): Unit = assertEquals(s.activations.find("guest", id), None)
-    rounds(0 to 25 by 5)
+    // This one has just begun, and then the database was away: its controller is given the time to say that it lives.
+    rounds(40 to 65 by 5)
     isLeftAlone()
-    // The database was away, for its controller, too, which is given the time to say that it lives.
-    rounds(60 to 85 by 5)
+    rounds(110 to 135 by 5)
     isLeftAlone()
-    rounds(90 to 90)
+    rounds(140 to 140)
     val record = s.activations.find("guest", id).getOrElse(fail("no record"))
     assertEquals(record.status, ActivationStatus.InternalError)
     assert(record.result.bytes.utf8String.contains("invoke it again"))

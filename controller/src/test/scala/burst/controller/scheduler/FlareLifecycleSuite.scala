@@ -235,6 +235,15 @@ class FlareLifecycleSuite extends FunSuite:
     early.report(0, failed(0, FailureKind.Timeout)).report(0, ended()).report(1, ended())
     assertEquals(early.life.flare.state, FlareState.TimedOut)
 
+  test("a time-out that all workers turn out to have kept was none"):
+    val driver = LifecycleDriver().run().report(0, ok(0), ok(1)).expire(FlareTimer.Deadline)
+    assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.Timeout))
+    driver.report(1, ok(2), ok(3), ended()).report(0, ended()).stored(FlareState.Succeeded)
+    assertEquals(
+      driver.announced.map(flare => (flare.state, flare.error)),
+      Vector((FlareState.Succeeded, None))
+    )
+
   test("a time-out names who ran, not who waited, whoever reports first and in whichever pack"):
     def error(events: (Int, PackEvent)*) =
       val driver = LifecycleDriver().run()

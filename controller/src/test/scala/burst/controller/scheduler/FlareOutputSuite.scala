@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.blob.BlobName
 import burst.controller.flare.{FlareState, Output}
 import burst.protocol.{FailureKind, FlareId, PackEvent}
+import scala.concurrent.duration.DurationInt
 
 /** What workers return, in pieces and too much of it. */
 class FlareOutputSuite extends SchedulerFixture:
@@ -67,3 +68,36 @@ class FlareOutputSuite extends SchedulerFixture:
     a.end(pack)
     val error = world.ended(end).error.get
     assertEquals((error.kind, error.worker), (FailureKind.Error, Some(1)))
+
+  test("results are told in time though the database is away across the deadline, and then nobody is late"):
+    for isLate <- Vector(false, true) do
+      val world = World(settings = Samples.settings.copy(storeDeadline = 2.minutes))
+      val a = world.invoker("a", 3)
+      val flare =
+        world.submit(Samples.request(3).copy(terms = Samples.request(3).terms.copy(timeout = 20_000)))
+      val end = world.await(flare.id)
+      val pack = a.prepared()
+      world.store.fails = _ => true
+      // Its program may put out more though nothing of this is stored: a part, a whole in parts, a short one.
+      a.report(pack, PackEvent.Ready(None, 0), PackEvent.Output(0, "\"" + "x" * 5000))
+      assertEquals(a.outputStored().flareId, flare.id)
+      a.report(pack, PackEvent.WorkerSucceeded(0, "\"", 1))
+      a.report(pack, PackEvent.WorkerSucceeded(1, "\"" + "y" * 5000 + "\"", 1))
+      assertEquals(a.outputStored().flareId, flare.id)
+      if !isLate then
+        a.report(pack, PackEvent.WorkerSucceeded(2, "2", 1), PackEvent.PackEnded(true, None, 3))
+        world.eventuallyFree("a" -> 3)
+      world.pass(20.seconds)
+      if isLate then
+        assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
+        a.end(pack)
+      else a.hearsNothing()
+      world.store.fails = _ => false
+      world.pass(5.seconds)
+      val ended = world.ended(end)
+      assertEquals(ended.state, if isLate then FlareState.TimedOut else FlareState.Succeeded)
+      assertEquals(kept(flare.id, 0), "\"" + "x" * 5000 + "\"")
+      assertEquals(
+        world.outputs(flare.id).map(_._2.map(_.length)),
+        Vector(None, Some(5002), Option.unless(isLate)(1))
+      )

@@ -21,8 +21,13 @@ class FlareWriterSuite extends FunSuite:
   ):
     val store = MemoryFlareStore()
     private var jobs = Vector.empty[Runnable]
+    private var gatherings = Vector.empty[Runnable]
     var told: Vector[Written] = Vector.empty
+
+    /** The packs that may put out more. */
+    var answered: Set[Int] = Set.empty
     private val thread = ExecutionContext.fromExecutor(job => jobs :+= job)
+    private val gatherer = ExecutionContext.fromExecutor(job => gatherings :+= job)
     val writer: FlareWriter =
       FlareWriter(
         store,
@@ -33,20 +38,39 @@ class FlareWriterSuite extends FunSuite:
         mayLog,
         thread,
         thread,
+        gatherer,
         w => told :+= w
       )
 
+    /** Runs what the spool's threads have to do, and says how often something was written there. */
+    def gather(): Int =
+      var count = 0
+      while gatherings.nonEmpty || told.exists(_.isInstanceOf[Written.Gathered]) do
+        val now = gatherings
+        gatherings = Vector.empty
+        now.foreach(_.run())
+        count += now.length
+        val (gathered, others) = told.partition(_.isInstanceOf[Written.Gathered])
+        told = others
+        gathered.foreach(hear)
+      count
+
     def run(): Unit =
+      val _ = gather()
       while jobs.nonEmpty do
         val now = jobs
         jobs = Vector.empty
         now.foreach(_.run())
       val news = told
       told = Vector.empty
-      news.foreach { written =>
-        writer.finished(written)
-        writer.flushIfAwaited()
-      }
+      news.foreach(hear)
+
+    private def hear(written: Written): Unit =
+      answered ++= writer.finished(written)
+      writer.flushIfAwaited()
+
+    /** How much the database's threads have to do. */
+    def writing: Int = jobs.length
 
   test("what comes while a write is under way makes one more, of the last record"):
     val bench = Bench()
@@ -164,6 +188,114 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "begun, ended")
+
+  private def piece(offset: Long, text: String) = OutputPiece(0, offset, ByteString(text))
+
+  test("a pack may put out more once its outputs are gathered, while the database is at something else"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.writer.confirm(flare.copy(state = FlareState.Starting))
+    bench.writer.outputs(Vector(piece(0, "begun, ")))
+    bench.writer.awaited(0)
+    bench.writer.flushIfAwaited()
+    assertEquals((bench.gather(), bench.answered), (1, Set(0)))
+    // One batch at a time, all the same.
+    assertEquals(bench.writing, 1)
+    bench.run()
+    bench.run()
+    assertEquals(bench.store.writes, Vector("insert Queued", "update Starting"))
+    // And while it is left alone, as it has failed.
+    bench.store.fails = _ == "update"
+    bench.writer.save(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.answered = Set.empty
+    bench.writer.outputs(Vector(piece(7, "ended")))
+    bench.writer.awaited(0)
+    bench.writer.flushIfAwaited()
+    assertEquals((bench.gather(), bench.answered), (1, Set(0)))
+    assertEquals(bench.writing, 0)
+    bench.store.fails = _ => false
+    bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(12)), None)))
+    bench.writer.flush()
+    bench.run()
+    assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "begun, ended")
+
+  test("so much is put out ahead of the database, and then no more before that knows of it"):
+    val bench = Bench()
+    val large = ByteString.fromArrayUnsafe(Array.fill((FlareWriter.MostAhead / 2).toInt)('x'.toByte))
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ == "addResults"
+    for (worker, isAhead) <- Vector(0 -> true, 1 -> true, 2 -> false) do
+      bench.answered = Set.empty
+      bench.writer.outputs(Vector(OutputPiece(worker, 0, large)))
+      bench.writer.results(Vector(WorkerResult(worker, Some(Output.OutOfLine(large.length)), None)))
+      bench.writer.awaited(worker)
+      bench.writer.flushIfAwaited()
+      bench.run()
+      assertEquals(bench.answered, if isAhead then Set(worker) else Set.empty)
+    bench.store.fails = _ => false
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.answered, Set(2))
+    bench.writer.outputs(Vector(OutputPiece(3, 0, large)))
+    bench.writer.awaited(3)
+    bench.writer.flushIfAwaited()
+    assertEquals((bench.gather(), bench.answered), (1, Set(2, 3)))
+
+  test(
+    "outputs that cannot be gathered are tried again with what is written, and no result is stored before"
+  ):
+    val directory = Files.createTempDirectory("burst-spool")
+    val bench = Bench(spool = Spool.open(directory, Samples.blobs))
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    val inTheWay = Files.createFile(directory.resolve(flare.id.value))
+    bench.writer.outputs(Vector(piece(0, "whole")))
+    bench.writer.awaited(0)
+    bench.writer.flushIfAwaited()
+    // Once more, together with what is written, and then not before that is tried again.
+    assertEquals(bench.gather(), 2)
+    bench.run()
+    bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(5)), None)))
+    bench.writer.flushIfAwaited()
+    assertEquals((bench.gather(), bench.writing, bench.answered), (0, 0, Set.empty[Int]))
+    bench.writer.flush()
+    assertEquals((bench.gather(), bench.writing), (1, 0))
+    bench.run()
+    assert(!bench.store.writes.contains("results"), bench.store.writes)
+    Files.delete(inTheWay)
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.answered, Set(0))
+    bench.run()
+    assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "whole")
+
+  test("what an attempt put out is in no file of the next, also where it was on its way"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.writer.outputs(Vector(piece(0, "old and long")))
+    bench.writer.awaited(0)
+    bench.writer.flushIfAwaited()
+    bench.writer.outputs(Vector(piece(12, ", and more")))
+    bench.writer.clear()
+    bench.writer.confirm(flare.copy(attempt = 2))
+    bench.writer.flush()
+    // What is on its way is there before it goes.
+    assertEquals(bench.writing, 0)
+    bench.run()
+    assertEquals(bench.answered, Set.empty[Int])
+    bench.writer.outputs(Vector(piece(0, "new")))
+    bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(3)), None)))
+    bench.writer.flush()
+    bench.run()
+    assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "new")
 
   test("of a flare that is given up on no outputs stay in the spool"):
     val spool = Files.createTempDirectory("burst-spool")

@@ -297,7 +297,7 @@ private[pack] final class FlareRun(
 
   /** The answer is read to its end first: to break it off would look to the runtime like a lost invoker. */
   private def keep(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
-    timers.startSingleTimer(Settled, Settled(0), timings.abort)
+    expectEnd()
     receive:
       case StreamEnded(None) =>
         close()

@@ -55,6 +55,9 @@ private[pack] abstract class PackStates(
   protected def expectRest(silent: Boolean): Unit =
     settleIn(if silent && services.driver.isLocal then SilentParts else RestParts)
 
+  /** The same, for what a runtime may take its time over. */
+  protected def expectEnd(): Unit = settleIn((timings.abort / (timings.settle / RestParts)).ceil.toInt)
+
   private def settleIn(parts: Int): Unit =
     timers.startSingleTimer(Settled, Settled(parts - 1), timings.settle / RestParts)
 
