@@ -1,13 +1,16 @@
 //! What invocations, sequences and triggers write to is away for a while: the database, or the room on its disk. What is
 //! new is refused with a time to try again, what was accepted ends in its record, and all goes on without anybody's help.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use std::{fs, thread};
 
 use burst_tests::cluster::Setup;
+use burst_tests::counted::{self, Order};
 use burst_tests::disk::SmallDisk;
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
 use burst_tests::invocations::{self, Ledger, Pace, Stream};
+use burst_tests::patient::Patient;
 use burst_tests::{Cluster, Driver, Platform, Settings, wait};
 
 const PACE: Pace = Pace {
@@ -30,6 +33,39 @@ fn the_database_stops_for_ten_seconds() {
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
     ledger.holds(&sent);
     Accepted::default().hold(&cluster);
+}
+
+/// Its workers end in time, with more than goes to a controller at once, and nobody can store that before it is late.
+#[test]
+fn the_database_is_away_when_a_flares_time_is_up() {
+    let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
+    let mut cluster = Cluster::start(setup);
+    let runs = counted::deploy(&cluster);
+    let over = cluster.scratch().join("over");
+    let order = Order::new(1, 2).letters(1 << 20).until(&over);
+    let order = order.option("timeout", 20_000);
+    let mut client = Patient::new(cluster.apis(), 0);
+    let id = client.start(&order, &runs, false).unwrap();
+    let begun = || runs.read().len();
+    wait::until_seen("its workers have begun", LIMIT, begun, |count| *count == 2);
+    let api = cluster.api();
+    let late = api.deadline(&api.in_state(&id, "running"));
+    cluster.postgres().kill();
+    fs::write(&over, "").unwrap();
+    // The length of a fault is part of it, nothing is synchronised by it.
+    while now() < late + 3_000_000 {
+        thread::sleep(Duration::from_millis(100));
+    }
+    cluster.postgres().start_again();
+    cluster.all_up_again();
+    let flare = client.ended(&id, LIMIT).unwrap();
+    client.is_as_wanted(&order, &flare).unwrap();
+    Accepted::default().hold(&cluster);
+}
+
+/// Microseconds since the epoch.
+fn now() -> u64 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros() as u64
 }
 
 /// The embedded database, with what stands beside it.

@@ -27,7 +27,11 @@ fn steps_of_sequences_and_actions_of_rules_are_begun_while_nobody_schedules() {
     let logs = record(&api, &fire)["logs"].clone();
     let rule: Value = serde_json::from_str(logs[0].as_str().unwrap()).unwrap();
     let ran = rule["activationId"].as_str();
-    assert_eq!(result(ran.expect("it has begun")), json!({"n": 1}), "{rule}");
+    assert_eq!(
+        result(ran.expect("it has begun")),
+        json!({"n": 1}),
+        "{rule}"
+    );
     let runs: Vec<Value> = api.get("activations?name=add&limit=200").expect(200);
     assert_eq!(runs.len(), 4, "each ran once: {runs:#?}");
 }
