@@ -17,7 +17,7 @@ private[scheduler] final class Recovering private (
     stash: StashBuffer[GangScheduler.Command],
     serving: Recovered => Behavior[GangScheduler.Command]
 ):
-  import GangScheduler.{Command, InvokerReported, LoadAgain, Loaded, NotLoaded, Stop}
+  import GangScheduler.*
 
   private def load(): Unit =
     val found = Future(
@@ -47,8 +47,10 @@ private[scheduler] final class Recovering private (
     case Stop(replyTo) =>
       replyTo ! Done
       Behaviors.stopped
-    // it is soon told again, and what is not is to find room
-    case _: InvokerReported if stash.size > Recovering.StashLimit / 2 => Behaviors.same
+    // It is soon said again, or asked again by who has no answer: what is said once is to find room.
+    case _: (InvokerReported | Submit | Await | Locate | ListInvokers)
+        if stash.size > Recovering.StashLimit / 2 =>
+      Behaviors.same
     case other =>
       if !stash.isFull then stash.stash(other)
       else context.log.warn("dropped a request: too many wait for the store to be read")

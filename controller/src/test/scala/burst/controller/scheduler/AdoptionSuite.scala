@@ -4,6 +4,7 @@ import burst.controller.store.{addResults, insert}
 import burst.controller.flare.*
 import burst.protocol.*
 import scala.concurrent.duration.DurationLong
+import scala.concurrent.{ExecutionContext, Promise}
 
 /** A scheduler that takes over from another one, as the cluster's do: what was placed goes on. */
 class AdoptionSuite extends AdoptionFixture:
@@ -29,6 +30,27 @@ class AdoptionSuite extends AdoptionFixture:
     val ended = world.ended(end)
     assertEquals((ended.state, ended.attempt, ended.started), (FlareState.Succeeded, 1, flare.started))
     assertEquals(world.outputs(flare.id).map(_._2), Vector.tabulate(4)(worker => Some(s"\"$worker again\"")))
+
+  test("an invoker that comes back is heard though more ask than may wait until the store is read"):
+    val flare = placed(FlareState.Running, "a")
+    val store = MemoryFlareStore()
+    store.insert(flare)
+    val isThere = Promise[Unit]()
+    val database = ExecutionContext.fromExecutor: job =>
+      isThere.future.onComplete(_ => job.run())(using ExecutionContext.parasitic)
+    val world = World(store, blocking = database, adoption = Some(Bound))
+    val asking = kit.createTestProbe[GangScheduler.Awaited]()
+    for _ <- 1 to 20_000 do world.scheduler ! GangScheduler.Await(FlareId.random(), asking.ref)
+    val a = world.invoker("a", 2)
+    holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
+    isThere.success(())
+    val pack = adopt(a, flare)
+    pack.tell(PackEvent.Ready(Some("a:1"), 1))
+    pack.succeed(0, 1)
+    pack.end()
+    world.eventuallyFree("a" -> 2)
+    kit.createTestProbe[Any]().awaitAssert:
+      assertEquals(store.find(flare.id).map(_.state), Some(FlareState.Succeeded))
 
   test("calls that share a container go on with one slot, and others join them"):
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 3, None, false, None, false, None)
