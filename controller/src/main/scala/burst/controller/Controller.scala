@@ -5,6 +5,7 @@ import burst.protocol.{InvokerRequest, RegistryCommand}
 import java.net.InetSocketAddress
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
 
 /** A running controller.
   *
@@ -26,6 +27,7 @@ final class Controller private[controller] (
     val invokers: ActorRef[RegistryCommand[InvokerRequest]],
     val storage: Storage,
     val guestCredentials: Option[String],
+    idle: FiniteDuration => Future[Unit],
     stop: () => Future[Unit]
 ):
   /** Credentials of the namespace `guest`: those this start created, or `known` ones if they are still good.
@@ -38,6 +40,9 @@ final class Controller private[controller] (
 
   /** New ones, unless an administrator has taken care of them. */
   def renewCredentials(): Option[String] = storage.namespaces.renewKey(Controller.Guest)
+
+  /** Completes when no sequence goes on in it, after `bound` at the latest. */
+  def drain(bound: FiniteDuration): Future[Unit] = idle(bound)
 
   /** Takes no more requests, lets those under way end for a moment, stops the scheduler, closes the stores.
     */

@@ -46,6 +46,8 @@ object Main:
           _ <- Future(bootstrap.write(url, credentials))(using blocking)
         yield s"burst controller is ready on $url"
 
+      override def drain(bound: FiniteDuration): Future[Unit] = started.flatMap(_.drain(bound))
+
       /** Before it is a member it has begun nothing that does not end with the process, and what it was about
         * to begin when it was none any more never will have.
         */

@@ -135,4 +135,12 @@ object Wiring:
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())
         yield ()
-      Controller(binding.localAddress, settings.http.scheme, scheduler.invokers, storage, guest, () => stop())
+      Controller(
+        binding.localAddress,
+        settings.http.scheme,
+        scheduler.invokers,
+        storage,
+        guest,
+        records.idle(_)(using system.scheduler),
+        () => stop()
+      )

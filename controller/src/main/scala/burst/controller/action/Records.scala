@@ -4,10 +4,10 @@ import burst.controller.flare.Submission
 import burst.controller.store.{ActivationStore, Blocking, Rounds}
 import burst.protocol.FlareId
 import java.util.concurrent.ConcurrentHashMap
-import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
-import scala.concurrent.Future
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
@@ -72,11 +72,33 @@ final class Records(
     val ended = if now - wellSince < lease.toMicros then 0 else store.endAbandoned(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
-  /** Rounds, one at a time, at once and several within a lease; what it returns ends them. */
-  def start()(using ActorSystem[?]): () => Future[Unit] =
-    Rounds.start(lease / 4, blocking, log, "records of sequences could not be renewed")(round())
+  /** Rounds, one at a time, at once and several within a lease; what it returns ends them, and what goes on
+    * here, as it does with this controller.
+    */
+  def start()(using system: ActorSystem[?]): () => Future[Unit] =
+    import system.executionContext
+    val stop = Rounds.start(lease / 4, blocking, log, "records of sequences could not be renewed")(round())
+    () => stop().flatMap(_ => blocking(leave()))
+
+  private def leave(): Unit =
+    val (known, left) = open.asScala.toVector.partitionMap:
+      case (_, Ending.Known(record, path)) => Left((record, path))
+      case (id, Ending.Awaited) => Right(id)
+    known.foreach(close)
+    if left.nonEmpty then
+      log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
+      store.renew(left, Over)
+      val _ = store.endAbandoned(Over + 1)
+
+  /** Completes when nothing goes on here, after `bound` at the latest. */
+  def idle(bound: FiniteDuration)(using Scheduler, ExecutionContext): Future[Unit] =
+    if open.isEmpty || bound <= Duration.Zero then Future.unit
+    else Pause.before(IdlePause)(idle(bound - IdlePause))
 
 object Records:
+  /** A lease that has run out. */
+  private val Over = 0L
+  private val IdlePause = 100.millis
   private val log = LoggerFactory.getLogger(classOf[Records])
 
   private enum Ending:

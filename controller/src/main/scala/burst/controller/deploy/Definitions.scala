@@ -5,11 +5,14 @@ import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.store.{DefinitionChange, DefinitionStore, DeployRefusal, PackageGone, Packages}
 import burst.controller.limits.NamespaceLimits
 import burst.protocol.PackageId
+import org.slf4j.LoggerFactory
+import scala.util.control.NonFatal
 
 /** Definitions together with their packages: no version of one stands without its package, and a package goes
   * with the last version and flare that need it, or with the next sweep when calls met. Calls block.
   */
 final class Definitions(store: DefinitionStore, packages: Packages):
+  import Definitions.log
 
   /** Stores package and definition, as [[DefinitionStore.put]] does. */
   def deploy(
@@ -48,7 +51,7 @@ final class Definitions(store: DefinitionStore, packages: Packages):
         // It may go before the definition is stored; one of our own may not.
         try put(there)
         catch case _: PackageGone => anew()
-    if stored.isLeft then packages.removeUnneeded(id)
+    if stored.isLeft then letGo(id)
     stored.map(settled)
 
   /** Makes a next version that is equal to an older one, as [[DefinitionStore.rollBack]] does. */
@@ -66,8 +69,18 @@ final class Definitions(store: DefinitionStore, packages: Packages):
     store.delete(namespace, name).map(settled)
 
   /** Packages of versions that went otherwise: nothing may need them now. */
-  def released(ids: Set[PackageId]): Unit = ids.foreach(packages.removeUnneeded)
+  def released(ids: Set[PackageId]): Unit = ids.foreach(letGo)
+
+  /** What was asked for is done; what is left of a package that nothing needs any more the janitor finds,
+    * too.
+    */
+  private def letGo(id: PackageId): Unit =
+    try packages.removeUnneeded(id)
+    catch case NonFatal(problem) => log.warn(s"package ${id.value} stays for now", problem)
 
   private def settled(change: DefinitionChange): Definition =
-    change.released.foreach(packages.removeUnneeded)
+    released(change.released)
     change.definition
+
+object Definitions:
+  private val log = LoggerFactory.getLogger(classOf[Definitions])

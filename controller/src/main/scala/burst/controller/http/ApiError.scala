@@ -237,7 +237,7 @@ object ApiError:
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case StoreFailed =>
-      ServiceUnavailable -> "The platform's database failed, or has no room left; send the request again soon."
+      ServiceUnavailable -> "The platform's store failed, or has no room left; send the request again soon."
     case SchedulerSilent =>
       ServiceUnavailable -> "The platform's scheduler does not answer at present; send the request again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.blob.BlobStoreException
 import burst.controller.store.{Identity, StoreException}
 import burst.node.logs.LogIds.of
 import io.circe.Json
@@ -109,7 +110,7 @@ object Routes:
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
   private[http] val unexpected = ExceptionHandler:
-    case cause: StoreException => unavailable(cause, ApiError.StoreFailed)
+    case cause: (StoreException | BlobStoreException) => unavailable(cause, ApiError.StoreFailed)
     // Of what is asked, only the scheduler may take its time.
     case cause: TimeoutException => unavailable(cause, ApiError.SchedulerSilent)
     case NonFatal(cause) =>

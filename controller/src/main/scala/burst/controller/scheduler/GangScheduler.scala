@@ -343,7 +343,9 @@ private final class GangScheduler(
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
     state.allow(tenant, submit.slotLimit)
-    state.refusal(submit.request, submit.slotLimit) match
+    // A part of a sequence waits for invokers that come: the whole was accepted.
+    val refusal = state.refusal(submit.request, submit.slotLimit)
+    refusal.filterNot(_.isOfFewInvokers && Waiting.isPart(submit.request)) match
       case Some(refusal) if refusal.isOfFewInvokers && timers.isTimerActive(Settled) =>
         awaitInvokers(submit, refusal)
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)

@@ -20,7 +20,7 @@ import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
-import org.apache.pekko.actor.typed.Scheduler
+import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
 
@@ -274,6 +274,25 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(record.status, ActivationStatus.InternalError)
     assert(record.result.bytes.utf8String.contains("invoke it again"))
     assert(record.head.end.isDefined)
+
+  setup("a controller that stops waits for its sequences, and records as failed what goes on then"): s =>
+    given ActorSystem[?] = kit.system
+    s.program("one")(add(1))
+    s.sequence("short", "one")
+    s.sequence("left", "one")
+    val stop = s.records.start()
+    s.invoke("short"): Unit
+    Await.result(s.records.idle(1.minute), 10.seconds)
+    s.service.hanging = true
+    val call = Invocation(caller, s.known("/guest/left"), Json.obj(), Origin("transaction"))
+    val id = Await.result(s.invocations.invoke(call, None), 30.seconds) match
+      case Right(Invoked.Running(id)) => id
+      case other => fail(s"$other")
+    assert(!s.records.idle(1.minute).isCompleted)
+    Await.result(s.records.idle(200.millis), 10.seconds)
+    Await.result(stop(), 10.seconds)
+    val record = s.activations.find("guest", id).getOrElse(fail("no record"))
+    assertEquals(record.status, ActivationStatus.InternalError)
 
   setup("what was no flare is recorded as it was told"): s =>
     val head = ActivationHead(

@@ -1,7 +1,7 @@
 package burst.controller.deploy
 
 import burst.controller.definition.Definition
-import burst.controller.blob.{DirectoryPackageStore, PackageCopy, PackageStore}
+import burst.controller.blob.{BlobStoreException, DirectoryPackageStore, PackageCopy, PackageStore}
 import burst.controller.store.*
 import burst.protocol.PackageId
 import java.nio.file.{Files, Path}
@@ -27,11 +27,16 @@ class SlowUploadSuite extends munit.FunSuite:
     val meanwhile = AtomicReference[() => Unit](() => ())
 
     private object slow extends PackageStore:
-      export directory.{close as _, put as _, *}
+      export directory.{close as _, delete as _, put as _, *}
+      def delete(copy: PackageCopy): Unit =
+        if isAway then throw BlobStoreException("deleting a package", RuntimeException("no answer"))
+        directory.delete(copy)
       def put(copy: PackageCopy, bytes: Array[Byte]): Unit =
         directory.put(copy, bytes)
         meanwhile.getAndSet(() => ())()
 
+    /** Nothing can be deleted. */
+    @volatile var isAway = false
     val packages = Packages(index, slow)
     def deploy(): Either[DeployRefusal, Definition] =
       Definitions(definitions, packages).deploy(wanted, bytes, overwrite = true, Samples.limits)
@@ -66,6 +71,17 @@ class SlowUploadSuite extends munit.FunSuite:
     assert(s.isWhole)
     s.others.sweep()
     assertEquals(s.files, 1)
+
+  setup.test("what is done is done though its package cannot be deleted, and that goes with the next sweep"):
+    s =>
+      assert(s.deploy().isRight)
+      s.isAway = true
+      val mine = Definitions(s.definitions, s.packages)
+      assertEquals(mine.remove("guest", "hello").map(_.name), Some("hello"))
+      assertEquals((s.definitions.find("guest", "hello"), s.files), (None, 1))
+      s.isAway = false
+      s.packages.sweep()
+      assertEquals(s.files, 0)
 
   setup.test("one that takes longer than any is stored once more"): s =>
     s.meanwhile.set: () =>

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.blob.BlobStoreException
 import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, Output, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
@@ -88,6 +89,12 @@ class FlareCallSuite extends HttpSuite:
     val reply = post("""{"size":1}""")
     refused(reply, 500, "code")
     assert(!reply.body.contains("secret"))
+
+  test("a bucket that fails is told as what passes, and when to try again"):
+    service.breaking = Some(BlobStoreException("storing inputs", RuntimeException("no answer")))
+    val reply = post("""{"size":1}""")
+    refused(reply, 503, "again")
+    assert(reply.headers.contains("retry-after"), reply.headers)
 
   test("the request is completed from the definition and the platform"):
     val r = request("""{"size":3,"params":{"who":"me"}}""")

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.FlareState
+import burst.controller.flare.{ActivationFields, FlareState}
 import burst.protocol.{FailureKind, FlareId, InvokerId, PackEvent}
 import scala.concurrent.duration.DurationInt
 
@@ -46,6 +46,17 @@ class GangSchedulerSuite extends SchedulerFixture:
     b.started()
     a.succeed(first)
     b.succeed(second)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("a part of a sequence waits for invokers that come, in place of being refused"):
+    val world = World()
+    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, true, None, false, None)
+    assertEquals(world.submitted(Samples.request(1)), Submitted.Refused(Refusal.NoInvokers))
+    val flare = world.submit(Samples.request(1).copy(activation = Some(fields)))
+    assertEquals(flare.state, FlareState.Queued)
+    val end = world.await(flare.id)
+    val a = world.invoker("a", 1)
+    a.succeed(a.prepared())
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   test("two flares at once on a nearly full cluster: one starts, the other waits whole"):
