@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.store.StoreException
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
@@ -8,13 +9,13 @@ import org.apache.pekko.pattern.after
 import org.apache.pekko.util.Timeout
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
-import scala.util.{Failure, Success}
+import scala.util.{Failure, Success, Try}
 
 /** Submits flares to the scheduler. Where that may move to another controller they are given their ids here,
   * and asked for again by these when no answer comes, since the scheduler that they were submitted to may be
   * no more: no flare is run twice, and what nobody would ask for again (a step of a sequence, an action that
-  * a rule begins) is not lost. One that nobody is told of before its end is answered with that end, and need
-  * not be stored while it waits.
+  * a rule begins) is not lost. Steps of sequences are asked for again when the database fails, too. One that
+  * nobody is told of before its end is answered with that end, and need not be stored while it waits.
   */
 private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Command],
@@ -31,45 +32,61 @@ private[scheduler] final class Submitting(
     val longest = limit.max(Patience)
     def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
+    // It takes another controller a quarter of a minute to have the scheduler.
+    def asked(id: FlareId) = Asked(id, request, ask(Some(id), _)).first(longest * 2)
     place() match
       case SchedulerPlace.Here if isHeld(request) => ask(Some(FlareId.random()), longest)
-      case SchedulerPlace.OnSomeController =>
-        val id = FlareId.random()
-        // It takes another controller a quarter of a minute to have the scheduler.
-        Asked(id, pause(request), ask(Some(id), _)).first(longest * 2)
-      case _ => ask(None, limit)
+      case SchedulerPlace.Here if !Waiting.isPart(request) => ask(None, limit)
+      case SchedulerPlace.OfFormerRelease => ask(None, limit)
+      case _ => asked(FlareId.random())
 
-  private final class Asked(id: FlareId, pause: FiniteDuration, ask: FiniteDuration => Future[Submitted]):
+  private final class Asked(id: FlareId, request: FlareRequest, ask: FiniteDuration => Future[Submitted]):
+    private val pause = Submitting.pause(request)
+
+    /** Nobody else asks again for a part of a sequence when the database fails. */
+    private val isPatient = Waiting.isPart(request)
+
     def first(left: FiniteDuration): Future[Submitted] =
-      ask(Patience).recoverWith { case silent: TimeoutException =>
-        again(left - Patience, Patience * 2, silent)
-      }
+      ask(Patience).transformWith:
+        case Failure(silent: TimeoutException) => again(left - Patience, Patience * 2, Failure(silent))
+        case Success(answer: Submitted.NotStored) if isPatient => soon(left, Patience * 2, answer)
+        case answer => Future.fromTry(answer)
+
+    private def soon(left: FiniteDuration, patience: FiniteDuration, last: Submitted): Future[Submitted] =
+      after(StorePause)(again(left - StorePause, patience, Success(last)))
 
     /** It may have run meanwhile, and even have ended. */
     private def again(
         left: FiniteDuration,
         patience: FiniteDuration,
-        silent: TimeoutException
+        last: Try[Submitted]
     ): Future[Submitted] =
-      if left <= Duration.Zero then Future.failed(silent)
+      if left <= Duration.Zero then Future.fromTry(last)
       else if place() == SchedulerPlace.OfFormerRelease then
-        stored(id).flatMap(_.fold(Future.failed(silent))(flare =>
+        stored(id).flatMap(_.fold(Future.fromTry(last))(flare =>
           Future.successful(Submitted.Accepted(flare))
         ))
       else
         ask(patience.min(left)).transformWith:
-          case Failure(silent: TimeoutException) => again(left - patience, patience * 2, silent)
+          case Failure(silent: TimeoutException) =>
+            again(left - patience, patience * 2, Failure(silent))
           case Failure(cause) => Future.failed(cause)
           case Success(answer @ Submitted.Refused(refusal)) =>
             stored(id).flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
               // One that has just begun, and keeps no large ones until its invokers come.
               case None if refusal.isOfFewInvokers && left > pause =>
-                after(pause)(again(left - pause, patience, silent))
+                after(pause)(again(left - pause, patience, last))
               case None => Future.successful(answer)
           // One that has ended cannot be stored again.
           case Success(answer: Submitted.NotStored) =>
-            stored(id).map(_.filter(_.state.isFinal).fold(answer)(Submitted.Accepted(_)))
+            val ended = stored(id).map(_.filter(_.state.isFinal))
+            ended
+              .recover { case _: StoreException if isPatient => None }
+              .flatMap:
+                case Some(flare) => Future.successful(Submitted.Accepted(flare))
+                case None if isPatient => soon(left, patience, answer)
+                case None => Future.successful(answer)
           case Success(answer) => Future.successful(answer)
 
 private object Submitting:
@@ -77,6 +94,9 @@ private object Submitting:
     * time that it has not.
     */
   private val Patience = FlareActor.AnsweredWithin + 2.seconds
+
+  /** Between two tries to store one, each of which takes as long as the database is waited for. */
+  private val StorePause = 1.second
 
   /** Large ones are not sent too often. */
   private def pause(request: FlareRequest): FiniteDuration =

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareState, Submission}
-import burst.controller.store.insert
+import burst.controller.flare.{ActivationFields, Flare, FlareState, Submission}
+import burst.controller.store.{insert, StoreException}
 import burst.protocol.{FlareId, Inputs, JsonText, PreparePack}
 import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
@@ -306,6 +306,31 @@ class SubmittingSuite extends SchedulerFixture:
       )
       again.replyTo ! accepted
       assertEquals(get(answer).map(_.flare.id), Right(again.id.get))
+
+  test(
+    "a part of a sequence is asked for again when it cannot be stored, wherever the scheduler is, and is one flare"
+  ):
+    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, true, None, false, None)
+    val part = Samples.request(1).copy(activation = Some(fields))
+    val failed = Submitted.NotStored("storing a flare", RuntimeException("no connection"))
+    for place <- Vector(SchedulerPlace.Here, SchedulerPlace.OnSomeController) do
+      val asking = Asking(place)
+      val answer = asking.submit(part)
+      val first = asking.asked()
+      val last = (1 to 3).foldLeft(first): (asked, _) =>
+        asked.replyTo ! failed
+        kit.createTestProbe[Any]().awaitAssert:
+          asking.here.pass(200.millis)
+          asking.scheduler.expectMessageType[Submit](20.millis)
+      assert(first.id.isDefined)
+      assertEquals((last.id, last.request), (first.id, part))
+      val flare = AdmissionControl.accept(part, 5, last.id)
+      last.replyTo ! Submitted.Accepted(flare)
+      assertEquals(get(answer).map(_.flare.id), Right(flare.id))
+    val once = Asking()
+    val refused = once.submit(waited)
+    once.asked().replyTo ! failed
+    intercept[StoreException](get(refused)): Unit
 
   test("whose scheduler is superseded says nothing of what is to be answered once stored"):
     val here = world()
