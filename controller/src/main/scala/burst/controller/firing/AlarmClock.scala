@@ -10,8 +10,7 @@ import java.time.Instant
 import java.time.temporal.ChronoUnit
 import java.util.UUID
 import java.util.concurrent.atomic.AtomicInteger
-import org.apache.pekko.actor.typed.ActorSystem
-import org.apache.pekko.pattern.after
+import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
@@ -49,9 +48,11 @@ final class AlarmClock(
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
+  private given Scheduler = system.scheduler
 
   private val underWay = AtomicInteger()
   @volatile private var stopping = false
+  private val patience = Patiently(storePatience, () => !stopping)
 
   /** Looks once, and begins to fire what is due: says how many. */
   def round(): Int =
@@ -83,12 +84,14 @@ final class AlarmClock(
     underWay.incrementAndGet()
     val began = Traces.now()
     val own = origin()
-    patiently(() => blocking(triggers.find(alarm.namespace, alarm.trigger)))
+    patience("reading the trigger of an alarm")(() =>
+      blocking(triggers.find(alarm.namespace, alarm.trigger))
+    )
       .flatMap:
         case None => Future.unit // It was deleted just now.
         case Some(trigger) =>
           firing
-            .fire(caller, trigger, alarm.payload, JsonObject.empty, own, patiently)
+            .fire(caller, trigger, alarm.payload, JsonObject.empty, own, patience)
             .flatMap(_ => blocking(cleanUp(alarm)))
       .recover:
         case NonFatal(cause) =>
@@ -96,16 +99,6 @@ final class AlarmClock(
       .onComplete: _ =>
         underWay.decrementAndGet()
         own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Traces.now())))
-
-  /** Tried again while the store fails, after longer and longer pauses; what else fails, fails at once. */
-  private def patiently[A](work: () => Future[A]): Future[A] =
-    val until = storePatience.fromNow
-    def attempt(pause: FiniteDuration): Future[A] = work().recoverWith:
-      case cause: StoreException if !stopping && (until - pause).hasTimeLeft() =>
-        if pause == FirstPause then
-          log.warn("the store failed while an alarm fires; it is tried again", cause)
-        after(pause)(attempt((pause * 2).min(LongestPause)))
-    attempt(FirstPause)
 
   private def cleanUp(alarm: Alarm): Unit = alarm.schedule.times match
     case Times.Once(_, AfterOnce.DeleteTrigger) =>
@@ -132,9 +125,7 @@ object AlarmClock:
   private val Batch = 100
   private val MostUnderWay = 200
 
-  /** As long as a flare puts up with it (`burst.scheduler.store-deadline`), and by as long pauses. */
+  /** As long as a flare puts up with it (`burst.scheduler.store-deadline`). */
   private val StorePatience = 2.minutes
-  private val FirstPause = 200.millis
-  private val LongestPause = 5.seconds
 
   private val log = LoggerFactory.getLogger(classOf[AlarmClock])

@@ -1,7 +1,7 @@
 package burst.controller.firing
 
 import burst.controller.action.*
-import burst.controller.store.{Blocking, Identity}
+import burst.controller.store.{Blocking, Identity, Patiently}
 import burst.controller.trigger.{AttachedRule, RuleStatus, Trigger}
 import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, Origin}
@@ -32,8 +32,9 @@ final class Firing(
     *
     * @param headers
     *   of the request, which the actions are told
-    * @param storing
-    *   how often the record is tried to be stored: once, unless the caller can wait
+    * @param patience
+    *   with a store that fails before an action is begun, and when the record is stored. Beginning an action
+    *   is not tried again, as it may have begun.
     */
   def fire(
       caller: Identity,
@@ -41,7 +42,7 @@ final class Firing(
       payload: JsonObject,
       headers: JsonObject,
       origin: Origin,
-      storing: (() => Future[Unit]) => Future[Unit] = once => once()
+      patience: Patiently
   ): Future[Option[FlareId]] =
     val rules = trigger.rules.getOrElse(Vector.empty)
     if !rules.exists(_.status == RuleStatus.Active) then Future.successful(None)
@@ -50,13 +51,15 @@ final class Firing(
       val own = trigger.parameters.toIterable ++ payload.toIterable
       // Last, so that nobody else says what they were.
       val arguments = Json.fromFields(own ++ Iterable("__ow_headers" -> Json.fromJsonObject(headers)))
+      // Together, or many rules would take many times as long as the caller waits.
+      val reading = patience.fromNow
       for
         outcomes <- Source(rules)
-          .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, origin))
+          .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, origin, reading))
           .runWith(Sink.seq)
         id = FlareId.random()
         record = activation(id, caller, trigger, payload, start, outcomes.toVector)
-        _ <- storing(() => invocations.record(record))
+        _ <- patience("storing what a trigger began")(() => invocations.record(record))
       yield Some(id)
 
   private def run(
@@ -64,11 +67,12 @@ final class Firing(
       namespace: String,
       rule: AttachedRule,
       arguments: Json,
-      origin: Origin
+      origin: Origin,
+      reading: Patiently
   ): Future[Json] =
     val name = ActionName.parse(rule.action.qualified, caller.namespace)
     val ran = (rule.status, name) match
-      case (RuleStatus.Active, Some(name)) => invoke(caller, name, arguments, origin)
+      case (RuleStatus.Active, Some(name)) => invoke(caller, name, arguments, origin, reading)
       case _ =>
         val sentence =
           s"Rule '$namespace/${rule.name}' is inactive, action '${shown(rule)}' was not activated."
@@ -88,9 +92,10 @@ final class Firing(
       caller: Identity,
       name: ActionName,
       arguments: Json,
-      origin: Origin
+      origin: Origin,
+      reading: Patiently
   ): Future[Outcome] =
-    blocking.reading(actions.find(caller, name)).flatMap:
+    reading("reading a rule's action")(() => blocking.reading(actions.find(caller, name))).flatMap:
       case Left(problem) => Future.successful(Left(ActivationStatus.ApplicationError -> sentence(problem)))
       case Right(action) =>
         invocations

@@ -4,7 +4,7 @@ import burst.controller.definition.EntityName
 import burst.controller.firing.Firing
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.limits.MinuteCounts
-import burst.controller.store.{Blocking, Identity, TriggerStore}
+import burst.controller.store.{Blocking, Identity, Patiently, TriggerStore}
 import burst.protocol.FlareId
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
@@ -13,16 +13,23 @@ import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCo
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `POST /triggers/NAME`: fires it. */
+/** `POST /triggers/NAME`: fires it.
+  *
+  * @param patience
+  *   with a store that fails once actions may have begun: who is told of a failure fires again, and
+  *   everything runs twice
+  */
 final class FireRoutes(
     triggers: TriggerStore,
     firing: Firing,
     fires: MinuteCounts,
     body: RequestBody,
     intake: BodyIntake,
-    blocking: Blocking
+    blocking: Blocking,
+    patience: Patiently
 )(using ExecutionContext):
   import FireRoutes.*
 
@@ -43,10 +50,17 @@ final class FireRoutes(
             case None => Future.successful(Left(noSuch(name)))
             case Some(trigger) =>
               firing
-                .fire(caller, trigger, payload, headers(request), RequestTraces.origin(request))
+                .fire(caller, trigger, payload, headers(request), RequestTraces.origin(request), patience)
                 .map(id => Right(id.fold(HttpResponse(StatusCodes.NoContent))(fired)))
 
 object FireRoutes:
+  private val MostPatience = 20.seconds
+
+  /** For reading a trigger's actions, and for storing its record: both end before the request's time does. */
+  def patience(requestTimeout: Duration): FiniteDuration = requestTimeout / 4 match
+    case quarter: FiniteDuration => quarter.min(MostPatience)
+    case _ => MostPatience
+
   private def noSuch(name: String): ApiError = ApiError.OfTrigger(TriggerProblem.NoSuchTrigger(name))
 
   private def fired(id: FlareId): HttpResponse =

@@ -10,7 +10,7 @@ import burst.node.metrics.MetricsRegistry
 import burst.node.traces.SpanSink
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Storage, Transfers}
+import burst.controller.store.{Blocking, Patiently, Storage, Transfers}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Directives.concat
@@ -164,7 +164,15 @@ object HttpServer:
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       EventsRoutes(
         TriggersRoutes(storage.triggers, triggerBody, deploys, blocking),
-        FireRoutes(storage.triggers, firing, fires, body, flareIntake, blocking),
+        FireRoutes(
+          storage.triggers,
+          firing,
+          fires,
+          body,
+          flareIntake,
+          blocking,
+          Patiently(FireRoutes.patience(settings.server.timeouts.requestTimeout))
+        ),
         RulesRoutes(storage.rules, actions, triggerBody, body, deploys, blocking)
       ),
       InvokeRoutes(

@@ -15,8 +15,13 @@ final class FakeActions(names: String*) extends Actions:
   def find(caller: Identity, name: ActionName): Either[ActionProblem, Action] =
     if name.namespace != caller.namespace then Left(ActionProblem.NotEntitled) else find(name)
 
+  /** How often they are yet to be looked for in vain, as the store fails. */
+  val unreadable: AtomicInteger = AtomicInteger()
+
   def find(name: ActionName): Either[ActionProblem, Action] =
-    if names.contains(name.path) then Right(FakeActions.action(name))
+    if unreadable.getAndDecrement() > 0 then
+      throw StoreException("reading an action", IllegalStateException("it is away"))
+    else if names.contains(name.path) then Right(FakeActions.action(name))
     else Left(ActionProblem.NoSuchAction(name))
 
 object FakeActions:
@@ -50,7 +55,7 @@ final class FakeInvocations extends Invocations:
       limit: Option[FiniteDuration]
   ): Future[Either[InvocationRefusal, Invoked]] =
     begun.add(invocation)
-    if breaking then Future.failed(IllegalStateException("broken"))
+    if breaking then Future.failed(StoreException("storing a flare", IllegalStateException("it is away")))
     else Future.successful(refusing.toLeft(Invoked.Running(FlareId.random())))
 
   def record(activation: Activation): Future[Unit] =

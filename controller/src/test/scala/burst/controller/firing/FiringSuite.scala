@@ -2,19 +2,22 @@ package burst.controller.firing
 
 import burst.protocol.Origin
 import burst.controller.action.*
-import burst.controller.store.{Blocking, Identity, Samples}
+import burst.controller.store.{Blocking, Identity, Patiently, Samples}
 import burst.controller.trigger.*
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.Scheduler
 import org.apache.pekko.stream.Materializer
-import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext}
 import scala.jdk.CollectionConverters.*
 
 class FiringSuite extends munit.FunSuite:
   private lazy val kit = ActorTestKit()
   private given Materializer = Materializer(kit.system)
+  private given Scheduler = kit.system.scheduler
+  private given ExecutionContext = kit.system.executionContext
   override def afterAll(): Unit = kit.shutdownTestKit()
 
   private val caller = Identity("guest", Samples.limits)
@@ -35,15 +38,30 @@ class FiringSuite extends munit.FunSuite:
   )
 
   private def fire(invocations: FakeInvocations, trigger: Trigger, payload: (String, Json)*) =
+    fired(FakeActions("one", "two"), invocations, trigger, payload*)
+
+  private def fired(
+      actions: FakeActions,
+      invocations: FakeInvocations,
+      trigger: Trigger,
+      payload: (String, Json)*
+  ) =
     val firing = Firing(
-      FakeActions("one", "two"),
+      actions,
       invocations,
       Blocking(kit.system.executionContext),
       _ => (false, "It is not to be."),
       () => 17
     )
     Await.result(
-      firing.fire(caller, trigger, JsonObject.fromIterable(payload), headers, Origin("request1")),
+      firing.fire(
+        caller,
+        trigger,
+        JsonObject.fromIterable(payload),
+        headers,
+        Origin("request1"),
+        Patiently(20.seconds)
+      ),
       30.seconds
     )
 
@@ -106,3 +124,18 @@ class FiringSuite extends munit.FunSuite:
     broken.breaking = true
     assert(fire(broken, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
     assertEquals(logs(broken).map(_.hcursor.get[Int]("statusCode")), Vector.fill(2)(Right(3)))
+    // They may have begun.
+    assertEquals(broken.begun.size, 2)
+
+  test("an action that cannot be read for a moment is read again, and begun once"):
+    val (actions, invocations) = (FakeActions("one", "two"), FakeInvocations())
+    actions.unreadable.set(3)
+    assert(fired(actions, invocations, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
+    assertEquals(logs(invocations).map(_.hcursor.get[Int]("statusCode")), Vector.fill(2)(Right(0)))
+    assertEquals(invocations.begun.asScala.map(_.action.name.path).toVector.sorted, Vector("one", "two"))
+
+  test("a record that cannot be stored for a moment is stored later, and no action is begun again"):
+    val invocations = FakeInvocations()
+    invocations.refusedRecords.set(1)
+    assert(fire(invocations, trigger(rule("r", "one"))).isDefined)
+    assertEquals((invocations.begun.size, invocations.recorded.size), (1, 1))

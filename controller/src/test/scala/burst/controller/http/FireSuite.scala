@@ -1,9 +1,16 @@
 package burst.controller.http
 
+import burst.controller.firing.{FakeActions, FakeInvocations as Begun, Firing}
+import burst.controller.limits.MinuteCounts
+import burst.controller.store.{Blocking, Identity, Patiently, Samples}
 import io.circe.syntax.*
 import io.circe.{parser, Json}
 import java.time.Instant
-import scala.concurrent.duration.DurationInt
+import org.apache.pekko.actor.typed.Scheduler
+import org.apache.pekko.http.scaladsl.model.{HttpMethods, HttpRequest}
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.duration.{Duration, DurationInt}
+import scala.concurrent.{Await, ExecutionContext}
 
 /** Triggers that fire, by request and by alarm, and the built-in packages, over the API. */
 class FireSuite extends HttpSuite:
@@ -55,6 +62,34 @@ class FireSuite extends HttpSuite:
     val log = record.downField("logs").downArray.as[String].flatMap(parser.parse).toOption.get.hcursor
     assertEquals(log.get[String]("rule"), Right("guest/fired-rule"))
     assertEquals(log.get[Boolean]("success"), Right(true))
+
+  test("a record that cannot be stored for a moment is waited for: who is refused fires again"):
+    ruled("awaited")
+    given ExecutionContext = system.executionContext
+    given Scheduler = system.scheduler
+    val invocations = Begun()
+    invocations.refusedRecords.set(1)
+    val blocking = Blocking(system.executionContext)
+    val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
+    val bodies = BodyIntake.Settings(1 << 20, 10 << 20, rate = 1, burst = 100L << 20).fitting
+    val routes = FireRoutes(
+      storage.triggers,
+      Firing(FakeActions("awaited-action"), invocations, blocking, _ => (false, "No.")),
+      MinuteCounts(),
+      body,
+      BodyIntake(body, bodies, FairExecutor(system.executionContext), blocking),
+      blocking,
+      Patiently(FireRoutes.patience(90.seconds))
+    )
+    val answer = Route.toFunction(routes.route(Identity("guest", Samples.limits)))
+    val reply = Await.result(answer(HttpRequest(HttpMethods.POST, "/triggers/awaited")), 30.seconds)
+    assertEquals(reply.status.intValue, 202)
+    assertEquals((invocations.begun.size, invocations.recorded.size), (1, 1))
+
+  test("a fire's patience ends before its request's time does"):
+    assertEquals(FireRoutes.patience(90.seconds), 20.seconds)
+    assertEquals(FireRoutes.patience(8.seconds), 2.seconds)
+    assertEquals(FireRoutes.patience(Duration.Inf), 20.seconds)
 
   test("a fire takes an object or nothing"):
     ruled("picky")

@@ -1,0 +1,54 @@
+package burst.controller.store
+
+import burst.controller.blob.BlobStoreException
+import org.apache.pekko.actor.typed.Scheduler
+import org.apache.pekko.actor.typed.scaladsl.adapter.*
+import org.apache.pekko.pattern.after
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** Tries again what a store fails, after longer and longer pauses; what else fails, fails at once. What is
+  * tried may have been done though it failed: doing it twice must be as good as once.
+  *
+  * @param limit
+  *   how long, for each call
+  * @param goesOn
+  *   whether it is still worth while
+  */
+final class Patiently(limit: FiniteDuration, goesOn: () => Boolean = () => true)(using
+    scheduler: Scheduler,
+    ec: ExecutionContext
+):
+  import Patiently.*
+
+  /** `what` is for the log. */
+  def apply[A](what: String)(work: () => Future[A]): Future[A] =
+    attempt(what, work, First, limit.fromNow)
+
+  /** The same for calls that are to have the limit together, from now on. */
+  def fromNow: Patiently =
+    val until = limit.fromNow
+    Patiently(limit, () => goesOn() && until.hasTimeLeft())
+
+  private def attempt[A](
+      what: String,
+      work: () => Future[A],
+      pause: FiniteDuration,
+      until: Deadline
+  ): Future[A] =
+    begun(work).recoverWith:
+      case cause @ (_: StoreException | _: BlobStoreException) if goesOn() && (until - pause).hasTimeLeft() =>
+        if pause == First then log.warn(s"the store failed during $what; it is tried again", cause)
+        after(pause, scheduler.toClassic)(attempt(what, work, (pause * 2).min(Longest), until))
+
+  private def begun[A](work: () => Future[A]): Future[A] =
+    try work()
+    catch case NonFatal(cause) => Future.failed(cause)
+
+object Patiently:
+  private val First = 200.millis
+  private val Longest = 5.seconds
+
+  private val log = LoggerFactory.getLogger(classOf[Patiently])

@@ -1,0 +1,71 @@
+package burst.controller.store
+
+import burst.controller.blob.BlobStoreException
+import java.util.concurrent.atomic.AtomicInteger
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.Scheduler
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Await, ExecutionContext, Future}
+
+/** What is tried again, and for how long. */
+class PatientlySuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  private given Scheduler = kit.system.scheduler
+  private given ExecutionContext = kit.system.executionContext
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val away = IllegalStateException("it is away")
+
+  /** Fails by these, one after the other, and succeeds then. */
+  private final class Work(failures: Throwable*):
+    val begun: AtomicInteger = AtomicInteger()
+    def apply(): Future[Int] =
+      val times = begun.getAndIncrement()
+      failures.lift(times).fold(Future.successful(times))(Future.failed)
+
+  private def tried(limit: FiniteDuration, work: () => Future[Int], goesOn: () => Boolean = () => true) =
+    Await.ready(Patiently(limit, goesOn)("a test")(work), 30.seconds).value.get
+
+  test("what a store fails is tried again until it succeeds"):
+    val work = Work(StoreException("reading", away), BlobStoreException("reading", away))
+    assertEquals(tried(20.seconds, () => work()).toOption, Some(2))
+
+  test("what fails before there is a future of it is tried again, too"):
+    val begun = AtomicInteger()
+    def work(): Future[Int] =
+      if begun.getAndIncrement() == 0 then throw StoreException("reading", away) else Future.successful(7)
+    assertEquals(tried(20.seconds, () => work()).toOption, Some(7))
+
+  test("what else fails, fails at once"):
+    val work = Work(away)
+    assertEquals(tried(20.seconds, () => work()).failed.toOption, Some(away))
+    assertEquals(work.begun.get, 1)
+
+  test("the limit is each call's"):
+    val patiently = Patiently(500.millis)
+    val failure = StoreException("reading", away)
+    val lasting = Work(Vector.fill(100)(failure)*)
+    assertEquals(
+      Await.ready(patiently("a test")(() => lasting()), 30.seconds).value.flatMap(_.failed.toOption),
+      Some(failure)
+    )
+    // After the second pause, of 400 ms, it would be over.
+    assert(lasting.begun.get <= 2, lasting.begun.get)
+    val short = Work(failure)
+    assertEquals(Await.result(patiently("a test")(() => short()), 30.seconds), 1)
+
+  test("calls may have the limit together"):
+    val failure = StoreException("reading", away)
+    val together = Patiently(300.millis).fromNow
+    val first = Work(Vector.fill(100)(failure)*)
+    Await.ready(together("a test")(() => first()), 30.seconds)
+    val end = System.nanoTime() + 300.millis.toNanos
+    while System.nanoTime() < end do Thread.onSpinWait()
+    val second = Work(failure)
+    assert(Await.ready(together("a test")(() => second()), 30.seconds).value.exists(_.isFailure))
+    assertEquals(second.begun.get, 1)
+
+  test("nothing is tried again that is not worth while any more"):
+    val work = Work(StoreException("reading", away))
+    assert(tried(20.seconds, () => work(), () => false).isFailure)
+    assertEquals(work.begun.get, 1)
