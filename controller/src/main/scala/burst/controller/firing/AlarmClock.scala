@@ -9,16 +9,19 @@ import io.circe.JsonObject
 import java.time.Instant
 import java.time.temporal.ChronoUnit
 import java.util.UUID
+import java.util.concurrent.ConcurrentHashMap
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.control.NonFatal
+import scala.util.{Failure, Success, Try}
 
 /** Fires triggers whose alarms are due. Every controller looks, and the database says which of them fires:
   * the one whose change of the alarm's row it takes. One that ends between that and the firing leaves that
-  * time out; no time is fired twice. As nobody else makes up for it, a store that fails then is tried again.
+  * time out; no time is fired twice. As nobody else makes up for it, a store that fails then, or as the row
+  * is changed, is tried again.
   *
   * Times that passed while no controller ran are made up for by one firing, as soon as one does.
   *
@@ -51,6 +54,9 @@ final class AlarmClock(
   private given Scheduler = system.scheduler
 
   private val underWay = AtomicInteger()
+
+  /** Of which it is not known yet whether this controller has claimed them. */
+  private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
   private val patience = Patiently(storePatience, () => !stopping)
 
@@ -60,9 +66,14 @@ final class AlarmClock(
     if free <= 0 then 0
     else
       val moment = now().truncatedTo(ChronoUnit.MICROS)
-      alarms.due(moment, free.min(Batch)).iterator.takeWhile(_ => !stopping).count(ring(_, moment))
+      alarms
+        .due(moment, free.min(Batch))
+        .iterator
+        .takeWhile(_ => !stopping)
+        .filterNot(alarm => inDoubt.contains(key(alarm)))
+        .count(ring(_, moment))
 
-  /** Whether it is this controller that fires. */
+  /** Whether it is this controller that fires, as far as that is known at once. */
   private def ring(alarm: Alarm, moment: Instant): Boolean =
     namespaces.find(alarm.namespace).filter(_.revoked.isEmpty) match
       case None =>
@@ -76,37 +87,79 @@ final class AlarmClock(
             alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(used.retryAfterSeconds))))
             false
           case Right(()) =>
-            val claimed = alarms.replace(alarm, alarm.fired(moment))
-            if claimed then fire(caller, alarm) else fires.giveBack(caller.namespace)
-            claimed
+            val spent = alarm.fired(moment)
+            Try(alarms.replace(alarm, spent)) match
+              case Success(true) =>
+                fire(caller, spent)
+                true
+              case Success(false) =>
+                fires.giveBack(caller.namespace)
+                false
+              case Failure(cause) =>
+                // Others are due still when it looks the next time, and the store may be well again.
+                if cause.isInstanceOf[StoreException] then settle(caller, alarm, spent)
+                throw cause
 
-  private def fire(caller: Identity, alarm: Alarm): Unit =
+  /** Fires once it is known that the claim is this controller's. Nobody waits for it meanwhile. */
+  private def settle(caller: Identity, alarm: Alarm, spent: Alarm): Unit =
+    underWay.incrementAndGet()
+    inDoubt.add(key(alarm))
+    patience("claiming an alarm")(() => blocking(claims(alarm, spent))).onComplete: outcome =>
+      outcome match
+        case Success(true) => fire(caller, spent)
+        case Success(false) => fires.giveBack(caller.namespace)
+        case Failure(cause) =>
+          fires.giveBack(caller.namespace)
+          log.error("whether {}/{} is to be fired is not known", alarm.namespace, alarm.trigger, cause)
+      inDoubt.remove(key(alarm))
+      underWay.decrementAndGet()
+
+  /** Whether a claim succeeds, or has succeeded though the database failed. The change is made again first:
+    * where the former one is still on its way, the row's lock has this one wait for it. When it finds the row
+    * changed, one without a next time is stamped with the microsecond of the round that changed it, which two
+    * controllers do not share: they look by clocks of their own, twice a second. One with a next time is the
+    * same whoever has changed it; rather than fired twice, that time is left out.
+    */
+  private def claims(alarm: Alarm, spent: Alarm): Boolean =
+    alarms.replace(alarm, spent) || spent.due.isEmpty && stands(spent)
+
+  /** Whether the row is as this controller has left it. */
+  private def stands(spent: Alarm): Boolean =
+    alarms
+      .find(spent.namespace, spent.trigger)
+      .exists(there => there.due == spent.due && there.changed == spent.changed)
+
+  private def fire(caller: Identity, spent: Alarm): Unit =
+    import spent.{namespace, payload, trigger as name}
     underWay.incrementAndGet()
     val began = Traces.now()
     val own = origin()
-    patience("reading the trigger of an alarm")(() =>
-      blocking(triggers.find(alarm.namespace, alarm.trigger))
-    )
-      .flatMap:
-        case None => Future.unit // It was deleted just now.
-        case Some(trigger) =>
-          firing
-            .fire(caller, trigger, alarm.payload, JsonObject.empty, own, patience)
-            .flatMap(_ => blocking(cleanUp(alarm)))
+    val fired =
+      for
+        found <- patience("reading the trigger of an alarm")(() => blocking(triggers.find(namespace, name)))
+        // Nothing when it was deleted just now.
+        _ <- found.fold(Future.unit)(firing.fire(caller, _, payload, JsonObject.empty, own, patience))
+        _ <- patience("deleting a trigger that has fired")(() => blocking(cleanUp(spent)))
+      yield ()
+    fired
       .recover:
-        case NonFatal(cause) =>
-          log.error("the trigger {}/{} could not be fired", alarm.namespace, alarm.trigger, cause)
+        case NonFatal(cause) => log.error("the alarm of the trigger {}/{} failed", namespace, name, cause)
       .onComplete: _ =>
         underWay.decrementAndGet()
         own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Traces.now())))
 
-  private def cleanUp(alarm: Alarm): Unit = alarm.schedule.times match
-    case Times.Once(_, AfterOnce.DeleteTrigger) =>
-      val _ = triggers.delete(alarm.namespace, alarm.trigger)
-    case Times.Once(_, AfterOnce.DeleteRules) =>
-      val gone = triggers.delete(alarm.namespace, alarm.trigger)
-      gone.flatMap(_.rules).foreach(_.foreach(rule => rules.delete(alarm.namespace, rule.name)))
-    case _ => ()
+  /** What somebody has set anew meanwhile stays. The trigger goes last: who tries again finds its rules by
+    * it.
+    */
+  private def cleanUp(spent: Alarm): Unit =
+    import spent.{namespace, trigger as name}
+    spent.schedule.times match
+      case Times.Once(_, after) if after != AfterOnce.Keep && stands(spent) =>
+        if after == AfterOnce.DeleteRules then
+          val rulesThere = triggers.find(namespace, name).flatMap(_.rules).getOrElse(Vector.empty)
+          rulesThere.foreach(rule => rules.delete(namespace, rule.name))
+        val _ = triggers.delete(namespace, name)
+      case _ => ()
 
   /** No request began it, so that what it begins is a trace of its own. */
   private def origin(): Origin = Origin(UUID.randomUUID.toString.replace("-", ""), spans.begin(None))
@@ -127,5 +180,7 @@ object AlarmClock:
 
   /** As long as a flare puts up with it (`burst.scheduler.store-deadline`). */
   private val StorePatience = 2.minutes
+
+  private def key(alarm: Alarm): (String, String) = (alarm.namespace, alarm.trigger)
 
   private val log = LoggerFactory.getLogger(classOf[AlarmClock])

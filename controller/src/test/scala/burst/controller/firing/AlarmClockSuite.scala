@@ -1,11 +1,13 @@
 package burst.controller.firing
 
+import burst.controller.RecordedSpans
 import burst.controller.alarm.*
 import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
 import burst.controller.trigger.*
 import io.circe.JsonObject
 import io.circe.syntax.*
+import java.time.temporal.ChronoUnit
 import java.time.{Duration, Instant}
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
@@ -28,38 +30,76 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     export inner.{count, delete, list, put}
     def find(namespace: String, name: String): Option[Trigger] =
       if asked.incrementAndGet() > times then inner.find(namespace, name)
-      else throw StoreException("reading a trigger", IllegalStateException("it is away"))
+      else throw away("reading a trigger")
+
+  /** Fails by its first claim, whatever has become of that. */
+  private final class Doubtful(inner: AlarmStore, becomes: (Alarm, Alarm) => Any) extends AlarmStore:
+    private val claims = AtomicInteger()
+    export inner.{create, delete, due, find}
+    def replace(present: Alarm, next: Alarm): Boolean =
+      if claims.incrementAndGet() > 1 then inner.replace(present, next)
+      else
+        becomes(present, next)
+        throw away("changing an alarm")
+
+  /** Fails by its first deletion once that is done, and `after` that. */
+  private final class LosingTriggers(inner: TriggerStore, after: () => Any)
+      extends EntityStore[Trigger, TriggerChange]:
+    private val deletions = AtomicInteger()
+    export inner.{count, find, list, put}
+    def delete(namespace: String, name: String): Option[Trigger] =
+      val gone = inner.delete(namespace, name)
+      if deletions.incrementAndGet() > 1 then gone
+      else
+        after()
+        throw away("deleting a trigger")
+
+  /** Fails by its first deletion, which is not done. */
+  private final class FailingRules(inner: RuleStore) extends RuleStore:
+    private val deletions = AtomicInteger()
+    export inner.{count, find, list, put, setStatus}
+    def delete(namespace: String, name: String): Option[Rule] =
+      if deletions.incrementAndGet() > 1 then inner.delete(namespace, name) else throw away("deleting a rule")
+
+  private def away(operation: String) = StoreException(operation, IllegalStateException("it is away"))
 
   private final class Clock(
       storage: Storage,
       fires: MinuteCounts = MinuteCounts(),
       triggers: Option[TriggerStore] = None,
-      patience: FiniteDuration = 20.seconds
+      patience: FiniteDuration = 20.seconds,
+      alarmStore: Option[AlarmStore] = None,
+      rules: Option[RuleStore] = None
   ):
     @volatile var now: Instant = begin
     val invocations: FakeInvocations = FakeInvocations()
+    val spans: RecordedSpans = RecordedSpans()
     private val blocking = Blocking(kit.system.executionContext)
     private val firing =
       Firing(FakeActions("a"), invocations, blocking, _ => (false, "No."))(using Materializer(kit.system))
     val alarms: AlarmClock = AlarmClock(
-      storage.alarms,
+      alarmStore.getOrElse(storage.alarms),
       triggers.getOrElse(storage.triggers),
-      storage.rules,
+      rules.getOrElse(storage.rules),
       storage.namespaces,
       firing,
       fires,
       blocking,
       1.second,
       () => now,
+      spans = spans,
       storePatience = patience
     )
     def fired: Vector[String] = invocations.recorded.asScala.toVector.map(_.name)
 
     /** What is fired is recorded a moment later. */
     def waits(count: Int)(using munit.Location): Unit =
-      val end = System.nanoTime() + 20.seconds.toNanos
-      while fired.size < count && System.nanoTime() < end do Thread.onSpinWait()
+      eventually(fired.size >= count)
       assertEquals(fired.size, count)
+
+  private def eventually(holds: => Boolean)(using munit.Location): Unit =
+    val end = System.nanoTime() + 20.seconds.toNanos
+    assert(Iterator.continually(holds).find(_ || System.nanoTime() > end).contains(true))
 
   private def alarmed(storage: Storage, name: String, times: Times, due: Instant = begin): Unit =
     storage.namespaces.create("guest")
@@ -162,6 +202,64 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     Thread.sleep(1500)
     assert(Set(1, 2)(triggers.asked.get), triggers.asked.get)
     assertEquals(clock.fired, Vector.empty)
+
+  storage.test("a claim whose answer is lost is known again, and fires once"): s =>
+    alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
+    val fires = MinuteCounts(() => 0)
+    val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, s.alarms.replace)))
+    intercept[StoreException](clock.alarms.round())
+    clock.waits(1)
+    assertEquals(clock.alarms.round(), 0)
+    assertEquals(clock.invocations.begun.size, 1)
+    assert(fires.take("guest", 1).isLeft, "it counts")
+
+  storage.test("a claim that came to nothing is made again, and others are fired meanwhile"): s =>
+    Vector("t", "u").foreach(alarmed(s, _, minutely))
+    val clock = Clock(s, alarmStore = Some(Doubtful(s.alarms, (_, _) => ())))
+    intercept[StoreException](clock.alarms.round())
+    clock.alarms.round()
+    clock.waits(2)
+    assertEquals(clock.fired.sorted, Vector("t", "u"))
+    assertEquals(s.alarms.due(begin.plusSeconds(59), 9), Vector.empty)
+
+  storage.test("who finds that somebody else has claimed does not fire, and the firing does not count"): s =>
+    alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
+    val fires = MinuteCounts(() => 0)
+    def byAnother(present: Alarm) =
+      s.alarms.replace(present, present.fired(begin.plus(1, ChronoUnit.MICROS)))
+    val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, (present, _) => byAnother(present))))
+    intercept[StoreException](clock.alarms.round())
+    eventually(fires.take("guest", 1).isRight)
+    assertEquals(clock.invocations.begun.size, 0)
+
+  storage.test("what comes again, and may have been claimed by somebody else, is left out this time"): s =>
+    alarmed(s, "t", minutely)
+    val fires = MinuteCounts(() => 0)
+    val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, s.alarms.replace)))
+    intercept[StoreException](clock.alarms.round())
+    eventually(fires.take("guest", 1).isRight)
+    assertEquals(clock.invocations.begun.size, 0)
+    clock.now = begin.plusSeconds(60)
+    assertEquals(clock.alarms.round(), 1)
+    clock.waits(1)
+
+  storage.test("what is to go afterwards goes though the store fails meanwhile"): s =>
+    alarmed(s, "all", Times.Once(begin, AfterOnce.DeleteRules))
+    val triggers = LosingTriggers(s.triggers, () => ())
+    val clock = Clock(s, triggers = Some(triggers), rules = Some(FailingRules(s.rules)))
+    assertEquals(clock.alarms.round(), 1)
+    eventually(clock.spans.all.nonEmpty)
+    assertEquals((s.triggers.find("guest", "all"), s.rules.find("guest", "r-all")), (None, None))
+    assertEquals(clock.invocations.begun.size, 1)
+
+  storage.test("what was made anew meanwhile stays"): s =>
+    alarmed(s, "t", Times.Once(begin, AfterOnce.DeleteTrigger))
+    val triggers =
+      LosingTriggers(s.triggers, () => alarmed(s, "t", minutely, begin.plusSeconds(60)))
+    val clock = Clock(s, triggers = Some(triggers))
+    assertEquals(clock.alarms.round(), 1)
+    eventually(clock.spans.all.nonEmpty)
+    assert(s.triggers.find("guest", "t").isDefined)
 
   storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
     alarmed(s, "t", minutely)

@@ -62,6 +62,13 @@ abstract class AlarmStoreContract extends StorageFixtures:
     assertEquals(s.alarms.find("guest", "t"), Some(paused))
     assert(s.alarms.replace(paused, paused.resumed(noon.plusSeconds(2))))
 
+  storage.test("whose change of the last time it was is known by its microsecond"): s =>
+    val read = stored(s, alarm("t", schedule = Schedule(Times.Once(noon, AfterOnce.Keep))))
+    val moment = noon.plusNanos(7_001_000)
+    assert(s.alarms.replace(read, read.fired(moment)))
+    assert(!s.alarms.replace(read, read.fired(moment)))
+    assertEquals(s.alarms.find("guest", "t").map(there => (there.due, there.changed)), Some((None, moment)))
+
   sharing.test("of several that find one due, one alone has it"): (one, other) =>
     val due = (1 to 20).map(n => stored(one, alarm(s"t$n")))
     val threads = Executors.newFixedThreadPool(6)
