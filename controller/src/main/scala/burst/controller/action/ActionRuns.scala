@@ -1,15 +1,13 @@
 package burst.controller.action
 
 import burst.controller.definition.FlareTerms
-import burst.controller.blob.BlobStoreException
-import burst.controller.flare.{ActivationFields, Flare, FlareRequest, Submission}
+import burst.controller.flare.{ActivationFields, FlareRequest, Submission}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, FlareView, Refusal}
-import burst.controller.store.{Blocking, Identity, StoreException}
+import burst.controller.store.{Blocking, Identity, Patiently}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
-import java.io.IOException
 import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
@@ -95,7 +93,9 @@ private[action] final class ActionRuns(
     val id = seen.flare.id
     def ended(seen: FlareView, deadline: Deadline) = seen match
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
-      case FlareView(end, _) => read(end, deadline.timeLeft.min(ReadWithin).fromNow, Pause.First)
+      case FlareView(end, _) =>
+        Patiently(deadline.timeLeft.min(StorePatience))("reading an activation"): () =>
+          blocking(activations.of(end))
     Begun(
       id,
       limit =>
@@ -106,12 +106,6 @@ private[action] final class ActionRuns(
             case Some(end) if end.flare.state.isFinal => ended(end, deadline)
             case _ => Future.successful(None)
     )
-
-  /** A store that fails may be back in time. */
-  private def read(end: Flare, deadline: Deadline, pause: FiniteDuration): Future[Option[ActivationRecord]] =
-    blocking(activations.of(end)).recoverWith:
-      case _: (StoreException | BlobStoreException | IOException) if deadline.hasTimeLeft() =>
-        Pause.before(pause)(read(end, deadline, Pause.next(pause)))
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
     val limits = call.caller.limits
@@ -166,7 +160,7 @@ object ActionRuns:
   private val Tries = 10
 
   /** How long a store may fail that is to say how a flare has ended. */
-  private val ReadWithin = 2.minutes
+  private val StorePatience = 2.minutes
 
   /** As OpenWhisk reads annotations. */
   def isTruthy(annotations: JsonObject, name: String): Boolean =

@@ -3,7 +3,7 @@ package burst.controller.action
 import burst.controller.action.Composition.*
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.scheduler.Refusal
-import burst.controller.store.Blocking
+import burst.controller.store.{Blocking, Patiently}
 import burst.protocol.{FlareId, JsonText}
 import io.circe.{jawn, Json}
 import java.util.concurrent.ConcurrentHashMap
@@ -28,6 +28,9 @@ private[action] final class Compositions(
     patience: FiniteDuration
 )(using ExecutionContext, Scheduler):
   import Compositions.*
+
+  /** What was accepted goes on though the store fails for a moment. */
+  private val patiently = Patiently(StorePatience)
 
   /** How many go on, by namespace. */
   private val underWay = ConcurrentHashMap[String, Int]()
@@ -55,7 +58,10 @@ private[action] final class Compositions(
     val id = FlareId.random()
     val head = Composition.begun(id, call)
     val path = call.action.target.path
-    records.begin(head, path, call.submission).map: _ =>
+    def stored() = records.begin(head, path, call.submission)
+    // Who asked for the whole is told at once, and may ask again.
+    val begun = if call.component then patiently("beginning a sequence's part")(stored) else stored()
+    begun.map: _ =>
       val composed =
         if isSequence(call.action) then
           components(
@@ -111,12 +117,15 @@ private[action] final class Compositions(
     ActionName.parse(name, call.caller.namespace) match
       case None => failed(s"The sequence's component '$name' has no valid name.")
       case Some(parsed) =>
-        blocking.reading(actions.find(call.caller, parsed)).flatMap:
+        find(call, parsed).flatMap:
           case Left(ActionProblem.NotEntitled) =>
             failed(s"The sequence may not invoke its component '$name'.")
           case Left(_) => failed(s"The sequence's component '$name' does not exist.")
           case Right(_) if !spent.action() => failed("Too many actions in the sequence.")
           case Right(action) => run(part(call, id, action, payload), spent)
+
+  private def find(call: Call, name: ActionName): Future[Either[ActionProblem, Action]] =
+    patiently("reading a sequence's part")(() => blocking.reading(actions.find(call.caller, name)))
 
   private def failed(text: String): Future[Either[RunResult, ActivationRecord]] =
     Future.successful(Left(RunResult.error(ActivationStatus.ApplicationError, text)))
@@ -206,7 +215,7 @@ private[action] final class Compositions(
     named match
       case Right(Some(_)) if spent.isFull => fault(TooLong)
       case Right(Some(name)) =>
-        blocking.reading(actions.find(call.caller, name)).flatMap:
+        find(call, name).flatMap:
           case Left(ActionProblem.NotEntitled) =>
             fault(s"Failed entitlement check for action with name \"${name.qualified}\" during composition.")
           case Left(_) =>
@@ -232,6 +241,9 @@ private object Compositions:
 
   /** Sequences and conductors of a namespace that may go on in a controller. */
   val MostAtOnce = 1000
+
+  /** As long as a flare puts up with it (`burst.scheduler.store-deadline`). */
+  private val StorePatience = 2.minutes
 
   /** Characters of what is no name. */
   val MostShown = 200

@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.BlobStoreException
+import java.io.IOException
 import org.apache.pekko.actor.typed.Scheduler
 import org.apache.pekko.actor.typed.scaladsl.adapter.*
 import org.apache.pekko.pattern.after
@@ -39,7 +40,8 @@ final class Patiently(limit: FiniteDuration, goesOn: () => Boolean = () => true)
       until: Deadline
   ): Future[A] =
     begun(work).recoverWith:
-      case cause @ (_: StoreException | _: BlobStoreException) if goesOn() && (until - pause).hasTimeLeft() =>
+      case cause @ (_: StoreException | _: BlobStoreException | _: IOException)
+          if goesOn() && (until - pause).hasTimeLeft() =>
         if pause == First then log.warn(s"the store failed during $what; it is tried again", cause)
         after(pause, scheduler.toClassic)(attempt(what, work, (pause * 2).min(Longest), until))
 

@@ -43,8 +43,13 @@ class CompositionsSuite extends EmbeddedStorage:
     var builtIns = Map.empty[String, BuiltIn]
     val counts = MinuteCounts(() => 0)
     def taken: Int = counts.take("guest", 0).fold(_.count, _ => 0)
+
+    /** How many actions cannot be read. */
+    val failing = AtomicInteger()
     val actions = new Actions:
       def find(caller: Identity, name: ActionName) =
+        if failing.getAndUpdate(left => (left - 1).max(0)) > 0 then
+          throw StoreException("reading an action", RuntimeException("no connection"))
         if name.namespace == "secret" then Left(ActionProblem.NotEntitled) else find(name)
       def find(name: ActionName) = known.get(name.qualified).toRight(ActionProblem.NoSuchAction(name))
 
@@ -238,6 +243,14 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(whole.result, Json.obj("error" -> "Too many actions in the composition.".asJson))
     assertEquals(s.service.requests.values.count(_.definition.name == "one"), 50)
     assertEquals(s.service.requests.values.count(_.definition.name == "endless"), 101)
+
+  setup("a component that cannot be read for a moment is read again"): s =>
+    s.program("one")(add(1))
+    s.sequence("two", "one", "one")
+    s.failing.set(2)
+    val whole = s.invoke("two")
+    assertEquals((whole.status, n(whole)), (ActivationStatus.Success, Some(2)))
+    assertEquals(s.failing.get, 0)
 
   setup("a component whose result cannot be read for a moment has not failed"): s =>
     s.program("one")(add(1))
