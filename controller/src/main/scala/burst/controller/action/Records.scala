@@ -39,8 +39,8 @@ final class Records(
 
   /** How it ended; tried again until it is stored. */
   def end(record: ActivationRecord, path: String): Future[Unit] = blocking:
-    val _ = open.put(record.id, Ending.Known(record, path))
-    close(record, path)
+    val known = Option(open.replace(record.id, Ending.Known(record, path)))
+    if known.nonEmpty then close(record, path)
 
   /** What has ended as it is stored. */
   def add(record: ActivationRecord, path: String): Future[Unit] = blocking(write(record, path))
@@ -69,36 +69,51 @@ final class Records(
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
-    val ended = if now - wellSince < lease.toMicros then 0 else store.endAbandoned(now)
+    val ended = if now - wellSince < lease.toMicros then 0 else store.endAbandoned(now, now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
   /** Rounds, one at a time, at once and several within a lease; what it returns ends them, and what goes on
-    * here, as it does with this controller.
+    * here, as it does with this controller. A store that is away then does not keep that from its end.
     */
   def start()(using system: ActorSystem[?]): () => Future[Unit] =
     import system.executionContext
     val stop = Rounds.start(lease / 4, blocking, log, "records of sequences could not be renewed")(round())
-    () => stop().flatMap(_ => blocking(leave()))
+    () =>
+      val left = stop().flatMap(_ => blocking(leave())).recover:
+        case NonFatal(cause) => log.warn("what sequences came to could not be recorded at the end", cause)
+      Compositions.within(LeaveWithin)(left)(using system.scheduler).map(_ => ())
 
   private def leave(): Unit =
     val (known, left) = open.asScala.toVector.partitionMap:
       case (_, Ending.Known(record, path)) => Left((record, path))
       case (id, Ending.Awaited) => Right(id)
-    known.foreach(close)
     if left.nonEmpty then
       log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
+      // What they come to is told otherwise from now on.
+      left.foreach(open.remove)
       store.renew(left, Over)
-      val _ = store.endAbandoned(Over + 1)
+      val _ = store.endAbandoned(Over + 1, nowMicros())
+    known.foreach(close)
 
-  /** Completes when nothing goes on here, after `bound` at the latest. */
+  /** Completes when nothing goes on of what does now, after `bound` at the latest. */
   def idle(bound: FiniteDuration)(using Scheduler, ExecutionContext): Future[Unit] =
-    if open.isEmpty || bound <= Duration.Zero then Future.unit
-    else Pause.before(IdlePause)(idle(bound - IdlePause))
+    gone(open.asScala.collect { case (id, Ending.Awaited) => id }.toVector, bound)
+
+  private def gone(ids: Vector[FlareId], bound: FiniteDuration)(using
+      Scheduler,
+      ExecutionContext
+  ): Future[Unit] =
+    val left = ids.filter(id => open.get(id) == Ending.Awaited)
+    if left.isEmpty || bound <= Duration.Zero then Future.unit
+    else Pause.before(IdlePause)(gone(left, bound - IdlePause))
 
 object Records:
   /** A lease that has run out. */
   private val Over = 0L
   private val IdlePause = 100.millis
+
+  /** Of the time that a controller has to stop. */
+  private val LeaveWithin = 2.seconds
   private val log = LoggerFactory.getLogger(classOf[Records])
 
   private enum Ending:

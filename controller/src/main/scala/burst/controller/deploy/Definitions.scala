@@ -51,7 +51,7 @@ final class Definitions(store: DefinitionStore, packages: Packages):
         // It may go before the definition is stored; one of our own may not.
         try put(there)
         catch case _: PackageGone => anew()
-    if stored.isLeft then letGo(id)
+    if stored.isLeft then released(Set(id))
     stored.map(settled)
 
   /** Makes a next version that is equal to an older one, as [[DefinitionStore.rollBack]] does. */
@@ -68,15 +68,12 @@ final class Definitions(store: DefinitionStore, packages: Packages):
   def remove(namespace: String, name: String): Option[Definition] =
     store.delete(namespace, name).map(settled)
 
-  /** Packages of versions that went otherwise: nothing may need them now. */
-  def released(ids: Set[PackageId]): Unit = ids.foreach(letGo)
-
-  /** What was asked for is done; what is left of a package that nothing needs any more the janitor finds,
-    * too.
+  /** Packages of versions that went: nothing may need them now. What was asked for is done, though their
+    * bytes stay for now; the janitor finds them, too.
     */
-  private def letGo(id: PackageId): Unit =
-    try packages.removeUnneeded(id)
-    catch case NonFatal(problem) => log.warn(s"package ${id.value} stays for now", problem)
+  def released(ids: Set[PackageId]): Unit =
+    try ids.foreach(packages.removeUnneeded)
+    catch case NonFatal(problem) => log.warn("packages that nothing needs stay for now", problem)
 
   private def settled(change: DefinitionChange): Definition =
     released(change.released)

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.store.NamespaceStore
+import burst.controller.store.{NamespaceStore, StoreException}
 import java.util.concurrent.ConcurrentHashMap
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.FiniteDuration
@@ -17,11 +17,18 @@ final class SlotLimits(
 ):
   private val known = ConcurrentHashMap[String, SlotLimits.Known]()
 
-  /** The limit, at once when it was looked up lately. */
+  /** The limit, at once when it was looked up lately; while the store fails the one that was, where there is
+    * one.
+    */
   def of(namespace: String): Future[Int] =
-    Option(known.get(namespace)).filter(elapsed() - _.at < refresh.toMicros) match
+    val last = Option(known.get(namespace))
+    last.filter(elapsed() - _.at < refresh.toMicros) match
       case Some(found) => Future.successful(found.limit)
-      case None => Future(lookUp(namespace))(using blocking)
+      case None =>
+        val looked = Future(lookUp(namespace))(using blocking)
+        looked.recover { case failure: StoreException => last.fold(throw failure)(_.limit) }(
+          using ExecutionContext.parasitic
+        )
 
   /** Asks the store. Blocks. */
   def lookUp(namespace: String): Int =

@@ -7,7 +7,7 @@ import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
 import org.apache.pekko.pattern.after
 import org.apache.pekko.util.Timeout
-import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.util.{Failure, Success, Try}
 
@@ -32,8 +32,9 @@ private[scheduler] final class Submitting(
     val longest = limit.max(Patience)
     def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
-    // It takes another controller a quarter of a minute to have the scheduler.
-    def asked(id: FlareId) = Asked(id, request, ask(Some(id), _)).first(longest * 2)
+    // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
+    val within = if Waiting.isPart(request) then StorePatience.max(longest * 2) else longest * 2
+    def asked(id: FlareId) = Asked(id, request, ask(Some(id), _)).first(within)
     place() match
       case SchedulerPlace.Here if isHeld(request) => ask(Some(FlareId.random()), longest)
       case SchedulerPlace.Here if !Waiting.isPart(request) => ask(None, limit)
@@ -47,13 +48,26 @@ private[scheduler] final class Submitting(
     private val isPatient = Waiting.isPart(request)
 
     def first(left: FiniteDuration): Future[Submitted] =
+      val began = Deadline.now
       ask(Patience).transformWith:
         case Failure(silent: TimeoutException) => again(left - Patience, Patience * 2, Failure(silent))
-        case Success(answer: Submitted.NotStored) if isPatient => soon(left, Patience * 2, answer)
+        case Success(answer: Submitted.NotStored) if isPatient => soon(left, began, Patience * 2, answer)
         case answer => Future.fromTry(answer)
 
-    private def soon(left: FiniteDuration, patience: FiniteDuration, last: Submitted): Future[Submitted] =
-      after(StorePause)(again(left - StorePause, patience, Success(last)))
+    /** The store takes its time to fail, which counts. */
+    private def soon(
+        left: FiniteDuration,
+        began: Deadline,
+        patience: FiniteDuration,
+        last: Submitted
+    ): Future[Submitted] =
+      val rest = left - (Deadline.now - began) - StorePause
+      if rest <= Duration.Zero then Future.successful(last)
+      else after(StorePause)(again(rest, patience, Success(last)))
+
+    /** It may have ended; where the store does not say, that is asked again of who is patient. */
+    private def kept: Future[Option[Flare]] =
+      stored(id).recover { case _: StoreException if isPatient => None }
 
     /** It may have run meanwhile, and even have ended. */
     private def again(
@@ -67,12 +81,13 @@ private[scheduler] final class Submitting(
           Future.successful(Submitted.Accepted(flare))
         ))
       else
+        val began = Deadline.now
         ask(patience.min(left)).transformWith:
           case Failure(silent: TimeoutException) =>
             again(left - patience, patience * 2, Failure(silent))
           case Failure(cause) => Future.failed(cause)
           case Success(answer @ Submitted.Refused(refusal)) =>
-            stored(id).flatMap:
+            kept.flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
               // One that has just begun, and keeps no large ones until its invokers come.
               case None if refusal.isOfFewInvokers && left > pause =>
@@ -80,13 +95,10 @@ private[scheduler] final class Submitting(
               case None => Future.successful(answer)
           // One that has ended cannot be stored again.
           case Success(answer: Submitted.NotStored) =>
-            val ended = stored(id).map(_.filter(_.state.isFinal))
-            ended
-              .recover { case _: StoreException if isPatient => None }
-              .flatMap:
-                case Some(flare) => Future.successful(Submitted.Accepted(flare))
-                case None if isPatient => soon(left, patience, answer)
-                case None => Future.successful(answer)
+            kept.map(_.filter(_.state.isFinal)).flatMap:
+              case Some(flare) => Future.successful(Submitted.Accepted(flare))
+              case None if isPatient => soon(left, began, patience, answer)
+              case None => Future.successful(answer)
           case Success(answer) => Future.successful(answer)
 
 private object Submitting:
@@ -94,6 +106,9 @@ private object Submitting:
     * time that it has not.
     */
   private val Patience = FlareActor.AnsweredWithin + 2.seconds
+
+  /** As long as a flare that runs puts up with it (`burst.scheduler.store-deadline`). */
+  private val StorePatience = 2.minutes
 
   /** Between two tries to store one, each of which takes as long as the database is waited for. */
   private val StorePause = 1.second

@@ -19,7 +19,7 @@ trait ActivationStore:
   def count(namespace: String, filter: ActivationFilter): Long
 
   /** Stores what goes on here, as it is to read should nobody end it; that is known once its lease is over.
-    * Throws [[AlreadySubmitted]] as [[FlareStore.insert]] does.
+    * Throws [[AlreadySubmitted]] as [[FlareStore.insert]] does. One without a submission may be stored twice.
     */
   def open(record: OpenRecord, lease: Long): Unit
 
@@ -29,8 +29,8 @@ trait ActivationStore:
   /** Stores how something ended, be it open or new. */
   def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit
 
-  /** Ends those whose lease was over before. */
-  def endAbandoned(now: Long): Int
+  /** Ends those now whose lease was over before this. */
+  def endAbandoned(before: Long, now: Long): Int
 
 /** A record of what is no flare; what only its readers know of it is in `fields`. */
 final case class OpenRecord(

@@ -50,13 +50,18 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
   private def insert(record: OpenRecord, lease: Long)(using DBSession): Unit =
     val fields = record.fields.asJson.noSpaces
     val submission = record.submission
-    keys.taking(record.namespace, submission)(sql"""
+    // By itself it may have arrived already: whose connection broke cannot know.
+    val taken = if submission.isEmpty then sqls"ON CONFLICT (id) DO NOTHING" else SubmissionKeys.Free
+    def add() = sql"""
       INSERT INTO flare (id, namespace, name, package_id, state, created, request, progress, parts, writer,
         is_record, lease, stored_bytes, submission_key, submission_digest)
       VALUES (${record.id.value}, ${record.namespace}, ${record.name}, '', $Open, ${record.created}, '{}', $fields,
         ${Logs(Vector.empty).asJson.noSpaces}, '', 1, $lease, ${fields.length},
         ${submission.map(_.key)}, ${submission.map(_.digest)})
-      ${SubmissionKeys.Free}""".update())
+      $taken""".update()
+    if submission.isEmpty then
+      val _ = add()
+    else keys.taking(record.namespace, submission)(add())
 
   def renew(ids: Vector[FlareId], lease: Long): Unit =
     ids.grouped(500).foreach: some =>
@@ -77,10 +82,10 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
                       ${result.bytes.utf8String})
                     ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output""".update()
 
-  def endAbandoned(now: Long): Int =
+  def endAbandoned(before: Long, now: Long): Int =
     database.write("ending abandoned activations"):
       sql"""UPDATE flare SET state = $Abandoned, ended = $now, begun = created, lease = NULL
-            WHERE lease IS NOT NULL AND lease < $now""".update()
+            WHERE lease IS NOT NULL AND lease < $before""".update()
 
   private def stored(row: WrappedResultSet): StoredActivation =
     val isRecord = row.int("is_record") != 0

@@ -7,6 +7,7 @@ import burst.controller.http.FakeFlareService.ended
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.store.{
+  ActivationStore,
   Blocking,
   EmbeddedStorage,
   Identity,
@@ -306,6 +307,30 @@ class CompositionsSuite extends EmbeddedStorage:
     Await.result(stop(), 10.seconds)
     val record = s.activations.find("guest", id).getOrElse(fail("no record"))
     assertEquals(record.status, ActivationStatus.InternalError)
+    assert(record.head.end.exists(_ >= record.head.start), record.head)
+
+  setup("a controller stops though the store is away"): s =>
+    given ActorSystem[?] = kit.system
+    object away extends ActivationStore:
+      export s.storage.activations.{renew as _, *}
+      def renew(ids: Vector[FlareId], lease: Long): Unit =
+        if ids.nonEmpty then throw StoreException("renewing activations", RuntimeException("no connection"))
+    val records = Records(away, s.blocking, 30.seconds)
+    val head = ActivationHead(
+      FlareId.random(),
+      "guest",
+      "left",
+      "0.0.1",
+      "guest",
+      1700000000000L,
+      None,
+      None,
+      None,
+      ActivationStatus.Success,
+      JsonObject.empty
+    )
+    Await.result(records.begin(head, "left", None), 10.seconds)
+    Await.result(records.start()(), 10.seconds)
 
   setup("what was no flare is recorded as it was told"): s =>
     val head = ActivationHead(
