@@ -9,7 +9,7 @@ use burst_tests::counted::{self, Order};
 use burst_tests::disk::SmallDisk;
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
-use burst_tests::invocations::{self, Ledger, Pace, Stream};
+use burst_tests::invocations::{self, Ledger, Pace, Stream, Way};
 use burst_tests::patient::Patient;
 use burst_tests::{Cluster, Driver, Platform, Settings, wait};
 
@@ -32,6 +32,11 @@ fn the_database_stops_for_ten_seconds() {
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
     ledger.holds(&sent);
+    // What was accepted goes on, however often it has to be tried.
+    for way in [Way::Python, Way::Rust, Way::Sequence] {
+        let failed = ledger.failed(&sent, way);
+        assert!(failed.is_empty(), "{failed:#?}");
+    }
     Accepted::default().hold(&cluster);
 }
 
@@ -42,12 +47,15 @@ fn the_database_is_away_when_a_flares_time_is_up() {
     let mut cluster = Cluster::start(setup);
     let runs = counted::deploy(&cluster);
     let over = cluster.scratch().join("over");
-    let order = Order::new(1, 2).letters(1 << 20).until(&over);
-    let order = order.option("timeout", 20_000);
     let mut client = Patient::new(cluster.apis(), 0);
+    // Then its pack is there, and its time is its own.
+    let first = client.start(&Order::new(1, 2), &runs, false).unwrap();
+    assert_eq!(client.ended(&first, LIMIT).unwrap().state, "succeeded");
+    let order = Order::new(2, 2).letters(1 << 20).until(&over);
+    let order = order.option("timeout", 30_000);
     let id = client.start(&order, &runs, false).unwrap();
     let begun = || runs.read().len();
-    wait::until_seen("its workers have begun", LIMIT, begun, |count| *count == 2);
+    wait::until_seen("its workers have begun", LIMIT, begun, |count| *count == 4);
     let api = cluster.api();
     let late = api.deadline(&api.in_state(&id, "running"));
     cluster.postgres().kill();

@@ -91,7 +91,7 @@ refuses "networkPolicy.metricsFrom" --set invoker.metrics.enabled=true
 refuses "networkPolicy.tracesEgress" --set traces.endpoint=http://collector:4318
 refuses "the database would outlive the packages" --set controller.persistence.enabled=false \
     --set store.postgresql.url=postgresql://db/burst,store.postgresql.existingSecret=it
-refuses "controller.drainSeconds" --set controller.drainSeconds=30
+refuses "controller.drainSeconds" --set controller.drainSeconds=8
 refuses "terminationGracePeriodSeconds" --set invoker.terminationGracePeriodSeconds=0
 refuses "backends has no redis-list" --set defaultBackend=redis-list
 refuses "give both, or none" --set runtime.arch=x86_64

@@ -142,6 +142,15 @@ impl Ledger {
             .collect()
     }
 
+    /// The records of accepted calls of this kind that did not succeed.
+    pub fn failed(&self, sent: &Sent, way: Way) -> Vec<&Value> {
+        let calls = sent.accepted.iter().filter(|call| call.way == way);
+        calls
+            .map(|call| self.record(call))
+            .filter(|record| record["response"]["status"] != "success")
+            .collect()
+    }
+
     /// How many there are of each, and how they ended.
     pub fn ends(&self) -> BTreeMap<String, usize> {
         let mut ends = BTreeMap::new();

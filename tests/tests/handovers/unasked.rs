@@ -1,56 +1,112 @@
-//! What no client asks for again is begun all the same when it is submitted while the scheduler changes its controller:
-//! steps of a sequence, the actions of rules, and calls whose clients have given no key.
+//! What no client asks for again is not lost when controllers go: steps of a sequence, the actions of rules, and calls
+//! whose clients have given no key.
 
-use burst_tests::{Api, Cluster, wait};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use burst_tests::{Api, Cluster, account, wait};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{LIMIT, two};
 
+/// Notes that it runs, and ends once a file is there if it is given one.
+const ADD: &str = "
+import os, time
+
+def main(args):
+    runs = os.open(args['runs'], os.O_WRONLY | os.O_APPEND)
+    os.write(runs, b'ran\\n')
+    os.close(runs)
+    while 'until' in args and not os.path.exists(args['until']):
+        time.sleep(0.05)
+    return {'n': args.get('n', 0) + 1}
+";
+
 #[test]
-fn steps_of_sequences_and_actions_of_rules_are_begun_while_nobody_schedules() {
-    let mut cluster = Cluster::start(two());
-    create(&cluster.api());
+fn steps_of_sequences_actions_of_rules_and_calls_are_begun_while_nobody_schedules() {
+    // Twice as long is asked again, and a busy machine takes its time to have another scheduler.
+    let mut cluster = Cluster::start(two().set("burst.scheduler.ask-timeout", "40s"));
+    let runs = create(&cluster);
     let scheduler = cluster.scheduler();
     let api = cluster.api_of(1 - scheduler);
     cluster.kill_controller(scheduler);
-    let begin = |path: &str| -> String {
-        let begun: Value = api.post(path, &json!({})).expect(202);
-        begun["activationId"].as_str().unwrap().to_owned()
-    };
-    // Nobody waits for the first two to begin.
-    let sequence = begin("actions/twice");
-    let fire = begin("triggers/tick");
-    let call = begin("actions/add");
+    let sequence = begin(&api, "actions/twice", &json!({}));
+    let (fire, call) = thread::scope(|scope| {
+        let fire = scope.spawn(|| begin(&api, "triggers/tick", &json!({})));
+        let call = scope.spawn(|| begin(&api, "actions/add", &json!({})));
+        (fire.join().unwrap(), call.join().unwrap())
+    });
     let result = |id: &str| record(&api, id)["response"]["result"].clone();
     assert_eq!(result(&sequence), json!({"n": 2}));
     assert_eq!(result(&call), json!({"n": 1}));
     let logs = record(&api, &fire)["logs"].clone();
     let rule: Value = serde_json::from_str(logs[0].as_str().unwrap()).unwrap();
     let ran = rule["activationId"].as_str();
-    assert_eq!(
-        result(ran.expect("it has begun")),
-        json!({"n": 1}),
-        "{rule}"
-    );
-    let runs: Vec<Value> = api.get("activations?name=add&limit=200").expect(200);
-    assert_eq!(runs.len(), 4, "each ran once: {runs:#?}");
+    let ran = ran.unwrap_or_else(|| panic!("it was not begun: {rule}"));
+    assert_eq!(result(ran), json!({"n": 1}));
+    assert_eq!(ran_times(&runs), 4, "each ran once");
 }
 
-/// An action, a sequence of it and itself, and a trigger by which it runs.
+#[test]
+fn a_sequence_ends_before_its_controller_does() {
+    let mut cluster = Cluster::start(two().set("burst.drain-timeout", "60s"));
+    let runs = create(&cluster);
+    let over = cluster.scratch().join("over");
+    let leaving = 1 - cluster.scheduler();
+    let sequence = begin(
+        &cluster.api_of(leaving),
+        "actions/twice",
+        &json!({"until": over}),
+    );
+    wait::until("its first step runs", LIMIT, || {
+        (ran_times(&runs) == 1).then_some(())
+    });
+    cluster.signal_controller(leaving, Signal::TERM);
+    fs::write(&over, "").unwrap();
+    // It has been told already; this waits for its end.
+    cluster.stop_controller(leaving);
+    let api = cluster.api_of(1 - leaving);
+    let told: Value = api.get(&format!("activations/{sequence}")).expect(200);
+    assert_eq!(told["response"]["result"], json!({"n": 2}), "{told:#}");
+    assert_eq!(ran_times(&runs), 2);
+}
+
 #[track_caller]
-fn create(api: &Api) {
+fn begin(api: &Api, path: &str, payload: &Value) -> String {
+    let begun: Value = api.post(path, payload).expect(202);
+    begun["activationId"].as_str().unwrap().to_owned()
+}
+
+/// An action, a sequence of it and itself, and a trigger by which it runs. Gives where its runs are noted.
+#[track_caller]
+fn create(cluster: &Cluster) -> PathBuf {
+    let runs = cluster.scratch().join("runs");
+    fs::write(&runs, "").unwrap();
+    account::give(&runs);
+    let api = cluster.api();
     let put = |path: &str, body: Value| {
         let answer = api.put(path, &body);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text);
     };
-    let code = "def main(args):\n    return {'n': args.get('n', 0) + 1}\n";
-    let program = json!({"kind": "python:default", "code": code});
-    put("actions/add", json!({"exec": program}));
+    let program = json!({"kind": "python:default", "code": ADD});
+    let parameters = json!([{"key": "runs", "value": runs}]);
+    put(
+        "actions/add",
+        json!({"exec": program, "parameters": parameters}),
+    );
     let steps = json!({"kind": "sequence", "components": ["/_/add", "/_/add"]});
     put("actions/twice", json!({"exec": steps}));
     put("triggers/tick", json!({}));
     let rule = json!({"trigger": "/_/tick", "action": "/_/add"});
     put("rules/on-tick", rule);
+    runs
+}
+
+#[track_caller]
+fn ran_times(runs: &Path) -> usize {
+    fs::read_to_string(runs).unwrap().lines().count()
 }
 
 #[track_caller]

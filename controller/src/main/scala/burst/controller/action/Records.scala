@@ -63,13 +63,14 @@ final class Records(
     val now = nowMicros()
     if !renewed.exists(last => now - last <= lease.toMicros / 2) then wellSince = now
     store.renew(open.keySet.asScala.toVector, now + lease.toMicros)
-    renewed = Some(now)
     // While the database takes its time over them the rest is to be renewed.
     def hasTime = nowMicros() - now < lease.toMicros / 4
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
-    val ended = if now - wellSince < lease.toMicros then 0 else store.endAbandoned(now, now)
+    // The database is asked in any case: where it fails there is no saying that it was well.
+    val ended = store.endAbandoned(if now - wellSince < lease.toMicros then Over else now, now)
+    renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
   /** Rounds, one at a time, at once and several within a lease; what it returns ends them, and what goes on

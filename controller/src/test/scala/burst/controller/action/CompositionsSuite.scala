@@ -19,11 +19,13 @@ import burst.controller.store.{
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
+import java.util.concurrent.CountDownLatch
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
+import scala.util.Try
 
 /** Sequences and conductors, with programs that are functions of this test. */
 class CompositionsSuite extends EmbeddedStorage:
@@ -273,15 +275,21 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.activations.find("guest", id), None)
     val began = System.currentTimeMillis()
     var second = 0
-    val other = Records(s.storage.activations, s.blocking, 30.seconds, () => (began + second * 1000L) * 1000)
+    object database extends ActivationStore:
+      export s.storage.activations.{endAbandoned as _, *}
+      def endAbandoned(before: Long, now: Long): Int =
+        if second >= 70 && second < 110 then
+          throw StoreException("ending activations", RuntimeException("no connection"))
+        s.storage.activations.endAbandoned(before, now)
+    val other = Records(database, s.blocking, 30.seconds, () => (began + second * 1000L) * 1000)
     def rounds(seconds: Range): Unit = seconds.foreach: now =>
       second = now
-      other.round()
+      val _ = Try(other.round())
     def isLeftAlone(): Unit = assertEquals(s.activations.find("guest", id), None)
     // This one has just begun, and then the database was away: its controller is given the time to say that it lives.
     rounds(40 to 65 by 5)
     isLeftAlone()
-    rounds(110 to 135 by 5)
+    rounds(70 to 135 by 5)
     isLeftAlone()
     rounds(140 to 140)
     val record = s.activations.find("guest", id).getOrElse(fail("no record"))
@@ -305,17 +313,19 @@ class CompositionsSuite extends EmbeddedStorage:
     assert(!s.records.idle(1.minute).isCompleted)
     Await.result(s.records.idle(200.millis), 10.seconds)
     Await.result(stop(), 10.seconds)
+    // A stop waits for that for a moment only.
+    kit.createTestProbe[Any]().awaitAssert(assert(s.activations.find("guest", id).isDefined))
     val record = s.activations.find("guest", id).getOrElse(fail("no record"))
     assertEquals(record.status, ActivationStatus.InternalError)
     assert(record.head.end.exists(_ >= record.head.start), record.head)
 
-  setup("a controller stops though the store is away"): s =>
+  setup("a controller stops though the store is away, or says nothing"): s =>
     given ActorSystem[?] = kit.system
-    object away extends ActivationStore:
+    val isBack = CountDownLatch(1)
+    def store(away: () => Unit) = new ActivationStore:
       export s.storage.activations.{renew as _, *}
-      def renew(ids: Vector[FlareId], lease: Long): Unit =
-        if ids.nonEmpty then throw StoreException("renewing activations", RuntimeException("no connection"))
-    val records = Records(away, s.blocking, 30.seconds)
+      def renew(ids: Vector[FlareId], lease: Long): Unit = if ids.nonEmpty then away()
+    def fails() = throw StoreException("renewing activations", RuntimeException("no connection"))
     val head = ActivationHead(
       FlareId.random(),
       "guest",
@@ -329,8 +339,13 @@ class CompositionsSuite extends EmbeddedStorage:
       ActivationStatus.Success,
       JsonObject.empty
     )
-    Await.result(records.begin(head, "left", None), 10.seconds)
-    Await.result(records.start()(), 10.seconds)
+    try
+      for away <- Vector(() => fails(), () => isBack.await()) do
+        val records = Records(store(away), s.blocking, 30.seconds)
+        val own = head.copy(id = FlareId.random())
+        Await.result(records.begin(own, "left", None), 10.seconds)
+        Await.result(records.start()(), 60.seconds)
+    finally isBack.countDown()
 
   setup("what was no flare is recorded as it was told"): s =>
     val head = ActivationHead(

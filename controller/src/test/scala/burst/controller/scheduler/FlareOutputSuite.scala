@@ -93,8 +93,12 @@ class FlareOutputSuite extends SchedulerFixture:
         a.end(pack)
       else a.hearsNothing()
       world.store.fails = _ => false
-      world.pass(5.seconds)
-      val ended = world.ended(end)
+      val told = kit.createTestProbe[Any]().awaitAssert:
+        world.pass(1.second)
+        end.receiveMessage(50.millis)
+      val ended = told match
+        case GangScheduler.Awaited.Ended(flare, _) => flare
+        case other => fail(s"$other")
       assertEquals(ended.state, if isLate then FlareState.TimedOut else FlareState.Succeeded)
       assertEquals(kept(flare.id, 0), "\"" + "x" * 5000 + "\"")
       assertEquals(

@@ -42,15 +42,17 @@ class PatientlySuite extends munit.FunSuite:
     assertEquals(work.begun.get, 1)
 
   test("the limit is each call's"):
-    val patiently = Patiently(500.millis)
+    val patiently = Patiently(3.seconds)
     val failure = StoreException("reading", away)
     val lasting = Work(Vector.fill(100)(failure)*)
     assertEquals(
       Await.ready(patiently("a test")(() => lasting()), 30.seconds).value.flatMap(_.failed.toOption),
       Some(failure)
     )
-    // After the second pause, of 400 ms, it would be over.
-    assert(lasting.begun.get <= 2, lasting.begun.get)
+    // After pauses of 200, 400 and 800 ms the next one, of 1600, would be the last before it is over.
+    assert(lasting.begun.get <= 4, lasting.begun.get)
+    val end = System.nanoTime() + 3.seconds.toNanos
+    while System.nanoTime() < end do Thread.onSpinWait()
     val short = Work(failure)
     assertEquals(Await.result(patiently("a test")(() => short()), 30.seconds), 1)
 
