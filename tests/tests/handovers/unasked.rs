@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use burst_tests::{Api, Cluster, account, wait};
 use rustix::process::Signal;
@@ -64,6 +65,9 @@ fn a_sequence_ends_before_its_controller_does() {
         (ran_times(&runs) == 1).then_some(())
     });
     cluster.signal_controller(leaving, Signal::TERM);
+    // Nothing is waited for but that it could be gone: with nothing that goes on it would be.
+    thread::sleep(Duration::from_secs(5));
+    assert_eq!(cluster.api_of(leaving).get("invokers").status, 200);
     fs::write(&over, "").unwrap();
     // It has been told already; this waits for its end.
     cluster.stop_controller(leaving);
