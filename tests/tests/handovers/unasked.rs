@@ -67,7 +67,7 @@ fn a_sequence_ends_before_its_controller_does() {
     cluster.signal_controller(leaving, Signal::TERM);
     // Nothing is waited for but that it could be gone: with nothing that goes on it would be.
     thread::sleep(Duration::from_secs(5));
-    assert_eq!(cluster.api_of(leaving).get("invokers").status, 200);
+    assert_eq!(cluster.api_of(leaving).get("actions/add").status, 200);
     fs::write(&over, "").unwrap();
     // It has been told already; this waits for its end.
     cluster.stop_controller(leaving);
