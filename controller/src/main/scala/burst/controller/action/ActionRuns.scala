@@ -9,7 +9,7 @@ import burst.controller.store.{Blocking, Identity, Patiently}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
 import org.apache.pekko.actor.typed.Scheduler
-import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Deadline, Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
@@ -94,7 +94,7 @@ private[action] final class ActionRuns(
     def ended(seen: FlareView, deadline: Deadline) = seen match
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
       case FlareView(end, _) =>
-        Patiently(deadline.timeLeft.min(StorePatience))("reading an activation"): () =>
+        Patiently(deadline.timeLeft.min(Patiently.StoreDeadline))("reading an activation"): () =>
           blocking(activations.of(end))
     Begun(
       id,
@@ -158,9 +158,6 @@ object ActionRuns:
   /** Bytes of a call's payload. */
   val MostPayload: Int = 1024 * 1024
   private val Tries = 10
-
-  /** How long a store may fail that is to say how a flare has ended. */
-  private val StorePatience = 2.minutes
 
   /** As OpenWhisk reads annotations. */
   def isTruthy(annotations: JsonObject, name: String): Boolean =

@@ -30,7 +30,7 @@ private[action] final class Compositions(
   import Compositions.*
 
   /** What was accepted goes on though the store fails for a moment. */
-  private val patiently = Patiently(StorePatience)
+  private val patiently = Patiently(Patiently.StoreDeadline)
 
   /** How many go on, by namespace. */
   private val underWay = ConcurrentHashMap[String, Int]()
@@ -241,9 +241,6 @@ private object Compositions:
 
   /** Sequences and conductors of a namespace that may go on in a controller. */
   val MostAtOnce = 1000
-
-  /** As long as a flare puts up with it (`burst.scheduler.store-deadline`). */
-  private val StorePatience = 2.minutes
 
   /** Characters of what is no name. */
   val MostShown = 200

@@ -14,7 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.FiniteDuration
 import scala.util.control.NonFatal
 import scala.util.{Failure, Success, Try}
 
@@ -47,7 +47,7 @@ final class AlarmClock(
     now: () => Instant = () => Instant.now(),
     scheduler: () => Future[Any] = () => Future.unit,
     spans: SpanSink = SpanSink.Off,
-    storePatience: FiniteDuration = AlarmClock.StorePatience
+    storePatience: FiniteDuration = Patiently.StoreDeadline
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
@@ -177,9 +177,6 @@ object AlarmClock:
   /** Alarms that are read at a time, and triggers that one controller fires at the same time. */
   private val Batch = 100
   private val MostUnderWay = 200
-
-  /** As long as a flare puts up with it (`burst.scheduler.store-deadline`). */
-  private val StorePatience = 2.minutes
 
   private def key(alarm: Alarm): (String, String) = (alarm.namespace, alarm.trigger)
 

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
-import burst.controller.store.StoreException
+import burst.controller.store.{Patiently, StoreException}
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
@@ -33,7 +33,7 @@ private[scheduler] final class Submitting(
     def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
-    val within = if Waiting.isPart(request) then StorePatience.max(longest * 2) else longest * 2
+    val within = if Waiting.isPart(request) then Patiently.StoreDeadline.max(longest * 2) else longest * 2
     def asked(id: FlareId) = Asked(id, request, ask(Some(id), _)).first(within)
     place() match
       case SchedulerPlace.Here if isHeld(request) => ask(Some(FlareId.random()), longest)
@@ -106,9 +106,6 @@ private object Submitting:
     * time that it has not.
     */
   private val Patience = FlareActor.AnsweredWithin + 2.seconds
-
-  /** As long as a flare that runs puts up with it (`burst.scheduler.store-deadline`). */
-  private val StorePatience = 2.minutes
 
   /** Between two tries to store one, each of which takes as long as the database is waited for. */
   private val StorePause = 1.second

@@ -50,6 +50,9 @@ final class Patiently(limit: FiniteDuration, goesOn: () => Boolean = () => true)
     catch case NonFatal(cause) => Future.failed(cause)
 
 object Patiently:
+  /** As long as a flare that runs puts up with a store that fails (`burst.scheduler.store-deadline`). */
+  val StoreDeadline: FiniteDuration = 2.minutes
+
   private val First = 200.millis
   private val Longest = 5.seconds
 
