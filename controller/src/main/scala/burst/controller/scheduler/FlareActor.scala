@@ -404,11 +404,12 @@ private final class FlareActor(
       answered(waiting)
       stored(confirms)
       receipts.stored(life, told)
-    case FlareStoring.Outcome.Failed(operation, taken: FlareTaken) if environment.adoption.isDefined =>
+    case FlareStoring.Outcome.Failed(operation, taken: FlareTaken, _) if environment.adoption.isDefined =>
       letGo(operation, taken)
     case FlareStoring.Outcome.Gathered(packs) => answered(packs)
     case FlareStoring.Outcome.TriedAgain => ()
-    case FlareStoring.Outcome.Failed(operation, cause) =>
+    case FlareStoring.Outcome.Failed(operation, cause, mayBeThere) =>
+      if mayBeThere then scheduler ! GangScheduler.Unclear(id, request.submission.isDefined)
       acceptance.failed(operation, cause)
       happen(FlareEvent.StoreFailed(operation, now()))
       storing.failedWith(subscribers.ended)

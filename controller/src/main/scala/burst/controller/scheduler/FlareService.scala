@@ -42,6 +42,9 @@ enum Refusal:
 enum CancelledBy:
   case User, Administrator, Revocation
 
+  /** It could not be stored, its submitter was told, and then it was there nevertheless. */
+  case StoreFailure
+
 enum CancelOutcome:
   case Accepted, AlreadyEnded, NotFound
 

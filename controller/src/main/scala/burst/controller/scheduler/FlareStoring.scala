@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone}
+import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone, Superseded}
 import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, Origin}
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
@@ -88,13 +88,19 @@ private[scheduler] final class FlareStoring(
   private def fail(operation: String, cause: Throwable, taken: Boolean): Outcome =
     if !writer.isGivenUp && !isRefusal(cause) then
       log.atError().of(id, origin).setCause(cause).log("the store failed during {}", operation)
-    // a flare that was never stored stays so: its submitter is told that there is none
+    // its submitter is told that there is none
+    val mayBeThere = isOpen && !writer.isGivenUp && !isAnswer(cause)
     if taken || isOpen then writer.giveUp()
     backoff.reset()
     // what is written from now on is the end: it is tried, too
     if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
     writer.dropConfirms()
-    Outcome.Failed(operation, cause)
+    Outcome.Failed(operation, cause, mayBeThere)
+
+  /** The database has said that nothing is stored by this. */
+  private def isAnswer(cause: Throwable): Boolean = cause match
+    case _: (FlareTaken | Superseded) => true
+    case other => isRefusal(other)
 
   /** The store is well. */
   private def isRefusal(cause: Throwable): Boolean = cause match
@@ -116,4 +122,8 @@ private[scheduler] object FlareStoring:
 
     /** The packs that may send more outputs. */
     case Gathered(packs: Set[Int])
-    case Failed(operation: String, cause: Throwable)
+
+    /** A flare that was not known to be stored may be nevertheless: the connection may have broken after the
+      * commit.
+      */
+    case Failed(operation: String, cause: Throwable, mayBeThere: Boolean)

@@ -140,6 +140,14 @@ object GangScheduler:
   private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
+  /** Its insert failed, and may have arrived; whoever submitted it has a key, or none. */
+  private[scheduler] final case class Unclear(id: FlareId, hasKey: Boolean) extends Command
+  private[scheduler] case object LookForUnclear extends Command
+
+  /** Of those that were asked for at a time, these are in the store. */
+  private[scheduler] final case class FoundUnclear(asked: Vector[FlareId], flares: Vector[Flare], at: Long)
+      extends Command
+
   /** The packs of a group wait for flares. */
   private[scheduler] final case class GroupOpened(id: FlareId, attempt: Int) extends Command
 
@@ -203,6 +211,7 @@ private final class GangScheduler(
   private val state = SchedulerState(settings, environment.beginsUnstored, () => elapsed(), context, timers)
   private val flares = FlareActors(environment, context)
   private val groups = GroupTurns(flares, state.holding, invokers)
+  private val unclear = UnclearInserts(environment, context, timers)
   private var revoked = Set.empty[String]
 
   /** What invokers were last told that waits for room. */
@@ -221,10 +230,7 @@ private final class GangScheduler(
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
     recovered.drained.foreach(state.drain(_, on = true, leaving = false))
-    recovered.queued.foreach { flare =>
-      state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
-      flares.begin(flare, FlareActor.Origin.Recovered)
-    }
+    recovered.queued.foreach(queueAgain)
     recovered.adopted.foreach(adopt)
     recovered.turns.foreach(joinAgain)
     for limit <- environment.adoption if awaited.nonEmpty do
@@ -235,6 +241,10 @@ private final class GangScheduler(
     recovered.left.foreach((id, backend) =>
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
+
+  private def queueAgain(flare: Flare): Unit =
+    state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
+    flares.begin(flare, FlareActor.Origin.Recovered)
 
   /** The slots of a group's flare are the group's. */
   private def adopt(flare: Flare): Unit =
@@ -324,9 +334,27 @@ private final class GangScheduler(
       adopted -= id
       groups.leave(id)
       groups.end(id)
+    case Unclear(id, hasKey) => unclear.add(id, hasKey)
+    case LookForUnclear => unclear.look()
+    case FoundUnclear(asked, found, at) =>
+      unclear.found(asked, found, at)(flares.isThere).foreach(takeUpUnclear)
+      state.roundSoon()
     case Gone(id) => onGone(id)
     case Round => state.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
+
+  /** Its packs were told to end when its insert failed: should it run, it is at another attempt. One of a
+    * group has lost its turn.
+    */
+  private def takeUpUnclear(flare: Flare, hasKey: Boolean): Unit =
+    val again = FlareLifecycle.reset(flare, flare.attempt + 1)
+    val runs = hasKey && flare.request.memberOf.isEmpty && !revoked(flare.namespace)
+    val outcome = if runs then "queued" else "cancelled"
+    context.log.atWarn().of(flare.id).log("it is stored, though its insert failed: it is {}", outcome)
+    if runs then queueAgain(again)
+    else
+      flares.begin(again, FlareActor.Origin.Recovered)
+      val _ = flares.tell(again.id, FlareActor.Cancel(CancelledBy.StoreFailure, context.system.ignoreRef))
 
   private def view(status: InvokerStatus): InvokerView =
     val capacity = state.machine(status.id)

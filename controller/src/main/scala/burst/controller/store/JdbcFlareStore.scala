@@ -88,16 +88,25 @@ final class JdbcFlareStore(
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
       // Whoever writes flares waits for this transaction from here on, and this one has waited for them.
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
-      sql"""SELECT id, state, created, ended, request, progress, parts, environment,
-              COALESCE(kept, LENGTH(inputs)) AS input_length
-            FROM flare LEFT JOIN flare_inputs ON flare_id = id
-            WHERE state IN ($Live) ORDER BY created, id"""
-        .rows: row =>
-          val inputs = Inputs.OutOfLine(row.longOpt("input_length").getOrElse(0L))
-          val environment =
-            row.stringOpt("environment").fold(SealedEnvironment.Empty)(Stored.json[SealedEnvironment])
-          val found = flare(row, row.stringOpt("parts"), inputs)
-          found.copy(request = found.request.copy(environment = environment))
+      live(sqls"")
+
+  def unfinished(ids: Vector[FlareId]): Vector[Flare] =
+    ids.grouped(500).flatMap(some =>
+      database.read("looking for unfinished flares"):
+        live(sqls"AND writer = $writer AND id IN (${some.map(_.value)})")
+    ).toVector
+
+  private def live(those: SQLSyntax)(using DBSession): Vector[Flare] =
+    sql"""SELECT id, state, created, ended, request, progress, parts, environment,
+            COALESCE(kept, LENGTH(inputs)) AS input_length
+          FROM flare LEFT JOIN flare_inputs ON flare_id = id
+          WHERE state IN ($Live) $those ORDER BY created, id"""
+      .rows: row =>
+        val inputs = Inputs.OutOfLine(row.longOpt("input_length").getOrElse(0L))
+        val environment =
+          row.stringOpt("environment").fold(SealedEnvironment.Empty)(Stored.json[SealedEnvironment])
+        val found = flare(row, row.stringOpt("parts"), inputs)
+        found.copy(request = found.request.copy(environment = environment))
 
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     database.read("reading results"):

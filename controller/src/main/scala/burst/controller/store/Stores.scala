@@ -153,6 +153,11 @@ trait FlareStore extends LogReader, ResultReader:
     */
   def takeUnfinished(): Vector[Flare]
 
+  /** Those of these flares that were written through this store and have not ended, as `takeUnfinished` has
+    * them.
+    */
+  def unfinished(ids: Vector[FlareId]): Vector[Flare]
+
   def phases(id: FlareId): Vector[PhaseMark]
 
   /** Forgets what an attempt left (results, logs, phases) before the next one. */

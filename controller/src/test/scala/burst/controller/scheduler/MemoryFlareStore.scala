@@ -38,6 +38,9 @@ final class MemoryFlareStore extends FlareStore:
   @volatile var logRoom = true
   @volatile var besides: Vector[BlobName] = Vector.empty
 
+  /** Whether a new flare is stored, and then its connection breaks. */
+  @volatile var breaksAfterInsert = false
+
   /** Another store has taken all flares over. */
   @volatile var taken = false
 
@@ -67,7 +70,13 @@ final class MemoryFlareStore extends FlareStore:
   def write(change: FlareChange)(threads: ExecutionContext): Future[Boolean] =
     Future(write(change))(using threads)
 
-  def write(change: FlareChange): Boolean = synchronized {
+  def write(change: FlareChange): Boolean =
+    val room = stored(change)
+    if breaksAfterInsert && change.record.isInstanceOf[Record.New] then
+      throw StoreException("insert", RuntimeException("connection reset"))
+    room
+
+  private def stored(change: FlareChange): Boolean = synchronized {
     val before = (flares, outputs, lines, marks, written)
     try
       change.record match
@@ -143,6 +152,10 @@ final class MemoryFlareStore extends FlareStore:
     flares.values.filterNot(_.state.isFinal).toVector.sortBy(_.created).map: flare =>
       flare.copy(request = flare.request.withoutInputs)
   }
+
+  def unfinished(ids: Vector[FlareId]): Vector[Flare] =
+    beforeFind()
+    takeUnfinished().filter(flare => ids.contains(flare.id))
 
   private def keepResults(id: FlareId, results: Vector[WorkerResult]): Unit = if results.nonEmpty then
     write("addResults", "results") {

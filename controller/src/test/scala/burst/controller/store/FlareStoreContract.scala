@@ -104,6 +104,15 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.takeUnfinished(), Vector(kept(young)))
     assertEquals(s.flares.inputs(old.id), None)
 
+  storage.test("of some flares those come back that have not ended and are this store's"): s =>
+    val environment = SealedEnvironment(Map("A" -> "b"), Vector.empty)
+    val plain = flare(inputs = Inputs.Shared(JsonText("""{"k":1}""")))
+    val mine = plain.copy(request = plain.request.copy(environment = environment))
+    val (other, ended) = (flare(), flare(state = FlareState.Succeeded))
+    Vector(mine, other, ended).foreach(s.flares.insert(_))
+    assertEquals(s.flares.unfinished(Vector(FlareId.random(), ended.id, mine.id)), Vector(kept(mine)))
+    assertEquals(s.flares.unfinished(Vector.empty), Vector.empty)
+
   storage.test("an ended flare stays as it ended; to be told the same again is no fault"): s =>
     val f = flare()
     s.flares.insert(f)
