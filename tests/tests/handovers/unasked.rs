@@ -4,7 +4,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
 
 use burst_tests::{Api, Cluster, account, wait};
 use rustix::process::Signal;
@@ -65,9 +64,14 @@ fn a_sequence_ends_before_its_controller_does() {
         (ran_times(&runs) == 1).then_some(())
     });
     cluster.signal_controller(leaving, Signal::TERM);
-    // Nothing is waited for but that it could be gone: with nothing that goes on it would be.
-    thread::sleep(Duration::from_secs(5));
-    assert_eq!(cluster.api_of(leaving).get("actions/add").status, 200);
+    let asked = cluster.api_of(leaving);
+    wait::until("it is not ready any more", LIMIT, || {
+        let request = asked.client().http().get(format!("{}/ready", asked.base()));
+        let said = asked.send(request).json["process"].clone();
+        (said != "ok").then(|| assert_eq!(said, "it is about to stop"))
+    });
+    // It serves on: with nothing that goes on it would be gone.
+    assert_eq!(asked.get("actions/add").status, 200);
     fs::write(&over, "").unwrap();
     // It has been told already; this waits for its end.
     cluster.stop_controller(leaving);

@@ -20,6 +20,9 @@ import scala.concurrent.duration.FiniteDuration
   * @param guestCredentials
   *   `uuid:key` of the namespace `guest` when this start created it: the only time they are seen in clear.
   *   When they were lost, `renewCredentials` makes new ones.
+  * @param drain
+  *   it is not ready any more, and what still comes is served; completes when no sequence goes on that does
+  *   now, after so long at the latest
   */
 final class Controller private[controller] (
     val address: InetSocketAddress,
@@ -27,7 +30,7 @@ final class Controller private[controller] (
     val invokers: ActorRef[RegistryCommand[InvokerRequest]],
     val storage: Storage,
     val guestCredentials: Option[String],
-    idle: FiniteDuration => Future[Unit],
+    val drain: FiniteDuration => Future[Unit],
     stop: () => Future[Unit]
 ):
   /** Credentials of the namespace `guest`: those this start created, or `known` ones if they are still good.
@@ -40,9 +43,6 @@ final class Controller private[controller] (
 
   /** New ones, unless an administrator has taken care of them. */
   def renewCredentials(): Option[String] = storage.namespaces.renewKey(Controller.Guest)
-
-  /** Completes when no sequence goes on in it, after `bound` at the latest. */
-  def drain(bound: FiniteDuration): Future[Unit] = idle(bound)
 
   /** Takes no more requests, lets those under way end for a moment, stops the scheduler, closes the stores.
     */

@@ -10,6 +10,7 @@ import burst.node.metrics.MetricsRegistry
 import burst.node.traces.SpanSink
 import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
+import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.DurationConverters.*
@@ -86,6 +87,7 @@ object Wiring:
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
     val definitions = Definitions(storage.definitions, storage.packages)
     val transfers = Transfers.of(system)
+    val stopping = AtomicBoolean()
     val records = Records(storage.activations, blocking, settings.recordLease)
     val ownPackages = SystemPackages(
       storage.actionPackages,
@@ -110,7 +112,8 @@ object Wiring:
         records,
         settings.builtIn,
         metrics,
-        spans
+        spans,
+        isStopping = () => stopping.get
       )
       binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
       port = binding.localAddress.getPort
@@ -141,6 +144,9 @@ object Wiring:
         scheduler.invokers,
         storage,
         guest,
-        records.idle(_)(using system.scheduler),
+        drain = bound =>
+          stopping.set(true)
+          records.idle(bound)(using system.scheduler)
+        ,
         () => stop()
       )

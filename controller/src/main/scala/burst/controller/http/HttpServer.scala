@@ -35,7 +35,8 @@ object HttpServer:
       records: Records,
       builtIn: BuiltInSettings,
       registry: MetricsRegistry,
-      spans: SpanSink
+      spans: SpanSink,
+      isStopping: () => Boolean
   )(using system: ActorSystem[?]): Served =
     given ExecutionContext = system.executionContext
     given Scheduler = system.scheduler
@@ -119,7 +120,7 @@ object HttpServer:
     val routes = Routes(
       MetaRoutes(
         PlatformInfo(actionLimits),
-        Readiness.of(settings.ready, storage, directory, service, blocking),
+        Readiness.of(settings.ready, storage, directory, service, blocking, isStopping),
         Scrape(metrics, storage.flares, service, settings.ready.patience, blocking)
       ),
       InvokersRoutes(service),

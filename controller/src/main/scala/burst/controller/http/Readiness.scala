@@ -67,13 +67,14 @@ object Readiness:
     def from(config: Config): Settings =
       Settings(config.getDuration("patience").toScala, config.getBytes("least-free"))
 
-  /** Of a controller whose data is in `directory`. */
+  /** Of a controller whose data is in `directory`, and which may have been told to stop. */
   def of(
       settings: Settings,
       storage: Storage,
       directory: Path,
       service: FlareService,
-      blocking: Blocking
+      blocking: Blocking,
+      isStopping: () => Boolean
   )(using system: ActorSystem[?]): Readiness =
     import system.executionContext
     Readiness(
@@ -81,7 +82,8 @@ object Readiness:
         Part("database", () => blocking(storage.epochs.present()).map(_ => None)),
         Part("blobs", () => blocking(storage.blobs.probe()).map(_ => None)),
         Part("disk", () => blocking(room(directory, settings.leastFree))),
-        Part("scheduler", () => service.invokers().map(_ => None))
+        Part("scheduler", () => service.invokers().map(_ => None)),
+        Part("process", () => Future.successful(Option.when(isStopping())("it is about to stop")))
       ),
       settings.patience
     )
