@@ -348,7 +348,10 @@ impl Platform {
     /// Ends what a failed test leaves, so that it disturbs no other; checks nothing.
     pub(crate) fn sweep(&mut self) {
         let session = self.running.as_ref().map(|running| running.node.pid());
-        if let Some(running) = self.running.take() {
+        if let Some(mut running) = self.running.take() {
+            if let Some(status) = running.node.ended() {
+                eprintln!("the platform had ended by itself: {status}");
+            }
             running.node.kill();
         }
         for process in processes::of_platform(session, &self.token, &self.data()) {

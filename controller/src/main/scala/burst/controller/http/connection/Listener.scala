@@ -19,6 +19,7 @@ import org.apache.pekko.util.ByteString
 import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
 
 /** Listens, and puts each connection's layers together: TCP, [[ConnectionGuard]], TLS, HTTP, the API. */
 final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Option[SSLContext])(using
@@ -33,7 +34,12 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
     given ExecutionContext = system.executionContext
     Tcp(system)
       .bind(host, port, server.backlog, server.socketOptions, halfClose = false)
-      .to(Sink.foreach(take(_, answer)))
+      .to(Sink.foreach(incoming =>
+        try take(incoming, answer)
+        // It would end the listening.
+        catch
+          case NonFatal(problem) => log.error(s"a connection of ${incoming.remoteAddress} is lost", problem)
+      ))
       .run()
       .map(binding => Listening(binding, connections))
 

@@ -8,12 +8,18 @@ import org.apache.pekko.http.scaladsl.model.headers.`Timeout-Access`
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import scala.concurrent.duration.{Duration, DurationInt}
 import scala.concurrent.{Await, Promise}
+import scala.jdk.DurationConverters.*
 
 class ListenerSuite extends munit.FunSuite:
   private val kit = ActorTestKit(ConfigFactory.load())
   private given ActorSystem[?] = kit.system
 
   override def afterAll(): Unit = kit.shutdownTestKit()
+
+  test("no connection is cut, before it can be read, sooner than its client has to say something"):
+    val node = ConfigFactory.parseResources("node.conf").getDuration("pekko.io.tcp.register-timeout").toScala
+    val header = HttpSettings.from(kit.config).connections.header
+    assert(node >= header, s"$node, $header")
 
   test("the time of a request whose connection was reset ends with its answer"):
     val http = HttpSettings.from(kit.config)
