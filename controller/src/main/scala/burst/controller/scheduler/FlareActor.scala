@@ -93,7 +93,7 @@ object FlareActor:
   val AnsweredWithin: FiniteDuration = 3.seconds
 
   /** How a flare comes to its actor. */
-  enum Origin:
+  enum Origin(val isNew: Boolean = false):
     /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. Who is not
       * answered may ask again.
       */
@@ -102,10 +102,13 @@ object FlareActor:
         placed: Option[Placed],
         isAnsweredAtEnd: Boolean = false,
         isAskedForAgain: Boolean = false
-    )
+    ) extends Origin(isNew = true)
 
     /** Found queued in the store. */
     case Recovered
+
+    /** Found there though its insert failed: that it waits is to be stored. */
+    case Unclear
 
     /** Found there as another scheduler placed it: its packs may still run. */
     case Adopted
@@ -153,7 +156,7 @@ private final class FlareActor(
       environment.store,
       environment.spool,
       id,
-      alreadyStored = origin == Origin.Recovered || origin == Origin.Adopted,
+      alreadyStored = !origin.isNew,
       settings,
       cost => environment.logPace.take(request.definition.namespace, cost),
       environment.blocking,
@@ -189,6 +192,7 @@ private final class FlareActor(
         placed.foreach(onPlaced)
         storing.flushIfAwaited()
       case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
+      case Origin.Unclear => carryOut(FlareLifecycle.requeue(accepted, terms))
       case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
   catch case NonFatal(defect) => onDefect(defect)
 
@@ -409,7 +413,7 @@ private final class FlareActor(
     case FlareStoring.Outcome.Gathered(packs) => answered(packs)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause, mayBeThere) =>
-      if mayBeThere then scheduler ! GangScheduler.Unclear(id, request.submission.isDefined)
+      if mayBeThere then scheduler ! GangScheduler.Unclear(id, request)
       acceptance.failed(operation, cause)
       happen(FlareEvent.StoreFailed(operation, now()))
       storing.failedWith(subscribers.ended)

@@ -469,6 +469,10 @@ object FlareLifecycle:
   /** A flare found queued in the store after a restart. */
   def resume(flare: Flare, terms: Terms): Step = Step(queued(flare, terms), SetTimer(FlareTimer.Queue))
 
+  /** The same of one that is stored otherwise. */
+  def requeue(flare: Flare, terms: Terms): Step =
+    Step(queued(flare, terms), Store(flare, confirm = false), SetTimer(FlareTimer.Queue))
+
   /** The flare as before its `attempt`: nothing placed, nothing run. */
   def reset(flare: Flare, attempt: Int): Flare = flare.copy(
     state = FlareState.Queued,

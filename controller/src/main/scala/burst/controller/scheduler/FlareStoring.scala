@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone, Superseded}
+import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone, StoreException, Superseded}
 import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, Origin}
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
@@ -97,10 +97,11 @@ private[scheduler] final class FlareStoring(
     writer.dropConfirms()
     Outcome.Failed(operation, cause, mayBeThere)
 
-  /** The database has said that nothing is stored by this. */
+  /** Nothing is stored by this: the database has said so, or was not asked. */
   private def isAnswer(cause: Throwable): Boolean = cause match
     case _: (FlareTaken | Superseded) => true
-    case other => isRefusal(other)
+    case failure: StoreException => isRefusal(failure)
+    case _ => true
 
   /** The store is well. */
   private def isRefusal(cause: Throwable): Boolean = cause match

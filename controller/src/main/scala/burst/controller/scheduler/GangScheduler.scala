@@ -21,6 +21,7 @@ import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.util.Try
 
 /** Owns the [[SchedulerState]] of the cluster, and starts flares: all of one or nothing of it.
   *
@@ -140,13 +141,16 @@ object GangScheduler:
   private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
-  /** Its insert failed, and may have arrived; whoever submitted it has a key, or none. */
-  private[scheduler] final case class Unclear(id: FlareId, hasKey: Boolean) extends Command
+  /** Its insert failed, and may have arrived. */
+  private[scheduler] final case class Unclear(id: FlareId, request: FlareRequest) extends Command
   private[scheduler] case object LookForUnclear extends Command
 
   /** Of those that were asked for at a time, these are in the store. */
-  private[scheduler] final case class FoundUnclear(asked: Vector[FlareId], flares: Vector[Flare], at: Long)
-      extends Command
+  private[scheduler] final case class FoundUnclear(
+      asked: Vector[FlareId],
+      there: Try[Vector[Flare]],
+      at: Long
+  ) extends Command
 
   /** The packs of a group wait for flares. */
   private[scheduler] final case class GroupOpened(id: FlareId, attempt: Int) extends Command
@@ -230,9 +234,15 @@ private final class GangScheduler(
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
     recovered.drained.foreach(state.drain(_, on = true, leaving = false))
-    recovered.queued.foreach(queueAgain)
+    recovered.queued.foreach { flare =>
+      queue(flare)
+      flares.begin(flare, FlareActor.Origin.Recovered)
+    }
     recovered.adopted.foreach(adopt)
-    recovered.turns.foreach(joinAgain)
+    recovered.turns.foreach { flare =>
+      flares.begin(flare, FlareActor.Origin.Recovered)
+      flare.request.memberOf.foreach(joinAgain(_, flare.id))
+    }
     for limit <- environment.adoption if awaited.nonEmpty do
       timers.startSingleTimer(AdoptionDue, AdoptionDue, limit)
     if environment.adoption.isDefined then timers.startSingleTimer(Settled, Settled, SettledWithin)
@@ -242,9 +252,8 @@ private final class GangScheduler(
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
-  private def queueAgain(flare: Flare): Unit =
+  private def queue(flare: Flare): Unit =
     state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
-    flares.begin(flare, FlareActor.Origin.Recovered)
 
   /** The slots of a group's flare are the group's. */
   private def adopt(flare: Flare): Unit =
@@ -258,9 +267,8 @@ private final class GangScheduler(
     do groups.adopt(AttemptId(group, attempt), flare.id)
 
   /** It waits for its turn, as it did; and for its group to be open, which adopted ones soon say. */
-  private def joinAgain(flare: Flare): Unit =
-    flares.begin(flare, FlareActor.Origin.Recovered)
-    flare.request.memberOf.flatMap(groups.join(_, flare.id)).foreach(flares.tell(flare.id, _))
+  private def joinAgain(group: FlareId, flare: FlareId): Unit =
+    groups.join(group, flare).foreach(flares.tell(flare, _))
 
   def serving: Behavior[Command] = Behaviors.receiveMessage {
     case Stop(replyTo) =>
@@ -285,7 +293,7 @@ private final class GangScheduler(
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
       if flares.tell(id, FlareActor.Cancel(by, replyTo)) then groups.close(id)
-      else replyTo ! CancelOutcome.NotFound
+      else replyTo ! (if unclear.cancel(id) then CancelOutcome.Accepted else CancelOutcome.NotFound)
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded
@@ -334,26 +342,26 @@ private final class GangScheduler(
       adopted -= id
       groups.leave(id)
       groups.end(id)
-    case Unclear(id, hasKey) => unclear.add(id, hasKey)
+    case Unclear(id, request) => unclear.add(id, request, revoked(request.definition.namespace))
     case LookForUnclear => unclear.look()
-    case FoundUnclear(asked, found, at) =>
-      unclear.found(asked, found, at)(flares.isThere).foreach(takeUpUnclear)
+    case FoundUnclear(asked, there, at) =>
+      unclear.found(asked, there, at)(flares.isThere).foreach(takeUpUnclear)
       state.roundSoon()
     case Gone(id) => onGone(id)
     case Round => state.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
 
-  /** Its packs were told to end when its insert failed: should it run, it is at another attempt. One of a
-    * group has lost its turn.
-    */
-  private def takeUpUnclear(flare: Flare, hasKey: Boolean): Unit =
-    val again = FlareLifecycle.reset(flare, flare.attempt + 1)
-    val runs = hasKey && flare.request.memberOf.isEmpty && !revoked(flare.namespace)
+  private def takeUpUnclear(flare: Flare, runs: Boolean): Unit =
     val outcome = if runs then "queued" else "cancelled"
     context.log.atWarn().of(flare.id).log("it is stored, though its insert failed: it is {}", outcome)
-    if runs then queueAgain(again)
+    val again = FlareLifecycle.reset(flare, flare.attempt)
+    val group = again.request.memberOf
+    if runs && group.forall(id => flares.contains(id) && !groups.isClosing(id)) then
+      if group.isEmpty then queue(again)
+      flares.begin(again, FlareActor.Origin.Unclear)
+      group.foreach(joinAgain(_, again.id))
     else
-      flares.begin(again, FlareActor.Origin.Recovered)
+      flares.begin(again, FlareActor.Origin.Unclear)
       val _ = flares.tell(again.id, FlareActor.Cancel(CancelledBy.StoreFailure, context.system.ignoreRef))
 
   private def view(status: InvokerStatus): InvokerView =
@@ -379,7 +387,7 @@ private final class GangScheduler(
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = AdmissionControl.accept(submit.request, now(), submit.id)
-        state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
+        queue(flare)
         val (own, others) = state.round().partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
@@ -426,6 +434,7 @@ private final class GangScheduler(
 
   private def endAllOf(namespace: String): Unit =
     revoked += namespace
+    unclear.cancelAllOf(namespace)
     flares.tellAllOf(namespace, FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef))
 
   private def place(placement: Placement): Unit =

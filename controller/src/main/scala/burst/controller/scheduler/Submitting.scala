@@ -65,9 +65,11 @@ private[scheduler] final class Submitting(
       if rest <= Duration.Zero then Future.successful(last)
       else after(StorePause)(again(rest, patience, Success(last)))
 
-    /** It may have ended; where the store does not say, that is asked again of who is patient. */
-    private def kept: Future[Option[Flare]] =
-      stored(id).recover { case _: StoreException if isPatient => None }
+    /** What goes on is the scheduler's, which knows it. Where the store does not say whether it has ended,
+      * that is asked again of who is patient.
+      */
+    private def ended: Future[Option[Flare]] =
+      stored(id).map(_.filter(_.state.isFinal)).recover { case _: StoreException if isPatient => None }
 
     /** It may have run meanwhile, and even have ended. */
     private def again(
@@ -87,7 +89,7 @@ private[scheduler] final class Submitting(
             again(left - patience, patience * 2, Failure(silent))
           case Failure(cause) => Future.failed(cause)
           case Success(answer @ Submitted.Refused(refusal)) =>
-            kept.flatMap:
+            ended.flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
               // One that has just begun, and keeps no large ones until its invokers come.
               case None if refusal.isOfFewInvokers && left > pause =>
@@ -95,7 +97,7 @@ private[scheduler] final class Submitting(
               case None => Future.successful(answer)
           // One that has ended cannot be stored again.
           case Success(answer: Submitted.NotStored) =>
-            kept.map(_.filter(_.state.isFinal)).flatMap:
+            ended.flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
               case None if isPatient => soon(left, began, patience, answer)
               case None => Future.successful(answer)

@@ -1,18 +1,17 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.Flare
-import burst.node.logs.LogIds.of
+import burst.controller.flare.{Flare, FlareRequest}
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.Future
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.util.{Failure, Success}
+import scala.util.Try
 
 /** Flares whose insert failed, and may have arrived nevertheless: a connection may break after the commit.
   * Their submitters were told that they are not stored, and no actor has them. They are looked for until the
   * database has said, after all that it may still have been at, that they are not there. One that is there is
-  * taken up where its submitter has a key, and finds it with that; else nobody knows of it, and it is
-  * cancelled before it runs (docs/adr/0098). Belongs to the scheduler's actor.
+  * taken up where its submitter has a key, and finds it with that. Of any other nobody knows, once nobody
+  * submits it again: it is cancelled before it runs (docs/adr/0098). Belongs to the scheduler's actor.
   */
 private[scheduler] final class UnclearInserts(
     environment: FlareEnvironment,
@@ -23,52 +22,75 @@ private[scheduler] final class UnclearInserts(
   import UnclearInserts.*
 
   private var unclear = Map.empty[FlareId, Unclear]
+  private var isLooking = false
+  private var hasFailed = false
 
-  def add(id: FlareId, hasKey: Boolean): Unit =
+  def add(id: FlareId, request: FlareRequest, isRevoked: Boolean): Unit =
+    val hasKey = request.submission.isDefined
+    val after = if hasKey then AskedForWithin else SubmittedAgainWithin
     if unclear.size < Most || unclear.contains(id) then
-      unclear = unclear.updated(id, Unclear(hasKey, environment.clock.elapsed()))
-      lookSoon()
-    else context.log.atWarn().of(id).log("not looked for in the store: too many flares may be there")
+      val tenant = request.definition.namespace
+      unclear = unclear.updated(id, Unclear(tenant, hasKey && !isRevoked, environment.clock.elapsed(), after))
+      if unclear.size == Most then context.log.warn("no more than {} failed inserts are looked for", Most)
+    lookSoon()
 
-  /** Asks the store for those that nobody will submit again by now. */
+  /** Whether it is one of these, and will not run. */
+  def cancel(id: FlareId): Boolean =
+    unclear = unclear.updatedWith(id)(_.map(_.copy(runs = false)))
+    unclear.contains(id)
+
+  def cancelAllOf(tenant: String): Unit =
+    unclear = unclear.map((id, one) => id -> (if one.tenant == tenant then one.copy(runs = false) else one))
+
+  /** Asks the store for those whose time has come. */
   def look(): Unit =
     val now = environment.clock.elapsed()
-    val due =
-      unclear.collect { case (id, one) if now - one.since >= SubmittedAgainWithin.toMicros => id }.toVector
+    val due = unclear.collect { case (id, one) if one.isDue(now) => id }.toVector
     if due.isEmpty then lookSoon()
     else
+      isLooking = true
       val found = Future(environment.store.unfinished(due))(using environment.blocking)
-      context.pipeToSelf(found):
-        case Success(flares) => FoundUnclear(due, flares, now)
-        case Failure(cause) =>
-          context.log.debug("flares that may be stored cannot be looked for; trying again", cause)
-          FoundUnclear(Vector.empty, Vector.empty, now)
+      context.pipeToSelf(found)(FoundUnclear(due, _, now))
 
   /** Which of those that were asked for at a time, and that nobody has submitted again, are to be taken up,
-    * and whether their submitters have a key.
+    * and whether they are to run.
     */
-  def found(asked: Vector[FlareId], flares: Vector[Flare], at: Long)(
+  def found(asked: Vector[FlareId], there: Try[Vector[Flare]], at: Long)(
       isThere: FlareId => Boolean
   ): Vector[(Flare, Boolean)] =
-    unclear = unclear.filterNot((id, _) => isThere(id))
-    val taken = flares.flatMap(flare => unclear.get(flare.id).map(one => flare -> one.hasKey))
-    val settled = asked.filter(id => unclear.get(id).exists(one => at - one.since >= ArrivedWithin.toMicros))
+    isLooking = false
+    for cause <- there.failed if !hasFailed do
+      context.log.warn("failed inserts cannot be looked for; trying again until that can be done", cause)
+    hasFailed = there.isFailure
+    // Its insert may have failed once more while this was asked.
+    def stillDue(id: FlareId): Option[Unclear] = unclear.get(id).filter(_.isDue(at))
+    // Should that of who has them now fail, they are added again.
+    unclear = unclear.filterNot((id, one) => one.isDue(at) && isThere(id))
+    val taken =
+      there.getOrElse(Vector.empty).flatMap(flare => stillDue(flare.id).map(one => flare -> one.runs))
+    val settled =
+      asked.filter(id => there.isSuccess && stillDue(id).exists(at - _.since >= ArrivedWithin.toMicros))
     unclear = unclear -- taken.map(_._1.id) -- settled
     lookSoon()
     taken
 
   private def lookSoon(): Unit =
-    if unclear.nonEmpty && !timers.isTimerActive(LookForUnclear) then
+    if unclear.nonEmpty && !isLooking && !timers.isTimerActive(LookForUnclear) then
       timers.startSingleTimer(LookForUnclear, LookForUnclear, Pause)
 
 private object UnclearInserts:
-  private final case class Unclear(hasKey: Boolean, since: Long)
+  /** `runs` if it is found, `after` so long since its insert has failed. */
+  private final case class Unclear(tenant: String, runs: Boolean, since: Long, after: FiniteDuration):
+    def isDue(now: Long): Boolean = now - since >= after.toMicros
 
   private val Most = 10_000
   private val Pause: FiniteDuration = 5.seconds
+  private val AskedForWithin: FiniteDuration = 10.seconds
 
-  /** Who asks again for the same flare does so by then ([[Submitting]]). */
-  private val SubmittedAgainWithin: FiniteDuration = 10.seconds
+  /** More than anybody goes on submitting the same flare again, who may pause for most of that
+    * ([[Submitting]]).
+    */
+  private val SubmittedAgainWithin: FiniteDuration = 3.minutes
 
-  /** More than the database may be at a statement (`burst.store.postgresql.statement-timeout`). */
-  private val ArrivedWithin: FiniteDuration = 60.seconds
+  /** More than the database is at a statement (`burst.store.postgresql.statement-timeout`, 30 s). */
+  private val ArrivedWithin: FiniteDuration = SubmittedAgainWithin

@@ -98,8 +98,8 @@ private[store] final class FlareWrites(
           .apply()
       left
 
-  /** Its key may be taken, also by itself: whose connection broke cannot know whether it arrived. One that
-    * has more now than what arrived is not told as stored.
+  /** Its key may be taken, also by itself: whose connection broke cannot know whether it arrived. What
+    * arrived is replaced where it is other now, as long as it has not ended: nobody else writes it.
     */
   private def insertSingle(row: NewRow)(using DBSession): Option[(FlareId, Option[StoreException])] =
     val flare = row.flare
@@ -110,8 +110,13 @@ private[store] final class FlareWrites(
       case taken: AlreadySubmitted =>
         if !isOurs(flare.id) then Some(flare.id -> Some(taken))
         else if hasArrived(row) then Some(flare.id -> None)
+        else if withdraw(flare.id) then insertSingle(row)
         else
           throw StoreException("storing a flare", taken, s"the flare ${flare.id.value} is stored otherwise")
+
+  private def withdraw(id: FlareId)(using DBSession): Boolean =
+    sql"DELETE FROM flare WHERE id = ${id.value} AND writer = $writer AND state IN (${JdbcFlareStore.LiveText})"
+      .update() > 0
 
   private def packageOf(flare: Flare): PackageId = flare.request.definition.packageId
 

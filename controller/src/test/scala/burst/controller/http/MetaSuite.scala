@@ -18,7 +18,7 @@ class MetaSuite extends HttpSuite:
     assertEquals(ready.status, 200)
     assertEquals(
       ready.body,
-      """{"ready":true,"database":"ok","blobs":"ok","disk":"ok","scheduler":"ok"}"""
+      """{"ready":true,"database":"ok","blobs":"ok","disk":"ok","scheduler":"ok","process":"ok"}"""
     )
 
   test("its description is there as JSON, too, where it says"):

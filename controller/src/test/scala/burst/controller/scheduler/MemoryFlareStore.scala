@@ -104,7 +104,9 @@ final class MemoryFlareStore extends FlareStore:
 
   private def begin(flare: Flare): Unit =
     write("insert", s"insert ${flare.state}") {
-      if flares.contains(flare.id) then throw StoreException("insert", RuntimeException("inserted twice"))
+      if flares.get(flare.id).exists(_.state.isFinal) then
+        throw StoreException("insert", RuntimeException("it has ended"))
+      flares = flares.removed(flare.id)
       if flare.request.submission.exists(own => submitted(flare.namespace, own.key).isDefined) then
         throw AlreadySubmitted()
       flares = flares.updated(flare.id, flare)

@@ -3,6 +3,8 @@ package burst.controller.scheduler
 import burst.controller.flare.{Flare, FlareRequest, FlareState, Submission}
 import burst.controller.store.insert
 import burst.protocol.{FailureKind, FlareId}
+import java.util.concurrent.ConcurrentLinkedQueue
+import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
 class UnclearInsertsSuite extends SchedulerFixture:
@@ -11,9 +13,19 @@ class UnclearInsertsSuite extends SchedulerFixture:
   private val keyless = Samples.request(1)
   private val keyed = keyless.copy(submission = Some(Submission("key", "digest")))
 
+  /** Does what it is given at once, or when a test has it done. */
+  private final class Held extends ExecutionContext:
+    @volatile var holds = false
+    val waiting = ConcurrentLinkedQueue[Runnable]()
+    def execute(work: Runnable): Unit = if holds then waiting.add(work) else work.run()
+    def reportFailure(cause: Throwable): Unit = ()
+
   /** A world whose store has a flare of which nobody knows that. */
-  private def unclear(request: FlareRequest): (World, ScriptedInvoker, FlareId) =
-    val world = World()
+  private def unclear(
+      request: FlareRequest,
+      blocking: ExecutionContext = ExecutionContext.parasitic
+  ): (World, ScriptedInvoker, FlareId) =
+    val world = World(blocking = blocking)
     val a = world.invoker("a", 1)
     val id = FlareId.random()
     world.store.breaksAfterInsert = true
@@ -30,7 +42,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
 
   private def passes(world: World)(check: => Unit): Unit =
     kit.createTestProbe[Any]().awaitAssert:
-      world.pass(5.seconds)
+      world.pass(20.seconds)
       check
 
   test("a flare that is stored though its insert failed runs where its submitter has a key"):
@@ -39,7 +51,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
     passes(world)(assertEquals(world.free(), Map("a" -> 0)))
     val end = world.await(id)
     val pack = a.prepared()
-    assertEquals((pack.assignment.flareId, pack.assignment.attempt), (id, 2))
+    assertEquals((pack.assignment.flareId, pack.assignment.attempt), (id, 1))
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
@@ -57,13 +69,58 @@ class UnclearInsertsSuite extends SchedulerFixture:
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     a.hearsNothing()
 
+  test("it is stored that one waits which has to"):
+    val (world, a, id) = unclear(keyed)
+    val other = world.submit(keyless)
+    val pack = a.prepared()
+    a.comesUp(pack)
+    passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Queued)))
+    assertEquals(world.store.find(id).map(_.packs), Some(Vector.empty))
+    assertEquals(pack.assignment.flareId, other.id)
+    a.succeed(pack)
+    val end = world.await(id)
+    a.succeed(a.prepared())
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("one that is cancelled meanwhile does not run"):
+    val (world, a, id) = unclear(keyed)
+    assertEquals(world.cancel(id), CancelOutcome.Accepted)
+    passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
+    assertEquals(world.cancel(id), CancelOutcome.NotFound)
+    a.hearsNothing()
+
   test("one that is submitted again meanwhile is its submitter's"):
-    val (world, _, id) = unclear(keyless)
+    val (world, a, id) = unclear(keyless)
     world.store.fails = _ == "insert"
     for _ <- 1 to 3 do
-      world.pass(5.seconds)
+      world.pass(2.minutes)
       notTaken(world, id)
+    world.pass(2.minutes)
     assertEquals(world.store.find(id).map(_.state), Some(FlareState.Starting))
+    // What has arrived is no obstacle.
+    world.store.fails = _ => false
+    val again = world.ask[Submitted](Submit(keyless, 100, _, Some(id)))
+    val pack = a.prepared()
+    assert(again.receiveMessage().isInstanceOf[Submitted.Accepted])
+    a.succeed(pack)
+    assertEquals(world.ended(world.await(id)).state, FlareState.Succeeded)
+
+  test("an answer of before a further try counts for nothing"):
+    val held = Held()
+    val (world, _, id) = unclear(keyless, held)
+    world.pass(179.seconds)
+    held.holds = true
+    world.pass(5.seconds)
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(held.waiting.size, 1))
+    held.holds = false
+    world.store.fails = _ == "insert"
+    world.pass(1.second)
+    notTaken(world, id)
+    held.waiting.poll().run()
+    world.pass(5.seconds)
+    world.free()
+    assertEquals(world.store.find(id).map(_.state), Some(FlareState.Starting))
+    passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
 
   test("the database is asked until it answers, and once more when all it was at has ended"):
     val world = World()
@@ -71,10 +128,9 @@ class UnclearInsertsSuite extends SchedulerFixture:
     val late = AdmissionControl.accept(keyless, 5)
     world.store.fails = _ => true
     notTaken(world, late.id)
-    for _ <- 1 to 6 do world.pass(5.seconds)
+    for _ <- 1 to 20 do world.pass(10.seconds)
     world.store.fails = _ => false
     // It arrives as the server comes to it.
-    for _ <- 1 to 2 do world.pass(5.seconds)
     world.store.insert(late)
     passes(world)(assertEquals(world.store.find(late.id).map(_.state), Some(FlareState.Cancelled)))
 
@@ -86,5 +142,5 @@ class UnclearInsertsSuite extends SchedulerFixture:
       notTaken(world, FlareId.random())
       var looked = false
       world.store.beforeFind = () => looked = true
-      for _ <- 1 to 4 do world.pass(5.seconds)
+      for _ <- 1 to 20 do world.pass(20.seconds)
       assert(!looked)

@@ -112,18 +112,22 @@ abstract class SharedChangesContract extends StorageFixtures:
       assert(s.flares.write(whole))
       assertEquals(s.flares.results(f.id, 0, 9), output("1"))
       assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
-      // What came since would be lost.
-      Vector(
-        whole.copy(logs = lines("said more")),
-        fresh(grown(f, FlareState.Running)),
-        whole.copy(results = Vector.empty)
-      )
-        .foreach(more => intercept[StoreException](s.flares.write(more)))
-      assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
+      // It has gone on since.
+      assert(s.flares.write(whole.copy(logs = lines("said more"))))
+      assertEquals(s.flares.logTexts(f.id), Vector(line("said more")))
+      assert(s.flares.write(fresh(grown(f, FlareState.Running))))
+      assertEquals(s.flares.find(f.id).map(_.state), Some(FlareState.Running))
+      assertEquals(s.flares.results(f.id, 0, 9), Vector.empty)
+      assertEquals(s.flares.inputs(f.id), Some(f.request.inputs))
+      assert(s.flares.write(whole))
     val other = flare()
     val taken = fresh(other.copy(request = other.request.copy(submission = Some(Submission("k", "d")))))
     val again = fresh(keyed).copy(results = output("1"), logs = lines("said"))
     assertEquals(write(s, Vector(taken, again)).map(_.isSuccess), Vector(false, true))
+    // What has ended stays as it is.
+    s.flares.update(grown(plain, FlareState.Succeeded))
+    intercept[StoreException](s.flares.write(fresh(plain)))
+    assertEquals(s.flares.find(plain.id).map(_.state), Some(FlareState.Succeeded))
 
   storage.test("what the database says of it tells nothing of what is stored"): s =>
     val present = flare()

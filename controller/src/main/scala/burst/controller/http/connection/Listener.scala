@@ -46,27 +46,43 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
   private def take(incoming: Tcp.IncomingConnection, answer: HttpRequest => Future[HttpResponse]): Unit =
     connections.admit(incoming.remoteAddress.getAddress) match
       case Some(connection) =>
-        val handler = Flow[HttpRequest]
-          .map(connection.requested)
-          .mapAsync(1)(request =>
-            answer(request).andThen(_ => endTime(request))(using ExecutionContext.parasitic)
-          )
-          .map(connection.answered)
-        Http()
-          .serverLayer(server, Some(incoming.remoteAddress), isSecureConnection = tls.isDefined)
-          .atop(bounded(connection))
-          .atop(encryption)
-          .atop(BidiFlow.fromGraph(ConnectionGuard(connection, limits)))
-          .join(incoming.flow)
-          .join(handler)
-          .addAttributes(Attributes(CancellationStrategy(CancellationStrategy.AfterDelay(
-            server.streamCancellationDelay,
-            CancellationStrategy.FailStage
-          ))))
-          .run()
+        try serve(incoming, connection, answer)
+        // It would end the listening.
+        catch
+          case problem @ (NonFatal(_) | _: LinkageError) =>
+            log.error(s"a connection of ${incoming.remoteAddress} cannot be served", problem)
+            connection.gone()
+            cut(incoming)
       case None =>
         complain(incoming.remoteAddress)
-        Source.failed[ByteString](ConnectionGuard.Cut).via(incoming.flow).runWith(Sink.cancelled)
+        cut(incoming)
+
+  private def cut(incoming: Tcp.IncomingConnection): Unit =
+    Source.failed[ByteString](ConnectionGuard.Cut).via(incoming.flow).runWith(Sink.cancelled)
+
+  private def serve(
+      incoming: Tcp.IncomingConnection,
+      connection: Connection,
+      answer: HttpRequest => Future[HttpResponse]
+  ): Unit =
+    val handler = Flow[HttpRequest]
+      .map(connection.requested)
+      .mapAsync(1)(request =>
+        answer(request).andThen(_ => endTime(request))(using ExecutionContext.parasitic)
+      )
+      .map(connection.answered)
+    Http()
+      .serverLayer(server, Some(incoming.remoteAddress), isSecureConnection = tls.isDefined)
+      .atop(bounded(connection))
+      .atop(encryption)
+      .atop(BidiFlow.fromGraph(ConnectionGuard(connection, limits)))
+      .join(incoming.flow)
+      .join(handler)
+      .addAttributes(Attributes(CancellationStrategy(CancellationStrategy.AfterDelay(
+        server.streamCancellationDelay,
+        CancellationStrategy.FailStage
+      ))))
+      .run()
 
   private def bounded(connection: Connection): BidiFlow[
     TLSProtocol.SslTlsOutbound,
