@@ -158,7 +158,8 @@ fn required(property: Property, args: &GlobalArgs) -> Result<String, Error> {
         .ok_or_else(|| {
             Error::Usage(format!(
                 "no {key} is known: pass {flag}, set {}, run `burst property set {flag} …`, \
-             or start a platform here with `burst standalone`",
+             or start a platform here with `burst standalone` (with --data DIR: \
+             BURST_CONFIG_FILE=DIR/properties)",
                 property.variable()
             ))
         })

@@ -11,13 +11,13 @@ pub fn describe(failure: &Failure) -> String {
         Some(operation) => format!(" in {operation}"),
         None => String::new(),
     };
+    let what = format!("{subject} {}{operation}", verb(&failure.kind));
     let message = one_line(&failure.message);
-    let cause = if message.is_empty() {
-        String::new()
+    if message.is_empty() || message == what {
+        what
     } else {
-        format!(": {message}")
-    };
-    format!("{subject} {}{operation}{cause}", verb(&failure.kind))
+        format!("{what}: {message}")
+    }
 }
 
 /// The error that a flare which ended badly amounts to; none for any other flare.
@@ -54,6 +54,10 @@ pub fn of_state(id: &str, state: &FlareState, cause: Option<&Failure>) -> Option
     match cause {
         // "was cancelled: the flare was cancelled" would say it twice.
         Some(cause) if end == FlareEnd::Cancelled && cause.worker.is_none() => {}
+        // The log has nothing of a worker that did not begin.
+        Some(cause) if cause.kind == FailureKind::InvalidInput => {
+            sentence += &format!(": {}", describe(cause));
+        }
         Some(cause) => {
             sentence += &format!(": {}; see `burst logs {id}", describe(cause));
             if let Some(worker) = cause.worker {
@@ -128,6 +132,8 @@ mod tests {
         assert_eq!(describe(&pack), "pack 1 was lost");
         let other = failure(r#"{"kind":"internal","message":"oops"}"#);
         assert_eq!(describe(&other), "the flare failed (internal): oops");
+        let cancelled = failure(r#"{"kind":"cancelled","message":"the flare was cancelled"}"#);
+        assert_eq!(describe(&cancelled), "the flare was cancelled");
     }
 
     #[test]
@@ -137,6 +143,12 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "flare f1 failed: worker 3 returned an error: no; see `burst logs f1 --worker 3`"
+        );
+        let input = failure(r#"{"kind":"invalid-input","worker":0,"message":"no name"}"#);
+        let error = of_state("f1", &FlareState::Failed, Some(&input)).unwrap();
+        assert_eq!(
+            error.to_string(),
+            "flare f1 failed: worker 0 could not read its input: no name"
         );
         assert!(of_state("f1", &FlareState::Succeeded, None).is_none());
     }

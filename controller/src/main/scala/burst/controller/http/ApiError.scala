@@ -272,7 +272,7 @@ object ApiError:
 
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
-      Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
+      Conflict -> s"There is a definition '$name' already (resource already exists); update it (`overwrite=true`) to replace it."
     case DeployRefusal.NameTaken(by) =>
       Conflict -> s"'$name' is the name of ${by.one} already; choose another name."
     case DeployRefusal.NoSuchPackage(inPackage) =>

@@ -81,7 +81,7 @@ object EntityProblem:
 
   private def describe(name: String, refusal: PackageRefusal): (StatusCode, String) = refusal match
     case PackageRefusal.Exists =>
-      Conflict -> s"There is a package '$name' already (resource already exists); send overwrite=true to replace it."
+      Conflict -> s"There is a package '$name' already (resource already exists); update it (`overwrite=true`) to replace it."
     case PackageRefusal.Missing => missing(s"package '$name'")
     case PackageRefusal.NameTaken(by) =>
       Conflict -> s"'$name' is the name of ${by.one} already; choose another name."

@@ -26,7 +26,7 @@ object TriggerProblem:
 
   private def describe(refusal: TriggerRefusal): (StatusCode, String) = refusal match
     case TriggerRefusal.Exists(name) =>
-      Conflict -> s"'$name' is there already (resource already exists); send overwrite=true to replace it."
+      Conflict -> s"'$name' is there already (resource already exists); update it (`overwrite=true`) to replace it."
     case TriggerRefusal.NameTaken(name, by) =>
       Conflict -> s"'$name' is the name of another resource, which is of the ${by}s (resource already exists); choose another name."
     case TriggerRefusal.TooMany(allowed) =>
