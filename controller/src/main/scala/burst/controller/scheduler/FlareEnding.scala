@@ -79,7 +79,7 @@ object FlareEnding:
       case CancelledBy.Administrator => "the administrator cancelled the flare"
       case CancelledBy.Revocation => "the namespace was revoked"
       case CancelledBy.StoreFailure =>
-        "the database failed as it was stored, and whoever asked for it was told so"
+        "it could not be stored in time, and whoever asked for it was told so"
     Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, message))
 
   def idle(timeout: Long): Cause =

@@ -42,7 +42,7 @@ enum Refusal:
 enum CancelledBy:
   case User, Administrator, Revocation
 
-  /** It could not be stored, its submitter was told, and then it was there nevertheless. */
+  /** It could not be stored, or not in time; its submitter was told, and then it was there nevertheless. */
   case StoreFailure
 
 enum CancelOutcome:

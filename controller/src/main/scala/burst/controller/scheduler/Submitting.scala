@@ -11,8 +11,8 @@ import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuratio
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.util.{Failure, Success, Try}
 
-/** Submits flares to the scheduler. Where that may move to another controller they are given their ids here,
-  * and asked for again by these when no answer comes, since the scheduler that they were submitted to may be
+/** Submits flares to the scheduler, by ids that are given here. Where that may move to another controller they
+  * are asked for again by these when no answer comes, since the scheduler that they were submitted to may be
   * no more: no flare is run twice, and what nobody would ask for again (a step of a sequence, an action that
   * a rule begins) is not lost. Steps of sequences are asked for again when the database fails, too. One that
   * nobody is told of before its end is answered with that end, and need not be stored while it waits.
@@ -23,7 +23,7 @@ private[scheduler] final class Submitting(
     place: () => SchedulerPlace,
     stored: FlareId => Future[Option[Flare]]
 )(using system: ActorSystem[?]):
-  import GangScheduler.{Submit, Submitted}
+  import GangScheduler.{Cancel, Submit, Submitted}
   import Submitting.*
 
   private given ExecutionContext = system.executionContext
@@ -34,12 +34,18 @@ private[scheduler] final class Submitting(
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
     val within = if Waiting.isPart(request) then Patiently.StoreDeadline.max(longest * 2) else longest * 2
-    def asked(id: FlareId) = Asked(id, request, ask(Some(id), _)).first(within)
     place() match
-      case SchedulerPlace.Here if isHeld(request) => ask(Some(FlareId.random()), longest)
-      case SchedulerPlace.Here if !Waiting.isPart(request) => ask(None, limit)
       case SchedulerPlace.OfFormerRelease => ask(None, limit)
-      case _ => asked(FlareId.random())
+      case where =>
+        val id = FlareId.random()
+        val isAskedOnce = where == SchedulerPlace.Here && !Waiting.isPart(request)
+        val once = if isHeld(request) then longest else limit
+        val answer = if isAskedOnce then ask(Some(id), once) else Asked(id, request, ask(Some(id), _)).first(within)
+        // Whoever is told that there was no answer has no way to it: it is not to run after that.
+        answer.andThen:
+          case Failure(_: TimeoutException)
+              if request.submission.isEmpty && place() != SchedulerPlace.OfFormerRelease =>
+            scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
 
   private final class Asked(id: FlareId, request: FlareRequest, ask: FiniteDuration => Future[Submitted]):
     private val pause = Submitting.pause(request)

@@ -4,7 +4,7 @@ import burst.controller.flare.{ActivationFields, Flare, FlareState, Submission}
 import burst.controller.store.{insert, StoreException}
 import burst.protocol.{FlareId, Inputs, JsonText, PreparePack}
 import java.util.concurrent.atomic.AtomicReference
-import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
+import org.apache.pekko.actor.testkit.typed.scaladsl.{FishingOutcomes, TestProbe}
 import org.apache.pekko.actor.typed.ActorSystem
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.Try
@@ -184,6 +184,33 @@ class SubmittingSuite extends SchedulerFixture:
     val deadline = 10.seconds.fromNow
     while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
     intercept[TimeoutException](get(answer)): Unit
+
+  test("what nobody has answered, and nobody can ask for again, is cancelled"):
+    val keyed = waited.copy(submission = Some(Submission("key", "digest")))
+    val plain = Samples.request(1)
+    import SchedulerPlace.*
+    for
+      (place, request, isCancelled) <- Vector(
+        (Here, plain, true),
+        (Here, waited, true),
+        (Here, keyed, false),
+        (OnSomeController, plain, true),
+        (OnSomeController, keyed, false),
+        (OfFormerRelease, plain, false)
+      )
+    do
+      val asking = Asking(place, limit = 5.seconds)
+      val answer = asking.submit(request)
+      val first = asking.asked()
+      val deadline = 10.seconds.fromNow
+      while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
+      intercept[TimeoutException](get(answer))
+      asking.scheduler.ref ! GangScheduler.Settled
+      val told = asking.scheduler.fishForMessage(3.seconds):
+        case GangScheduler.Settled => FishingOutcomes.complete
+        case _ => FishingOutcomes.continue
+      val cancelled = told.collect { case GangScheduler.Cancel(id, CancelledBy.StoreFailure, _) => id }
+      assertEquals(cancelled.toVector, if isCancelled then first.id.toVector else Vector.empty)
 
   test("a scheduler that has just begun waits for its invokers, and refuses what they are too few for then"):
     val here = world()

@@ -89,6 +89,22 @@ class UnclearInsertsSuite extends SchedulerFixture:
     assertEquals(world.cancel(id), CancelOutcome.NotFound)
     a.hearsNothing()
 
+  test("one that is cancelled before it is stored does not run either"):
+    val held = Held()
+    val world = World(blocking = held)
+    val a = world.invoker("a", 1)
+    world.free()
+    held.holds = true
+    val id = FlareId.random()
+    world.ask[Submitted](Submit(keyless, 100, _, Some(id)))
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(held.waiting.size, 1))
+    world.ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.StoreFailure, _))
+    world.free()
+    held.holds = false
+    held.waiting.poll().run()
+    passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
+    a.hearsNothing()
+
   test("one that is submitted again meanwhile is its submitter's"):
     val (world, a, id) = unclear(keyless)
     world.store.fails = _ == "insert"
