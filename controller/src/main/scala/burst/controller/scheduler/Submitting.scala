@@ -11,11 +11,12 @@ import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuratio
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.util.{Failure, Success, Try}
 
-/** Submits flares to the scheduler, by ids that are given here. Where that may move to another controller they
-  * are asked for again by these when no answer comes, since the scheduler that they were submitted to may be
-  * no more: no flare is run twice, and what nobody would ask for again (a step of a sequence, an action that
-  * a rule begins) is not lost. Steps of sequences are asked for again when the database fails, too. One that
-  * nobody is told of before its end is answered with that end, and need not be stored while it waits.
+/** Submits flares to the scheduler, by ids that are given here. Where that may move to another controller
+  * they are asked for again by these when no answer comes, since the scheduler that they were submitted to
+  * may be no more: no flare is run twice, and what nobody would ask for again (a step of a sequence, an
+  * action that a rule begins) is not lost. Steps of sequences are asked for again when the database fails,
+  * too. One that nobody is told of before its end is answered with that end, and need not be stored while it
+  * waits.
   */
 private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Command],
@@ -40,7 +41,8 @@ private[scheduler] final class Submitting(
         val id = FlareId.random()
         val isAskedOnce = where == SchedulerPlace.Here && !Waiting.isPart(request)
         val once = if isHeld(request) then longest else limit
-        val answer = if isAskedOnce then ask(Some(id), once) else Asked(id, request, ask(Some(id), _)).first(within)
+        val answer =
+          if isAskedOnce then ask(Some(id), once) else Asked(id, request, ask(Some(id), _)).first(within)
         // Whoever is told that there was no answer has no way to it: it is not to run after that.
         answer.andThen:
           case Failure(_: TimeoutException)

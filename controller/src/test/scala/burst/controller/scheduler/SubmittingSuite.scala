@@ -375,7 +375,7 @@ class SubmittingSuite extends SchedulerFixture:
       (place, request, hasId) <- Vector(
         (SchedulerPlace.OfFormerRelease, waited, false),
         (SchedulerPlace.Here, waited, true),
-        (SchedulerPlace.Here, Samples.request(1), false)
+        (SchedulerPlace.Here, Samples.request(1), true)
       )
     do
       val asking = Asking(place)
