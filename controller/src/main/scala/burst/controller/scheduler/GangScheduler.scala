@@ -293,7 +293,10 @@ private final class GangScheduler(
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
       if flares.tell(id, FlareActor.Cancel(by, replyTo)) then groups.close(id)
-      else replyTo ! (if unclear.cancel(id) then CancelOutcome.Accepted else CancelOutcome.NotFound)
+      else
+        val isKnown = unclear.cancel(id) || early.exists(_.id.contains(id))
+        early = early.filterNot(_.id.contains(id))
+        replyTo ! (if isKnown then CancelOutcome.Accepted else CancelOutcome.NotFound)
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded

@@ -45,8 +45,7 @@ private[scheduler] final class Submitting(
           if isAskedOnce then ask(Some(id), once) else Asked(id, request, ask(Some(id), _)).first(within)
         // Whoever is told that there was no answer has no way to it: it is not to run after that.
         answer.andThen:
-          case Failure(_: TimeoutException)
-              if request.submission.isEmpty && place() != SchedulerPlace.OfFormerRelease =>
+          case Failure(_) if request.submission.isEmpty && place() != SchedulerPlace.OfFormerRelease =>
             scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
 
   private final class Asked(id: FlareId, request: FlareRequest, ask: FiniteDuration => Future[Submitted]):

@@ -28,10 +28,13 @@ private[scheduler] final class UnclearInserts(
   def add(id: FlareId, request: FlareRequest, isRevoked: Boolean): Unit =
     val hasKey = request.submission.isDefined
     val after = if hasKey then AskedForWithin else SubmittedAgainWithin
-    if unclear.size < Most || unclear.contains(id) then
+    val before = unclear.get(id)
+    if before.isDefined || unclear.size < Most then
+      val runs = hasKey && !isRevoked && before.forall(_.runs)
       val tenant = request.definition.namespace
-      unclear = unclear.updated(id, Unclear(tenant, hasKey && !isRevoked, environment.clock.elapsed(), after))
-      if unclear.size == Most then context.log.warn("no more than {} failed inserts are looked for", Most)
+      unclear = unclear.updated(id, Unclear(tenant, runs, environment.clock.elapsed(), after))
+      if before.isEmpty && unclear.size == Most then
+        context.log.warn("no more than {} failed inserts are looked for", Most)
     lookSoon()
 
   /** Whether it is one of these, and will not run. */
@@ -62,10 +65,9 @@ private[scheduler] final class UnclearInserts(
     for cause <- there.failed if !hasFailed do
       context.log.warn("failed inserts cannot be looked for; trying again until that can be done", cause)
     hasFailed = there.isFailure
-    // Its insert may have failed once more while this was asked.
-    def stillDue(id: FlareId): Option[Unclear] = unclear.get(id).filter(_.isDue(at))
-    // Should that of who has them now fail, they are added again.
-    unclear = unclear.filterNot((id, one) => one.isDue(at) && isThere(id))
+    // Its insert may have failed once more while this was asked. Who is there may fail, too.
+    def stillDue(id: FlareId): Option[Unclear] =
+      unclear.get(id).filter(_.isDue(at)).filterNot(_ => isThere(id))
     val taken =
       there.getOrElse(Vector.empty).flatMap(flare => stillDue(flare.id).map(one => flare -> one.runs))
     val settled =

@@ -228,6 +228,18 @@ class SubmittingSuite extends SchedulerFixture:
     lost.expectNoMessage(50.millis)
     assertEquals(here.submitted(Samples.request(2)), Submitted.Refused(Refusal.TooLarge(2, 1)))
 
+  test("what waits for invokers and is cancelled does not run"):
+    val here = world()
+    val id = FlareId.random()
+    val answer = submit(here, id)
+    assertEquals(here.cancel(id), CancelOutcome.Accepted)
+    val a = here.invoker("a", 1)
+    here.pass(GangScheduler.SettledWithin)
+    here.free()
+    isAskedForNoPack(a)
+    answer.expectNoMessage(50.millis)
+    assertEquals(here.cancel(id), CancelOutcome.NotFound)
+
   test("what waits for invokers is bounded, by namespace too, and none that is refused is run"):
     val settings = Samples.settings.copy(queueLimit = 3, namespaceQueueLimit = 2)
     val here = World(settings = settings, adoption = Some(10.seconds))

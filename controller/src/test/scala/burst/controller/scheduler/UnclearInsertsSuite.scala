@@ -4,6 +4,7 @@ import burst.controller.flare.{Flare, FlareRequest, FlareState, Submission}
 import burst.controller.store.insert
 import burst.protocol.{FailureKind, FlareId}
 import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicBoolean
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
@@ -118,8 +119,9 @@ class UnclearInsertsSuite extends SchedulerFixture:
     val again = world.ask[Submitted](Submit(keyless, 100, _, Some(id)))
     val pack = a.prepared()
     assert(again.receiveMessage().isInstanceOf[Submitted.Accepted])
+    val end = world.await(id)
     a.succeed(pack)
-    assertEquals(world.ended(world.await(id)).state, FlareState.Succeeded)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   test("an answer of before a further try counts for nothing"):
     val held = Held()
@@ -156,7 +158,8 @@ class UnclearInsertsSuite extends SchedulerFixture:
       world.invoker("a", 1)
       refuse(world.store)
       notTaken(world, FlareId.random())
-      var looked = false
-      world.store.beforeFind = () => looked = true
+      val looked = AtomicBoolean()
+      world.store.beforeFind = () => looked.set(true)
       for _ <- 1 to 20 do world.pass(20.seconds)
-      assert(!looked)
+      world.free()
+      assert(!looked.get)

@@ -19,6 +19,7 @@ import org.apache.pekko.util.ByteString
 import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Try
 import scala.util.control.NonFatal
 
 /** Listens, and puts each connection's layers together: TCP, [[ConnectionGuard]], TLS, HTTP, the API. */
@@ -52,7 +53,7 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
           case problem @ (NonFatal(_) | _: LinkageError) =>
             log.error(s"a connection of ${incoming.remoteAddress} cannot be served", problem)
             connection.gone()
-            cut(incoming)
+            val _ = Try(cut(incoming))
       case None =>
         complain(incoming.remoteAddress)
         cut(incoming)
