@@ -35,12 +35,7 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
     given ExecutionContext = system.executionContext
     Tcp(system)
       .bind(host, port, server.backlog, server.socketOptions, halfClose = false)
-      .to(Sink.foreach(incoming =>
-        try take(incoming, answer)
-        // It would end the listening.
-        catch
-          case NonFatal(problem) => log.error(s"a connection of ${incoming.remoteAddress} is lost", problem)
-      ))
+      .to(Sink.foreach(take(_, answer)))
       .run()
       .map(binding => Listening(binding, connections))
 
