@@ -216,6 +216,7 @@ private final class GangScheduler(
   private val flares = FlareActors(environment, context)
   private val groups = GroupTurns(flares, state.holding, invokers)
   private val unclear = UnclearInserts(environment, context, timers)
+  private val early = EarlySubmissions(settings)
   private var revoked = Set.empty[String]
 
   /** What invokers were last told that waits for room. */
@@ -226,9 +227,6 @@ private final class GangScheduler(
 
   /** The machines that packs of those are on, and that have not said what they have of them. */
   private var awaited = Set.empty[InvokerId]
-
-  /** What invokers are too few for as long as others may be on their way. */
-  private var early = Vector.empty[Submit]
 
   /** Queues again what was queued, goes on with what may still run, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
@@ -294,9 +292,9 @@ private final class GangScheduler(
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
       if flares.tell(id, FlareActor.Cancel(by, replyTo)) then groups.close(id)
       else
-        val isKnown = unclear.cancel(id) || early.exists(_.id.contains(id))
-        early = early.filterNot(_.id.contains(id))
-        replyTo ! (if isKnown then CancelOutcome.Accepted else CancelOutcome.NotFound)
+        val wasUnclear = unclear.cancel(id)
+        val wasEarly = early.cancel(id)
+        replyTo ! (if wasUnclear || wasEarly then CancelOutcome.Accepted else CancelOutcome.NotFound)
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded
@@ -386,7 +384,7 @@ private final class GangScheduler(
     val refusal = state.refusal(submit.request, submit.slotLimit)
     refusal.filterNot(_.isOfFewInvokers && Waiting.isPart(submit.request)) match
       case Some(refusal) if refusal.isOfFewInvokers && timers.isTimerActive(Settled) =>
-        awaitInvokers(submit, refusal)
+        if !early.add(submit) then submit.replyTo ! Submitted.Refused(refusal)
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = AdmissionControl.accept(submit.request, now(), submit.id)
@@ -403,20 +401,7 @@ private final class GangScheduler(
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => flares.begin(flare, accepted(submit, None))
 
-  /** As many as may stand in the queue, whose inputs are short: they are held here. */
-  private def awaitInvokers(submit: Submit, refusal: Refusal): Unit =
-    early = early.filterNot(submit.isAgain)
-    val tenant = submit.request.definition.namespace
-    val isFull = early.length >= settings.queueLimit ||
-      early.count(_.request.definition.namespace == tenant) >= settings.namespaceQueueLimit
-    if isFull || submit.request.inputs.length > Submitting.MostHeld then
-      submit.replyTo ! Submitted.Refused(refusal)
-    else early :+= submit
-
-  private def submitEarly(): Unit =
-    val waiting = early
-    early = Vector.empty
-    waiting.foreach(on)
+  private def submitEarly(): Unit = early.take().foreach(on)
 
   private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Origin =
     val isWaitedFor = submit.id.isDefined && Submitting.isHeld(submit.request)
