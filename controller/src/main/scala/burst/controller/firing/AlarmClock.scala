@@ -25,11 +25,11 @@ import scala.util.{Failure, Success, Try}
   *
   * Times that passed while no controller ran are made up for by one firing, as soon as one does.
   *
-  * Nobody looks while there is no scheduler to run what is fired: what is due stays so until there is, and is
-  * not left out should this controller end meanwhile.
+  * Nobody looks while there is no scheduler, or no invoker, to run what is fired: what is due stays so until
+  * there is, and is not left out should this controller end meanwhile.
   *
-  * @param scheduler
-  *   answers once there is one
+  * @param canRun
+  *   whether what is fired could run; answers once there is a scheduler
   * @param fires
   *   of each namespace in a minute
   * @param storePatience
@@ -45,7 +45,7 @@ final class AlarmClock(
     blocking: Blocking,
     interval: FiniteDuration,
     now: () => Instant = () => Instant.now(),
-    scheduler: () => Future[Any] = () => Future.unit,
+    canRun: () => Future[Boolean] = () => Future.successful(true),
     spans: SpanSink = SpanSink.Off,
     storePatience: FiniteDuration = Patiently.StoreDeadline
 )(using system: ActorSystem[?]):
@@ -167,7 +167,7 @@ final class AlarmClock(
   /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
   def start(): () => Future[Unit] =
     // What could not be done is still due when it looks the next time.
-    val stop = Rounds.start(interval, blocking, log, "looking for alarms failed", scheduler):
+    val stop = Rounds.start(interval, blocking, log, "looking for alarms failed", canRun):
       while round() == Batch && !stopping do ()
     () =>
       stopping = true

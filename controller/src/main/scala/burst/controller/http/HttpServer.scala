@@ -106,7 +106,7 @@ object HttpServer:
       fires,
       blocking,
       builtIn.alarmInterval,
-      scheduler = () => service.invokers(),
+      canRun = () => service.invokers().map(_.exists(_.offers)),
       spans = spans
     )
     val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)

@@ -52,7 +52,7 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
         flares.labelValues(state.asJson.asString.getOrElse("")).set(shown(known))
       Views.InvokerStates.foreach: state =>
         invokers.labelValues(state).set(shown(views.map(_.count(Views.invokerState(_) == state))))
-      val up = views.map(_.filter(view => view.up && !view.drained))
+      val up = views.map(_.filter(_.offers))
       slots.set(shown(up.map(_.map(_.status.slots).sum)))
       freeSlots.set(shown(up.map(_.map(_.freeSlots).sum)))
       parts.labelValues("database").set(if states.isDefined then 1 else 0)

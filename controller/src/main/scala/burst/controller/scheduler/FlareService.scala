@@ -58,7 +58,9 @@ final case class InvokerView(
     quarantine: Option[Suspicion] = None,
     usedSlots: Int = 0,
     drained: Boolean = false
-)
+):
+  /** Whether flares may count on it, now or once others have ended. */
+  def offers: Boolean = up && !drained
 
 /** A flare as it is, and the results of all its workers where they are known without asking the store. */
 final case class FlareView(flare: Flare, results: Vector[WorkerResult] = Vector.empty)

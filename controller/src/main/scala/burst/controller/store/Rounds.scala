@@ -8,16 +8,15 @@ import scala.util.control.NonFatal
 
 /** What a controller does again and again, one round at a time. */
 object Rounds:
-  /** Begins one at once and then at every interval, if `mayBegin` has come to something by then; one that
-    * failed is tried again at the next. What it returns ends that, and completes when no round is under way
-    * any more.
+  /** Begins one at once and then at every interval, if `mayBegin` has said so by then; one that failed is
+    * tried again at the next. What it returns ends that, and completes when no round is under way any more.
     */
   def start(
       interval: FiniteDuration,
       blocking: Blocking,
       log: Logger,
       failed: String,
-      mayBegin: () => Future[Any] = () => Future.unit
+      mayBegin: () => Future[Boolean] = () => Future.successful(true)
   )(round: => Unit)(using system: ActorSystem[?]): () => Future[Unit] =
     import system.executionContext
     @volatile var stopping = false
@@ -31,7 +30,7 @@ object Rounds:
       java.time.Duration.ZERO,
       java.time.Duration.ofNanos(interval.toNanos),
       () =>
-        if asked.isCompleted then asked = mayBegin().map(_ => begin()),
+        if asked.isCompleted then asked = mayBegin().map(if _ then begin()),
       system.executionContext
     )
     () =>

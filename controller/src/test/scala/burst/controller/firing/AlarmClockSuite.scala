@@ -15,6 +15,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.stream.Materializer
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Await, Future}
 import scala.jdk.CollectionConverters.*
 
 class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
@@ -69,7 +70,8 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       triggers: Option[TriggerStore] = None,
       patience: FiniteDuration = 20.seconds,
       alarmStore: Option[AlarmStore] = None,
-      rules: Option[RuleStore] = None
+      rules: Option[RuleStore] = None,
+      canRun: () => Future[Boolean] = () => Future.successful(true)
   ):
     @volatile var now: Instant = begin
     val invocations: FakeInvocations = FakeInvocations()
@@ -85,8 +87,9 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       firing,
       fires,
       blocking,
-      1.second,
+      20.millis,
       () => now,
+      canRun = canRun,
       spans = spans,
       storePatience = patience
     )
@@ -125,6 +128,26 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     clock.now = begin.plusSeconds(60)
     assertEquals(clock.alarms.round(), 2)
     clock.waits(3)
+
+  storage.test("nothing is claimed while nothing could run what is fired, and it is made up for after that"):
+    s =>
+      alarmed(s, "t", minutely)
+      val asked = AtomicInteger()
+      @volatile var canRun = false
+      val clock = Clock(
+        s,
+        canRun = () =>
+          asked.incrementAndGet()
+          Future.successful(canRun)
+      )
+      clock.now = begin.plusSeconds(600)
+      val stop = clock.alarms.start()
+      eventually(asked.get >= 3)
+      assertEquals(s.alarms.find("guest", "t").flatMap(_.due), Some(begin))
+      canRun = true
+      clock.waits(1)
+      Await.result(stop(), 20.seconds)
+      assertEquals(clock.fired, Vector("t"))
 
   storage.test("times that were missed are made up for by one"): s =>
     alarmed(s, "t", minutely)
