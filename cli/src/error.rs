@@ -51,6 +51,9 @@ pub enum Error {
         /// What is not known now.
         more: String,
     },
+    /// What is asked for cannot be, which needs no answer of the platform's to be known.
+    #[error("{0}")]
+    Invalid(String),
     /// Something asked for does not exist, although the API answered well.
     #[error("{0}")]
     NotFound(String),
@@ -117,6 +120,7 @@ impl Error {
             } => 1,
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
             Self::NotFound(_) => 3,
+            Self::Invalid(_) => 6,
             Self::Api(cause) | Self::Lost { cause, .. } | Self::Unable { cause, .. } => {
                 code_of(cause)
             }
@@ -242,6 +246,7 @@ mod tests {
             (refused(400), 6),
             (refused(413), 6),
             (refused(429), 6),
+            (Error::Invalid(String::new()), 6),
             (
                 Error::Api(ApiError::Unreachable {
                     host: String::new(),

@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// How long an id is; it has the digits of hexadecimal numbers.
 const LENGTH: usize = 32;
-/// What is shorter is sent as it is, and refused by the platform.
+/// Of less too many may begin so.
 const SHORTEST: usize = 4;
 /// What is shown of an id in tables.
 const SHOWN: usize = 12;
@@ -94,12 +94,17 @@ fn complete(
     given: &str,
     list: impl Fn(u32, u32) -> Result<Vec<String>, Error>,
 ) -> Result<String, Error> {
-    let is_beginning = (SHORTEST..LENGTH).contains(&given.len())
+    let is_beginning = (1..LENGTH).contains(&given.len())
         && given
             .bytes()
             .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     if !is_beginning {
         return Ok(given.to_owned());
+    }
+    if given.len() < SHORTEST {
+        return Err(Error::Invalid(format!(
+            "{given} is too little of a {kind}'s id: a shortened one has at least {SHORTEST} of its {LENGTH} characters"
+        )));
     }
     // A set, since what is new meanwhile moves the rest, and an id may be seen on two pages.
     let mut found = BTreeSet::new();
@@ -172,9 +177,19 @@ mod tests {
 
     #[test]
     fn whole_ids_and_what_is_none_are_taken_as_they_are() {
-        for given in [id(3).as_str(), "abc", "no-such-thing", "ABCDEF", ""] {
+        for given in [id(3).as_str(), "xyz", "no-such-thing", "ABCDEF", ""] {
             let (found, pages) = among(10, given);
             assert_eq!((found.unwrap().as_str(), pages), (given, 0));
+        }
+    }
+
+    #[test]
+    fn too_little_of_an_id_is_refused() {
+        for given in ["0", "abc"] {
+            let (found, pages) = among(10, given);
+            let error = found.unwrap_err();
+            assert!(error.to_string().contains("at least 4"), "{error}");
+            assert_eq!((error.exit_code(), pages), (6, 0));
         }
     }
 

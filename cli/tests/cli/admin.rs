@@ -160,14 +160,14 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
     platform.on(
         "GET /api/v1/admin/flares?namespace=team&state=running",
         200,
-        &format!("[{},{}]", flare("f1", "null"), flare("f2", r#""g1""#)),
+        &format!("[{},{}]", flare("x1", "null"), flare("x2", r#""g1""#)),
     );
     platform.on(
         "GET /api/v1/admin/groups",
         200,
         &format!(r#"[{{"groupId":"g1","state":"open","idleTimeout":1,"opened":1,"closed":null,{shared}}}]"#),
     );
-    platform.on("DELETE /api/v1/admin/flares/f1", 202, r#"{"flareId":"f1"}"#);
+    platform.on("DELETE /api/v1/admin/flares/x1", 202, r#"{"flareId":"x1"}"#);
     platform.on("DELETE /api/v1/admin/groups/g1", 202, r#"{"groupId":"g1"}"#);
     let burst = administrator(&platform);
     let list = ["admin", "flare", "list", "--namespace", "team"];
@@ -181,13 +181,13 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
             .run(&[&list[..], &["--state", "running"]].concat())
             .ok(),
     );
-    assert_eq!(flares[0], ["f1", "team", "work", "running", "4"]);
-    assert_eq!(flares[1], ["f2", "team", "work", "running", "4"]);
+    assert_eq!(flares[0], ["x1", "team", "work", "running", "4"]);
+    assert_eq!(flares[1], ["x2", "team", "work", "running", "4"]);
     let groups = cells(burst.run(&["admin", "group", "list"]).ok());
     assert_eq!(groups[0], ["g1", "team", "work", "open", "4"]);
     assert_eq!(
-        burst.run(&["admin", "flare", "cancel", "f1"]).ok(),
-        "ok: cancelling flare f1\n"
+        burst.run(&["admin", "flare", "cancel", "x1"]).ok(),
+        "ok: cancelling flare x1\n"
     );
     assert_eq!(
         burst.run(&["admin", "group", "close", "g1"]).ok(),

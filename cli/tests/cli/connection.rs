@@ -217,12 +217,12 @@ fn a_closed_reader_ends_the_program_quietly() {
     let line = r#"{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"x"}"#;
     let logs = vec![line; 20_000].join(",");
     platform.on(
-        "GET /flares/f/logs",
+        "GET /flares/x/logs",
         200,
-        &format!(r#"{{"flareId":"f","truncated":false,"next":1,"logs":[{logs}]}}"#),
+        &format!(r#"{{"flareId":"x","truncated":false,"next":1,"logs":[{logs}]}}"#),
     );
     let mut child = Burst::of(&platform)
-        .command(&["logs", "f"])
+        .command(&["logs", "x"])
         .spawn()
         .unwrap();
     drop(child.stdout.take());

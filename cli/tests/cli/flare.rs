@@ -7,13 +7,13 @@ use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 use crate::terminal::Terminal;
 
-pub const STARTED: &str = r#"{"flareId":"f1"}"#;
-pub const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"outputs":[
+pub const STARTED: &str = r#"{"flareId":"x1"}"#;
+pub const RESULT: &str = r#"{"flareId":"x1","state":"succeeded","error":null,"outputs":[
     {"worker":0,"output":null},{"worker":1,"output":{"z":1,"a":12345678901234567890123}}]}"#;
 
 pub fn flare(state: &str, error: &str) -> String {
     format!(
-        r#"{{"flareId":"f1","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
+        r#"{{"flareId":"x1","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
             "state":"{state}","attempt":1,"size":2,"granularity":2,"packing":"mixed",
             "backend":"direct","chunkSize":null,"timeout":1,"memory":1,"created":1000,
             "started":3000,"ended":9000,"error":{error},"queue":null,
@@ -35,9 +35,9 @@ fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
     for state in states {
-        platform.on("GET /flares/f1", 200, &flare(state, "null"));
+        platform.on("GET /flares/x1", 200, &flare(state, "null"));
     }
-    platform.on("GET /flares/f1/result", 200, RESULT);
+    platform.on("GET /flares/x1/result", 200, RESULT);
     platform
 }
 
@@ -45,7 +45,7 @@ fn platform(states: &[&str]) -> Platform {
 fn without_waiting_the_id_is_printed() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
-    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare f1\n");
+    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare x1\n");
     assert_eq!(platform.lines(), ["POST /bursts/hello"]);
     assert_eq!(
         platform.requests()[0].body,
@@ -216,15 +216,15 @@ fn the_result_is_an_array_by_worker() {
     assert_eq!(out, array);
     let lines = [
         "POST /bursts/hello",
-        "GET /flares/f1",
-        "GET /flares/f1/result",
+        "GET /flares/x1",
+        "GET /flares/x1/result",
     ];
     assert_eq!(platform.lines(), lines);
     let json = burst
         .run(&["flare", "hello", "--result", "--output", "json"])
         .ok();
     assert_eq!(json, array);
-    assert_eq!(burst.run(&["result", "f1", "--output", "json"]).ok(), array);
+    assert_eq!(burst.run(&["result", "x1", "--output", "json"]).ok(), array);
     platform
         .on("GET /groups/g1", 200, &group("open", "null"))
         .on("POST /groups/g1", 202, STARTED);
@@ -255,19 +255,19 @@ fn bad_ends_have_their_codes_and_one_sentence() {
     ] {
         let platform = Platform::start();
         platform.on("POST /bursts/hello", 202, STARTED);
-        platform.on("GET /flares/f1", 200, &flare(state, failure));
+        platform.on("GET /flares/x1", 200, &flare(state, failure));
         let result = format!(
-            r#"{{"flareId":"f1","state":"{state}","error":null,"outputs":[
+            r#"{{"flareId":"x1","state":"{state}","error":null,"outputs":[
                 {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}}]}}"#
         );
-        platform.on("GET /flares/f1/result", 200, &result);
+        platform.on("GET /flares/x1/result", 200, &result);
         let ran = Burst::of(&platform).run(&["flare", "hello", "--result"]);
         assert_eq!(ran.out, "[\n  7,\n  null\n]\n");
         assert_eq!(
             ran.fails(code),
             format!(
-                "flare f1 {what}: worker 1 (pack 0 on invoker0) panicked in work: index out of \
-                 bounds: the len is 3; see `burst logs f1 --worker 1`"
+                "flare x1 {what}: worker 1 (pack 0 on invoker0) panicked in work: index out of \
+                 bounds: the len is 3; see `burst logs x1 --worker 1`"
             )
         );
     }
@@ -277,8 +277,8 @@ fn bad_ends_have_their_codes_and_one_sentence() {
 fn a_platform_that_restarts_is_waited_for() {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
-    platform.on("GET /flares/f1", 503, r#"{"error":"Starting.","code":"t"}"#);
-    platform.on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    platform.on("GET /flares/x1", 503, r#"{"error":"Starting.","code":"t"}"#);
+    platform.on("GET /flares/x1", 200, &flare("succeeded", "null"));
     Burst::of(&platform)
         .run(&["flare", "hello", "--blocking"])
         .ok();
@@ -289,7 +289,7 @@ fn a_flare_that_vanished_is_named() {
     let platform = platform(&[]);
     let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
     assert!(
-        ran.fails(3).contains("flare f1 may still be running"),
+        ran.fails(3).contains("flare x1 may still be running"),
         "{ran:?}"
     );
 }
@@ -298,11 +298,11 @@ fn a_flare_that_vanished_is_named() {
 fn a_flare_of_which_the_platform_says_nonsense_is_named() {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
-    platform.whatever("GET /flares/f1", 200, "{}");
+    platform.whatever("GET /flares/x1", 200, "{}");
     let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
     let said = ran.fails(8);
     assert!(said.contains("could not be understood"), "{said}");
-    assert!(said.contains("flare f1 may still be running"), "{said}");
+    assert!(said.contains("flare x1 may still be running"), "{said}");
 }
 
 /// Interrupts a waiting program as soon as it waits.
@@ -311,7 +311,7 @@ fn interrupted(platform: &Platform, signal: Signal) -> Ran {
         .command(&["flare", "hello", "--blocking"])
         .spawn()
         .unwrap();
-    platform.wait_for("GET /flares/f1");
+    platform.wait_for("GET /flares/x1");
     kill_process(Pid::from_child(&child), signal).unwrap();
     Ran::from(child.wait_with_output().unwrap())
 }
@@ -320,13 +320,13 @@ fn interrupted(platform: &Platform, signal: Signal) -> Ran {
 fn an_interrupt_cancels_the_flare() {
     for signal in [Signal::INT, Signal::TERM] {
         let platform = platform(&["running"]);
-        platform.on("DELETE /flares/f1", 202, STARTED);
+        platform.on("DELETE /flares/x1", 202, STARTED);
         let ran = interrupted(&platform, signal);
         assert!(
-            ran.fails(10).contains("was asked to cancel flare f1"),
+            ran.fails(10).contains("was asked to cancel flare x1"),
             "{ran:?}"
         );
-        assert_eq!(platform.lines().last().unwrap(), "DELETE /flares/f1");
+        assert_eq!(platform.lines().last().unwrap(), "DELETE /flares/x1");
     }
 }
 
@@ -335,11 +335,11 @@ fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
     let platform = Platform::start();
     platform
         .on("POST /bursts/hello", 202, STARTED)
-        .silent("GET /flares/f1")
-        .on("DELETE /flares/f1", 202, STARTED);
+        .silent("GET /flares/x1")
+        .on("DELETE /flares/x1", 202, STARTED);
     let ran = interrupted(&platform, Signal::INT);
     assert!(
-        ran.fails(10).contains("asked to cancel flare f1"),
+        ran.fails(10).contains("asked to cancel flare x1"),
         "{ran:?}"
     );
 }
@@ -348,7 +348,7 @@ fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
 fn an_interrupt_that_cannot_cancel_says_so() {
     let platform = platform(&["running"]);
     platform.on(
-        "DELETE /flares/f1",
+        "DELETE /flares/x1",
         500,
         r#"{"error":"Broken.","code":"t"}"#,
     );
@@ -360,7 +360,7 @@ fn an_interrupt_that_cannot_cancel_says_so() {
 fn an_interrupt_too_late_changes_nothing() {
     let platform = platform(&["running"]);
     platform.on(
-        "DELETE /flares/f1",
+        "DELETE /flares/x1",
         409,
         r#"{"error":"It had ended.","code":"t"}"#,
     );
@@ -368,10 +368,10 @@ fn an_interrupt_too_late_changes_nothing() {
         .command(&["flare", "hello", "--result"])
         .spawn()
         .unwrap();
-    platform.wait_for("GET /flares/f1");
+    platform.wait_for("GET /flares/x1");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    platform.wait_for("DELETE /flares/f1");
-    platform.on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    platform.wait_for("DELETE /flares/x1");
+    platform.on("GET /flares/x1", 200, &flare("succeeded", "null"));
     Ran::from(child.wait_with_output().unwrap()).ok();
 }
 

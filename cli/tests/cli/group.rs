@@ -115,7 +115,7 @@ fn flares_run_on_a_group() {
     let platform = Platform::start();
     platform
         .on("GET /groups/g1", 200, &open())
-        .on("POST /groups/g1", 202, r#"{"flareId":"f1"}"#);
+        .on("POST /groups/g1", 202, r#"{"flareId":"x1"}"#);
     let burst = Burst::of(&platform);
     let flare = [
         "group",
@@ -127,7 +127,7 @@ fn flares_run_on_a_group() {
         "--timeout",
         "2s",
     ];
-    assert_eq!(burst.run(&flare).ok(), "ok: flare f1\n");
+    assert_eq!(burst.run(&flare).ok(), "ok: flare x1\n");
     let body = &platform.requests()[1].body;
     assert_eq!(
         *body,

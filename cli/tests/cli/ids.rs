@@ -12,7 +12,7 @@ const PAGE: &str = "GET /flares?limit=200";
 fn listed(ids: &[&str]) -> String {
     let flares = ids
         .iter()
-        .map(|id| summary("succeeded").replace("\"f1\"", &format!("\"{id}\"")));
+        .map(|id| summary("succeeded").replace("\"x1\"", &format!("\"{id}\"")));
     format!("[{}]", flares.collect::<Vec<_>>().join(","))
 }
 
@@ -61,6 +61,29 @@ fn two_that_begin_so_are_named_and_none_is_done_to() {
         ran.fails(3),
         "no flare among the newest 2000 begins with beef"
     );
+}
+
+#[test]
+fn less_than_four_characters_are_refused() {
+    let platform = Platform::start();
+    let burst = Burst::of(&platform).with("BURST_ADMIN_AUTH", "admin:key");
+    for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
+        assert_eq!(
+            burst.run(&[verb, "ab"]).fails(6),
+            "ab is too little of a flare's id: a shortened one has at least 4 of its 32 characters"
+        );
+    }
+    for words in [
+        &["group", "get", "012"][..],
+        &["admin", "group", "close", "012"],
+    ] {
+        let ran = burst.run(words);
+        assert!(
+            ran.fails(6).starts_with("012 is too little of a group's"),
+            "{ran:?}"
+        );
+    }
+    assert!(platform.lines().is_empty());
 }
 
 #[test]

@@ -10,14 +10,14 @@ const LONG: &str = "a-name-that-somebody-thought-was-a-good-one-for-a-definition
 fn platform() -> Platform {
     let platform = Platform::start();
     let id = "0123abcd0123abcd0123abcd0123abcd";
-    let listed = summary("failed").replace("\"f1\"", &format!("\"{id}\""));
+    let listed = summary("failed").replace("\"x1\"", &format!("\"{id}\""));
     let long = listed.replace("\"hello\"", &format!("\"{LONG}\""));
     let failure = r#"{"kind":"panic","worker":1,"pack":0,"invoker":"invoker0",
         "operation":"work","message":"something that takes more than a line of a terminal to be said"}"#;
     platform
         .on("GET /flares", 200, &format!("[{listed},{long}]"))
-        .on("GET /flares/f1", 200, &flare("failed", failure))
-        .on("GET /flares/f2", 200, &flare("succeeded", "null"))
+        .on("GET /flares/x1", 200, &flare("failed", failure))
+        .on("GET /flares/x2", 200, &flare("succeeded", "null"))
         .on("POST /bursts/hello", 202, STARTED);
     platform
 }
@@ -52,7 +52,7 @@ fn states_are_coloured_on_terminals_only() {
 fn tables_are_no_wider_than_the_terminal() {
     let platform = platform();
     let burst = Burst::of(&platform).with("TERM", "xterm");
-    for args in [&["flares"][..], &["status", "f1"]] {
+    for args in [&["flares"][..], &["status", "x1"]] {
         let screen = plain(&run_on_terminal(&burst, args).out);
         let widest = screen.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{args:?}: {screen}");
@@ -65,7 +65,7 @@ fn tables_are_no_wider_than_the_terminal() {
 fn what_is_usual_fits_into_eighty_columns_unbroken() {
     let platform = Platform::start();
     let usual = summary("succeeded")
-        .replace("\"f1\"", "\"0123abcd0123abcd0123abcd0123abcd\"")
+        .replace("\"x1\"", "\"0123abcd0123abcd0123abcd0123abcd\"")
         .replace("\"hello\"", "\"word-count\"")
         .replace("\"ended\":9000", "\"ended\":5400001000");
     platform.on("GET /flares", 200, &format!("[{usual}]"));
@@ -83,14 +83,14 @@ fn times_are_local() {
     let platform = platform();
     // Five and a half hours ahead; no time zone database is needed for this.
     let burst = Burst::of(&platform).with("TZ", "XYZ-5:30");
-    let shown = burst.run(&["status", "f2"]).ok();
+    let shown = burst.run(&["status", "x2"]).ok();
     assert!(
         shown.contains("created      1970-01-01 05:30:00.001"),
         "{shown}"
     );
     let shown = Burst::of(&platform)
         .with("TZ", "")
-        .run(&["status", "f2"])
+        .run(&["status", "x2"])
         .ok();
     assert!(
         shown.contains("created      1970-01-01 00:00:00.001"),
@@ -116,11 +116,11 @@ fn the_next_step_is_told_on_a_terminal_only() {
     for (args, next) in [
         (
             &["flare", "hello"][..],
-            "next: `burst wait f1` or `burst logs f1 --follow`",
+            "next: `burst wait x1` or `burst logs x1 --follow`",
         ),
         (
-            &["status", "f2"],
-            "next: `burst result f1` or `burst timeline f1`",
+            &["status", "x2"],
+            "next: `burst result x1` or `burst timeline x1`",
         ),
         (
             &["flares"],
@@ -136,7 +136,7 @@ fn the_next_step_is_told_on_a_terminal_only() {
         assert!(plain(&screen).starts_with(next), "{args:?}: {screen:?}");
         assert!(!ran.out.contains("next"), "{ran:?}");
     }
-    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare f1\n");
+    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare x1\n");
 }
 
 #[test]

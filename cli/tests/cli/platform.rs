@@ -85,7 +85,7 @@ impl Platform {
         self.whatever(line, CUT, "")
     }
 
-    /// Answers such a request, written as `GET /flares/f1`, with or without its query, by what the API
+    /// Answers such a request, written as `GET /flares/x1`, with or without its query, by what the API
     /// could answer. Several answers are given one after the other, and the last one from then on.
     pub fn on(&self, line: &str, status: u16, body: &str) -> &Self {
         if (200..300).contains(&status) {

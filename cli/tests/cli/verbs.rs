@@ -127,7 +127,7 @@ fn flares_are_listed_and_shown() {
     let platform = Platform::start();
     platform
         .on("GET /flares", 200, &format!("[{}]", summary("succeeded")))
-        .on("GET /flares/f1", 200, &flare("succeeded", "null"));
+        .on("GET /flares/x1", 200, &flare("succeeded", "null"));
     let burst = Burst::of(&platform);
     let list = burst
         .run(&[
@@ -148,7 +148,7 @@ fn flares_are_listed_and_shown() {
         platform.lines(),
         ["GET /flares?limit=3&name=hello&state=succeeded"]
     );
-    let status = burst.run(&["status", "f1"]).ok();
+    let status = burst.run(&["status", "x1"]).ok();
     assert!(
         status.contains("1       0     invoker0  cold   succeeded"),
         "{status}"
@@ -165,7 +165,7 @@ fn an_id_or_last_is_needed() {
     let burst = Burst::of(&platform);
     for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
         assert_eq!(burst.run(&[verb]).code, Some(2));
-        assert_eq!(burst.run(&[verb, "f1", "--last"]).code, Some(2));
+        assert_eq!(burst.run(&[verb, "x1", "--last"]).code, Some(2));
         assert_eq!(burst.run(&[verb, "-l"]).fails(3), "there is no flare yet");
     }
 }
@@ -173,21 +173,21 @@ fn an_id_or_last_is_needed() {
 #[test]
 fn logs_say_who_wrote_what() {
     let platform = Platform::start();
-    let logs = r#"{"flareId":"f1","truncated":true,"next":1,"logs":[
+    let logs = r#"{"flareId":"x1","truncated":true,"next":1,"logs":[
         {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"},
         {"worker":null,"pack":0,"stream":"stderr","at":1700000000001000,"line":"pack"}]}"#;
-    platform.on("GET /flares/f1/logs", 200, logs);
+    platform.on("GET /flares/x1/logs", 200, logs);
     let burst = Burst::of(&platform);
     assert_eq!(
-        burst.run(&["logs", "f1", "--worker", "1"]).ok(),
+        burst.run(&["logs", "x1", "--worker", "1"]).ok(),
         "2023-11-14 22:13:20.000 worker 1 stdout: hello\n\
          2023-11-14 22:13:20.001 pack 0 stderr: pack\n\
          (more was written than is kept)\n"
     );
-    assert_eq!(platform.lines(), ["GET /flares/f1/logs?worker=1"]);
+    assert_eq!(platform.lines(), ["GET /flares/x1/logs?worker=1"]);
     assert_eq!(
         burst
-            .run(&["logs", "f1", "--output", "json"])
+            .run(&["logs", "x1", "--output", "json"])
             .ok()
             .trim_end(),
         logs
@@ -200,13 +200,13 @@ fn results_fail_as_their_flares_did() {
     let failure = r#"{"kind":"error","worker":1,"pack":0,"operation":"work","message":"no"}"#;
     let body = |state: &str, error: &str| {
         format!(
-            r#"{{"flareId":"f1","state":"{state}","error":{error},"outputs":[
+            r#"{{"flareId":"x1","state":"{state}","error":{error},"outputs":[
                 {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}},{{"worker":2}}]}}"#
         )
     };
-    platform.on("GET /flares/bad/result", 200, &body("failed", failure));
+    platform.on("GET /flares/lost/result", 200, &body("failed", failure));
     platform.on("GET /flares/busy/result", 200, &body("running", "null"));
-    let good = r#"{"flareId":"f1","state":"succeeded","error":null,
+    let good = r#"{"flareId":"x1","state":"succeeded","error":null,
         "outputs":[{"worker":0,"output":7}]}"#;
     platform.on("GET /flares/good/result", 200, good);
     let burst = Burst::of(&platform);
@@ -219,10 +219,10 @@ fn results_fail_as_their_flares_did() {
         "flare busy is running: 2 of 3 workers have no output yet\n"
     );
     for format in ["table", "json"] {
-        let ran = burst.run(&["result", "bad", "--output", format]);
+        let ran = burst.run(&["result", "lost", "--output", format]);
         assert_eq!(ran.out, some);
         assert!(
-            ran.fails(1).starts_with("flare bad failed: worker 1"),
+            ran.fails(1).starts_with("flare lost failed: worker 1"),
             "{ran:?}"
         );
     }
@@ -237,11 +237,11 @@ fn results_fail_as_their_flares_did() {
 #[test]
 fn a_timeline_has_numbers_and_bars() {
     let platform = Platform::start();
-    let timeline = r#"{"flareId":"f1","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
+    let timeline = r#"{"flareId":"x1","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
         {"name":"invocation","start":0,"end":2000},{"name":"read","start":2000,"end":8000}]}]}"#;
-    platform.on("GET /flares/f1/timeline", 200, timeline);
+    platform.on("GET /flares/x1/timeline", 200, timeline);
     let burst = Burst::of(&platform);
-    let out = burst.run(&["timeline", "f1"]).ok();
+    let out = burst.run(&["timeline", "x1"]).ok();
     assert!(
         out.starts_with("WORKER  PACK  invocation ms  read ms  TOTAL ms\n"),
         "{out}"
@@ -249,7 +249,7 @@ fn a_timeline_has_numbers_and_bars() {
     assert!(out.contains("|....") && out.contains("----|"), "{out}");
     assert_eq!(
         burst
-            .run(&["timeline", "f1", "--output=json"])
+            .run(&["timeline", "x1", "--output=json"])
             .ok()
             .trim_end(),
         timeline
@@ -259,18 +259,18 @@ fn a_timeline_has_numbers_and_bars() {
 #[test]
 fn cancelling_asks_the_platform() {
     let platform = Platform::start();
-    platform.on("DELETE /flares/f1", 202, r#"{"flareId":"f1"}"#);
+    platform.on("DELETE /flares/x1", 202, r#"{"flareId":"x1"}"#);
     platform.on(
-        "DELETE /flares/f2",
+        "DELETE /flares/x2",
         409,
         r#"{"error":"It had ended.","code":"t"}"#,
     );
     let burst = Burst::of(&platform);
     assert_eq!(
-        burst.run(&["cancel", "f1"]).ok(),
-        "ok: cancelling flare f1\n"
+        burst.run(&["cancel", "x1"]).ok(),
+        "ok: cancelling flare x1\n"
     );
-    assert_eq!(burst.run(&["cancel", "f2"]).fails(5), "It had ended. [t]");
+    assert_eq!(burst.run(&["cancel", "x2"]).fails(5), "It had ended. [t]");
 }
 
 #[test]
@@ -349,15 +349,15 @@ fn what_is_nested_deeply_is_printed() {
     let platform = Platform::start();
     let deep = deep();
     let result = format!(
-        r#"{{"flareId":"f1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":{deep}}}]}}"#
+        r#"{{"flareId":"x1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":{deep}}}]}}"#
     );
     let definition = DEFINITION.replace(r#"{"name":"Ada"}"#, &format!(r#"{{"deep":{deep}}}"#));
     platform
-        .whatever("GET /flares/f1/result", 200, &result)
+        .whatever("GET /flares/x1/result", 200, &result)
         .whatever("GET /bursts/hello", 200, &definition)
-        .on("POST /bursts/hello", 202, r#"{"flareId":"f1"}"#);
+        .on("POST /bursts/hello", 202, r#"{"flareId":"x1"}"#);
     let burst = Burst::of(&platform);
-    let shown = burst.run(&["result", "f1"]).ok();
+    let shown = burst.run(&["result", "x1"]).ok();
     assert_eq!(shown, format!("[\n  {deep}\n]\n"));
     assert!(burst.run(&["get", "hello"]).ok().contains("[[["));
     burst.file("deep.json", format!(r#"{{"a":{deep}}}"#));
