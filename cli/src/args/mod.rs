@@ -204,11 +204,11 @@ pub struct NameArgs {
     pub name: String,
 }
 
-/// A flare: by id, or the newest.
+/// A flare: by id, or the newest. One of the two, which whoever gives neither is told.
 #[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
 pub struct IdArgs {
     /// Id of the flare, or the beginning of it
-    #[arg(required_unless_present = "last", conflicts_with = "last")]
     pub id: Option<String>,
     /// The newest flare
     #[arg(short, long)]

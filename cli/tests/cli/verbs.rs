@@ -164,7 +164,9 @@ fn an_id_or_last_is_needed() {
     platform.on("GET /flares", 200, "[]");
     let burst = Burst::of(&platform);
     for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
-        assert_eq!(burst.run(&[verb]).code, Some(2));
+        let ran = burst.run(&[verb]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.err.contains("--last"), "{ran:?}");
         assert_eq!(burst.run(&[verb, "x1", "--last"]).code, Some(2));
         assert_eq!(burst.run(&[verb, "-l"]).fails(3), "there is no flare yet");
     }

@@ -1,6 +1,6 @@
 //! Arguments of `activation`.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 /// What to do with activations.
 #[derive(Debug, Subcommand)]
@@ -44,11 +44,11 @@ pub struct ActivationsArgs {
     pub upto: Option<u64>,
 }
 
-/// An activation: by id, or the newest.
+/// An activation: by id, or the newest. One of the two, which whoever gives neither is told.
 #[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
 pub struct ActivationArgs {
     /// Id of the activation
-    #[arg(required_unless_present = "last", conflicts_with = "last")]
     pub id: Option<String>,
     /// The newest activation
     #[arg(short, long)]
@@ -57,9 +57,9 @@ pub struct ActivationArgs {
 
 /// An activation, and what of it to show.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("activation").args(["id", "last"]).required(true).multiple(true))]
 pub struct ActivationGetArgs {
     /// Id of the activation; with --last the field to show
-    #[arg(required_unless_present = "last")]
     pub id: Option<String>,
     /// Only this field of it
     pub field: Option<String>,

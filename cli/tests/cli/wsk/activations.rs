@@ -106,7 +106,11 @@ fn one_activation_is_shown_by_id_or_the_last() {
          {\n    \"a\": 1\n}\nhello\nbare\n"
     );
     burst.wsk(&["activation", "get", "none"]).fails(148);
-    assert_eq!(burst.wsk(&["activation", "get"]).code, Some(2));
+    for verb in ["get", "logs", "result"] {
+        let ran = burst.wsk(&["activation", verb]);
+        assert_eq!(ran.code, Some(2));
+        assert!(ran.err.contains("--last"), "{ran:?}");
+    }
 }
 
 #[test]
