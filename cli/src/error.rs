@@ -37,6 +37,16 @@ pub enum Error {
         /// What happened.
         cause: ApiError,
     },
+    /// A feed does not take what it was told: its action's own answer, of this status of HTTP.
+    #[error("Unable to {what}: {why}")]
+    FeedRefused {
+        /// What was tried.
+        what: String,
+        /// What the feed said.
+        why: String,
+        /// HTTP status, which tells of any failed action.
+        status: u16,
+    },
     /// An action failed (502, 500) or goes on (202), which has been shown.
     #[error("")]
     Told {
@@ -120,7 +130,7 @@ impl Error {
             } => 1,
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
             Self::NotFound(_) => 3,
-            Self::Invalid(_) => 6,
+            Self::Invalid(_) | Self::FeedRefused { .. } => 6,
             Self::Api(cause) | Self::Lost { cause, .. } | Self::Unable { cause, .. } => {
                 code_of(cause)
             }

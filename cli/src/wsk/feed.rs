@@ -14,6 +14,9 @@ use crate::inputs::{self, Params};
 /// The annotation by which a trigger has a feed.
 pub const ANNOTATION: &str = "feed";
 
+/// How an action ends that has an error for its result: as a feed does that is told what it cannot do.
+const OWN_ERROR: &str = "application error";
+
 /// What happens to a trigger.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
@@ -71,9 +74,13 @@ pub fn tell(
         Outcome::Accepted(id) => Err(refused(&what, 202, format!("activation {id} goes on"))),
         Outcome::Failed(reply) => {
             let record: Record = read(&reply.text, &what)?;
-            let why = record.response.result.map_or_else(String::new, why);
-            let sentence = format!("{why} (activation {})", record.id);
-            Err(refused(&what, reply.status, sentence))
+            let said = record.response.result.map_or_else(String::new, why);
+            let why = format!("{said} (activation {})", record.id);
+            let status = reply.status;
+            if record.response.status == OWN_ERROR {
+                return Err(Error::FeedRefused { what, why, status });
+            }
+            Err(refused(&what, status, why))
         }
     }
 }

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::{ID, sent, wsk};
 use crate::platform::Platform;
-use crate::program::AUTH;
+use crate::program::{AUTH, Burst};
 
 const FEED: &str = "POST /api/v1/namespaces/whisk.system/actions/alarms/interval";
 const TRIGGER: &str = r#"{"namespace":"guest","name":"tick","version":"0.0.1","publish":false,
@@ -121,4 +121,28 @@ fn a_trigger_whose_feed_fails_is_taken_back() {
         "{refused:?}"
     );
     assert_eq!(platform.lines().last().unwrap(), "DELETE /triggers/tick");
+}
+
+#[test]
+fn what_a_feed_refuses_is_an_invalid_request_and_what_it_fails_at_is_not() {
+    for (status, code) in [
+        ("application error", 6),
+        ("action developer error", 8),
+        ("whisk internal error", 8),
+    ] {
+        let platform = Platform::start();
+        let record = format!(
+            r#"{{"activationId":"{ID}","response":{{"status":"{status}","result":{{"error":"no such minute"}}}}}}"#
+        );
+        platform
+            .whatever("PUT /triggers/tick", 200, TRIGGER)
+            .whatever("DELETE /triggers/tick", 200, TRIGGER)
+            .whatever(FEED, 502, &record);
+        let feed = ["--feed", "/whisk.system/alarms/interval"];
+        let create = [&["trigger", "create", "tick"], &feed[..]].concat();
+        let ran = Burst::of(&platform).run(&create);
+        let sentence = ran.fails(code);
+        assert!(sentence.contains("no such minute"), "{ran:?}");
+        assert!(wsk(&platform).wsk(&create).fails(246).contains(sentence));
+    }
 }

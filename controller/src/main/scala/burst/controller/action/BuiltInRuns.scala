@@ -24,14 +24,16 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
     records.begin(head, path, call.submission).map: _ =>
       val ended = Future.unit
         .flatMap(_ => own.run(invocation(call)))
-        .map(result => result.asObject.exists(_.contains("error")) -> result)
+        .map: result =>
+          val hasError = result.asObject.exists(_.contains("error"))
+          (if hasError then ActivationStatus.ApplicationError else ActivationStatus.Success) -> result
         .recover:
           case NonFatal(cause) =>
             log.error(s"${call.action.target.qualified} failed unexpectedly", cause)
-            true -> Json.obj("error" -> "The platform failed to run the action.".asJson)
-        .flatMap: (hasError, result) =>
+            val error = Json.obj("error" -> "The platform failed to run the action.".asJson)
+            ActivationStatus.InternalError -> error
+        .flatMap: (status, result) =>
           val end = System.currentTimeMillis()
-          val status = if hasError then ActivationStatus.ApplicationError else ActivationStatus.Success
           val known = head.copy(end = Some(end), duration = Some(end - head.start), status = status)
           val record = ActivationRecord(known, JsonText.of(result))
           records.end(record, path).map(_ => record)

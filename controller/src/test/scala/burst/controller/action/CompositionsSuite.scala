@@ -191,6 +191,15 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(n(whole), Some(2))
     assertEquals(whole.logs.map(s.stored).map(_.name), Vector("echo", "one"))
 
+  setup("what the controller fails to run itself is its own error, and not that of who calls it"): s =>
+    val echo = ActionName(BuiltIns.Namespace, Some("utils"), "echo")
+    val definition = Samples.definition("utils/echo", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
+    s.known = s.known.updated(echo.qualified, Action(echo, definition, JsonObject.empty, JsonObject.empty))
+    s.builtIns = Map("utils/echo" -> (_ => throw StoreException("echoing", RuntimeException("no connection"))))
+    s.addSequence("echoed", "/whisk.system/utils/echo")
+    val part = s.invoke("echoed").logs.map(s.stored)
+    assertEquals(part.map(_.status), Vector(ActivationStatus.InternalError))
+
   setup("a component that is not there, or not to be had, ends a sequence"): s =>
     s.sequence("lost", "ghost")
     assert(s.invoke("lost").result.noSpaces.contains("does not exist"))
