@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::Source;
 
-/// Verbs whose `--param` takes two words.
+/// OpenWhisk's verbs, whose `--param` takes two words.
 const ENTITIES: [&str; 7] = [
     "action",
     "activation",
@@ -55,11 +55,12 @@ fn param(text: &str) -> Result<(String, String), String> {
 }
 
 /// The command line with every `--param KEY VALUE` as `--param KEY=VALUE`, so that one form is left
-/// to be understood. A key without a value stays, and is refused by its name. OpenWhisk's verbs know only the other.
+/// to be understood. A key without a value stays, and is refused by its name. OpenWhisk's verbs know only the other,
+/// which theirs becomes.
 pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if verb(&arguments).is_some_and(|verb| ENTITIES.iter().any(|entity| verb == *entity)) {
-        return arguments;
+        return split(arguments);
     }
     let mut arguments = arguments.into_iter().peekable();
     let mut joined: Vec<OsString> = Vec::new();
@@ -69,9 +70,9 @@ pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
             joined.extend(arguments);
             break;
         }
-        let is_param = argument == "--param" || argument == "-p";
+        let takes_words = is_param(&argument);
         joined.push(argument);
-        if !is_param {
+        if !takes_words {
             continue;
         }
         let Some(mut param) = arguments.next_if(|next| is_value(next)) else {
@@ -86,6 +87,51 @@ pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
         joined.push(param);
     }
     joined
+}
+
+/// The command line with `--param KEY=VALUE` as `--param KEY VALUE`, where no other word follows that could be the value
+/// of `KEY=VALUE`: OpenWhisk's keys may have a sign of equality in them.
+fn split(arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut arguments = arguments.into_iter().peekable();
+    let mut split = Vec::new();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            split.push(argument);
+            split.extend(arguments);
+            break;
+        }
+        if let Some(param) = argument.to_str().and_then(|it| it.strip_prefix("--param="))
+            && let Some(pair) = pair(param)
+        {
+            split.push("--param".into());
+            split.extend(pair);
+            continue;
+        }
+        let takes_words = is_param(&argument);
+        split.push(argument);
+        let Some(word) = arguments.next_if(|_| takes_words) else {
+            continue;
+        };
+        let is_alone = is_value(&word) && arguments.peek().is_none_or(|next| !is_value(next));
+        match word.to_str().and_then(pair).filter(|_| is_alone) {
+            Some(pair) => split.extend(pair),
+            None => {
+                split.push(word);
+                split.extend(arguments.next());
+            }
+        }
+    }
+    split
+}
+
+/// A key and a value of one word.
+fn pair(word: &str) -> Option<[OsString; 2]> {
+    let (key, value) = word.split_once('=').filter(|(key, _)| !key.is_empty())?;
+    Some([key.into(), value.into()])
+}
+
+fn is_param(argument: &OsStr) -> bool {
+    argument == "--param" || argument == "-p"
 }
 
 /// The first word that is neither a flag of all verbs nor its value.
@@ -150,6 +196,31 @@ mod tests {
                 "burst --auth u:k trigger fire t -p k v",
             ),
             ("burst flare action -p k v", "burst flare action -p k=v"),
+            // OpenWhisk's verbs, in their words.
+            (
+                "burst action invoke a -p k=v",
+                "burst action invoke a -p k v",
+            ),
+            (
+                "burst action invoke a -p k=v -p l=w=x --result",
+                "burst action invoke a -p k v -p l w=x --result",
+            ),
+            (
+                "burst action invoke --param=k=--v a",
+                "burst action invoke --param k --v a",
+            ),
+            (
+                "burst action invoke a -p k=v w -p l -x",
+                "burst action invoke a -p k=v w -p l -x",
+            ),
+            (
+                "burst action invoke a -p k=v -3 -p =v",
+                "burst action invoke a -p k=v -3 -p =v",
+            ),
+            (
+                "burst trigger fire t -p -r=1 -r",
+                "burst trigger fire t -p -r=1 -r",
+            ),
         ] {
             assert_eq!(words(line).join(" "), expected);
         }

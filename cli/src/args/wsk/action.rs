@@ -19,7 +19,7 @@ pub enum ActionVerb {
     Update(Box<ActionArgs>),
     /// Call an action
     #[command(
-        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --blocking -P params.json"
+        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --result --param name=Ada     one word, where no other follows\n  burst action invoke hello --blocking -P params.json"
     )]
     Invoke(InvokeArgs),
     /// Show an action, or save its code

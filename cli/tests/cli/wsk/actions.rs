@@ -413,3 +413,30 @@ fn parameters_are_two_words_by_either_name() {
     Burst::of(&platform).run(&invoke).ok();
     assert_eq!(sent(&platform), json!({"k": "v", "n": -1}));
 }
+
+#[test]
+fn parameters_of_one_word_are_those_that_none_follows() {
+    let platform = Platform::start();
+    let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
+    platform.whatever("POST /actions/hello", 202, &accepted);
+    let burst = Burst::of(&platform);
+    let invoke = ["action", "invoke", "hello"];
+    for (params, expected) in [
+        (&["--param", "k=v"][..], json!({"k": "v"})),
+        (&["-p", "k=1", "-p", "l=w=x"], json!({"k": 1, "l": "w=x"})),
+        (&["--param=k=--v"], json!({"k": "--v"})),
+        // As OpenWhisk has it, whose keys may be such.
+        (&["-p", "k=v", "w"], json!({"k=v": "w"})),
+    ] {
+        burst.run(&[&invoke[..], params].concat()).ok();
+        assert_eq!(sent(&platform), expected, "{params:?}");
+    }
+    // OpenWhisk's own command line takes the second word, whatever it is.
+    let wsk = wsk(&platform);
+    let ran = wsk.wsk(&[&invoke[..], &["-p", "k=v"]].concat());
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("--param <KEY> <VALUE>"), "{ran:?}");
+    wsk.wsk(&[&invoke[..], &["-p", "k=v", "--result"]].concat())
+        .ok();
+    assert_eq!(sent(&platform), json!({"k=v": "--result"}));
+}
