@@ -6,7 +6,7 @@ use burst_client::{Body, Client, Flare, FlareState, GetLogsQuery, LogLine, Logs}
 
 use crate::args::{Format, LogsArgs};
 use crate::error::Error;
-use crate::output::Printer;
+use crate::output::{self, Printer};
 use crate::{follow, ids, times};
 
 /// Longest time between two looks at a log that grows.
@@ -15,9 +15,16 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Prints what the workers wrote.
 pub fn run(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error> {
     let id = ids::flare(client, &args.flare)?;
+    let whose = match args.worker {
+        Some(worker) => {
+            expect(client, &id, worker)?;
+            format!("worker {worker} of flare {id}")
+        }
+        None => format!("flare {id}"),
+    };
+    let mut log = Log::new(client, &id, args.worker, Printer::new).format(format);
     if args.follow {
-        let mut log = Log::new(client, &id, args.worker, Printer::new).format(format);
-        return follow::watch(PAUSE, || {
+        follow::watch(PAUSE, || {
             // Asked for first: what is written after this answer is in the next one.
             let flare = client.get_flare(&id)?;
             let flare = flare.read()?;
@@ -25,7 +32,11 @@ pub fn run(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error
                 log.more()?;
             }
             Ok(flare.state.is_final().then_some(()))
-        });
+        })?;
+        if log.is_empty() {
+            output::hint(&format!("{whose} has written nothing"));
+        }
+        return Ok(());
     }
     if format == Format::Json {
         let query = GetLogsQuery {
@@ -36,7 +47,26 @@ pub fn run(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error
         printer.body(client.get_logs(&id, &query)?)?;
         return printer.end();
     }
-    Log::new(client, &id, args.worker, Printer::new).more()
+    log.more()?;
+    if log.is_empty() {
+        output::hint(&format!("{whose} has written nothing so far"));
+    }
+    Ok(())
+}
+
+/// A worker that the flare does not have has no log either, which would be as silent as others.
+fn expect(client: &Client, id: &str, worker: u32) -> Result<(), Error> {
+    let size = client.get_flare(id)?.read()?.size;
+    if worker < size {
+        return Ok(());
+    }
+    let there = match size {
+        1 => "only worker 0".into(),
+        _ => format!("workers 0 to {}", size.saturating_sub(1)),
+    };
+    Err(Error::Invalid(format!(
+        "flare {id} has {there}, and no worker {worker}"
+    )))
 }
 
 /// A log of which one part is printed already.
@@ -92,6 +122,11 @@ impl<'a> Log<'a> {
             FlareState::Queued | FlareState::Placing => false,
             _ => flare.state.is_final() || Instant::now() >= self.next,
         }
+    }
+
+    /// Whether it had nothing to print so far.
+    fn is_empty(&self) -> bool {
+        self.printed == 0 && !self.told
     }
 
     /// Prints what has not been printed.

@@ -140,6 +140,30 @@ fn the_next_step_is_told_on_a_terminal_only() {
 }
 
 #[test]
+fn that_nothing_was_written_is_told_on_a_terminal_only() {
+    let platform = platform();
+    let empty = r#"{"flareId":"x2","truncated":false,"next":0,"logs":[]}"#;
+    platform.on("GET /flares/x2/logs", 200, empty);
+    let burst = Burst::of(&platform).with("TERM", "xterm");
+    for (args, told) in [
+        (&["logs", "x2"][..], "flare x2 has written nothing so far\n"),
+        (
+            &["logs", "x2", "--worker", "1"],
+            "worker 1 of flare x2 has written nothing so far\n",
+        ),
+        (
+            &["logs", "x2", "--follow"],
+            "flare x2 has written nothing\n",
+        ),
+    ] {
+        let (ran, screen) = beside(&burst, args);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
+        assert_eq!(screen, told);
+        assert_eq!(burst.run(args).ok(), "");
+    }
+}
+
+#[test]
 fn errors_stand_out_on_a_terminal() {
     let burst = Burst::alone().with("TERM", "xterm");
     let (ran, screen) = beside(&burst, &["list"]);

@@ -178,7 +178,9 @@ fn logs_say_who_wrote_what() {
     let logs = r#"{"flareId":"x1","truncated":true,"next":1,"logs":[
         {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"},
         {"worker":null,"pack":0,"stream":"stderr","at":1700000000001000,"line":"pack"}]}"#;
-    platform.on("GET /flares/x1/logs", 200, logs);
+    platform
+        .on("GET /flares/x1", 200, &flare("running", "null"))
+        .on("GET /flares/x1/logs", 200, logs);
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["logs", "x1", "--worker", "1"]).ok(),
@@ -186,7 +188,10 @@ fn logs_say_who_wrote_what() {
          2023-11-14 22:13:20.001 pack 0 stderr: pack\n\
          (more was written than is kept)\n"
     );
-    assert_eq!(platform.lines(), ["GET /flares/x1/logs?worker=1"]);
+    assert_eq!(
+        platform.lines(),
+        ["GET /flares/x1", "GET /flares/x1/logs?worker=1"]
+    );
     assert_eq!(
         burst
             .run(&["logs", "x1", "--output", "json"])
@@ -194,6 +199,28 @@ fn logs_say_who_wrote_what() {
             .trim_end(),
         logs
     );
+}
+
+#[test]
+fn a_worker_that_is_not_there_has_no_log() {
+    let platform = Platform::start();
+    let one = flare("succeeded", "null").replace(r#""size":2"#, r#""size":1"#);
+    platform
+        .on("GET /flares/x1", 200, &flare("succeeded", "null"))
+        .on("GET /flares/x2", 200, &one);
+    let burst = Burst::of(&platform);
+    for more in [&[][..], &["--follow"], &["--output", "json"]] {
+        let logs = ["logs", "x1", "--worker", "7"];
+        assert_eq!(
+            burst.run(&[&logs[..], more].concat()).fails(6),
+            "flare x1 has workers 0 to 1, and no worker 7"
+        );
+    }
+    assert_eq!(
+        burst.run(&["logs", "x2", "--worker", "1"]).fails(6),
+        "flare x2 has only worker 0, and no worker 1"
+    );
+    assert_eq!(platform.lines(), ["GET /flares/x1", "GET /flares/x2"]);
 }
 
 #[test]
