@@ -152,24 +152,32 @@ impl Failure {
         self.operation = Some(operation.into());
         self
     }
+
+    /// Who it was, what happened and at what, without the cause.
+    fn what(&self) -> String {
+        let who = match (self.worker, self.pack) {
+            (Some(worker), Some(pack)) => format!("worker {worker} of pack {pack}"),
+            (Some(worker), None) => format!("worker {worker}"),
+            (None, Some(pack)) => format!("pack {pack}"),
+            (None, None) => "the flare".into(),
+        };
+        let on = self.invoker.as_ref().map(|it| format!(" on {it}"));
+        let during = self.operation.as_ref().map(|it| format!(" in {it}"));
+        format!(
+            "{who}{} {}{}",
+            on.unwrap_or_default(),
+            self.kind.phrase(),
+            during.unwrap_or_default()
+        )
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.worker, self.pack) {
-            (Some(worker), Some(pack)) => write!(f, "worker {worker} of pack {pack}")?,
-            (Some(worker), None) => write!(f, "worker {worker}")?,
-            (None, Some(pack)) => write!(f, "pack {pack}")?,
-            (None, None) => f.write_str("the flare")?,
-        }
-        if let Some(invoker) = &self.invoker {
-            write!(f, " on {invoker}")?;
-        }
-        write!(f, " {}", self.kind.phrase())?;
-        if let Some(operation) = &self.operation {
-            write!(f, " in {operation}")?;
-        }
-        if !self.message.is_empty() {
+        let what = self.what();
+        f.write_str(&what)?;
+        // That the flare was cancelled is all there is to say of a flare that was.
+        if !self.message.is_empty() && self.message != what {
             write!(f, ": {}", self.message)?;
         }
         Ok(())
@@ -195,5 +203,18 @@ mod tests {
         let back: Failure =
             serde_json::from_str(r#"{"kind":"pack-lost","pack":1,"message":""}"#).unwrap();
         assert_eq!(back.to_string(), "pack 1 was lost");
+    }
+
+    #[test]
+    fn nothing_is_said_twice() {
+        let cancelled = |message: &str| Failure::new(FailureKind::Cancelled, message).to_string();
+        assert_eq!(
+            cancelled("the flare was cancelled"),
+            "the flare was cancelled"
+        );
+        assert_eq!(
+            cancelled("the group was closed"),
+            "the flare was cancelled: the group was closed"
+        );
     }
 }
