@@ -28,6 +28,7 @@ HEADER = struct.Struct("<I")
 OUTPUT_LIMIT = 16 << 20
 PIECE = 1 << 16
 NO_RESULT = "The action did not return a dictionary or array."
+SOURCE, SHOWN = "source", "main.py"
 STREAMS = ("stdout", "stderr")
 # Signals by which a program may say that it dies.
 DYING = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
@@ -90,6 +91,15 @@ class Channel:
         return json.loads(data)
 
 
+class Loader(importlib.machinery.SourceFileLoader):
+    """Loads a function's module. A source that is a package by itself came without a name: traces have one that says
+    what it is, in place of that of the file it was put into."""
+
+    def source_to_code(self, data, path, **options):
+        shown = SHOWN if os.path.basename(path) == SOURCE else path
+        return super().source_to_code(data, shown, **options)
+
+
 class Function:
     """The user's function, loaded when it is first called."""
 
@@ -100,7 +110,7 @@ class Function:
 
     def load(self):
         directory = os.getcwd()
-        path = next((path for path in ("__main__.py", "source") if os.path.isfile(path)), None)
+        path = next((path for path in ("__main__.py", SOURCE) if os.path.isfile(path)), None)
         if path is None:
             raise ImportError("Zip file does not include __main__.py")
         own = len(sys.path)
@@ -109,7 +119,7 @@ class Function:
             site.addsitedir(os.path.join(libraries, version, "site-packages"))
         # What the package brings goes before what the machine has.
         sys.path[:] = [directory, *sys.path[own:], *sys.path[:own]]
-        loader = importlib.machinery.SourceFileLoader("main__", os.path.join(directory, path))
+        loader = Loader("main__", os.path.join(directory, path))
         module = importlib.util.module_from_spec(importlib.util.spec_from_loader("main__", loader))
         sys.modules["main__"] = module
         loader.exec_module(module)

@@ -40,7 +40,9 @@ class UserFunction {
     }`;
     const names = ['exports', 'require', 'module', '__filename', '__dirname'];
     const importModuleDynamically = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-    const options = { filename: file, ...(importModuleDynamically && { importModuleDynamically }) };
+    // It came without a name: traces have one that says what it is. What it imports is looked for beside either.
+    const filename = path.resolve('main.js');
+    const options = { filename, ...(importModuleDynamically && { importModuleDynamically }) };
     // By itself first: an error is not to be about what is added.
     vm.compileFunction(text, names, options);
     const main = vm.compileFunction(`${text}\n${find}`, names, options);
