@@ -131,7 +131,9 @@ pub fn state(name: &str) -> Value {
         "failed" | "timed-out" | "down" => Color::DarkRed,
         "cancelled" | "revoked" => Color::DarkMagenta,
         "placing" | "starting" | "running" | "opening" => Color::DarkCyan,
-        "queued" | "pending" | "quarantined" | "draining" | "drained" => Color::DarkYellow,
+        "queued" | "pending" | "quarantined" | "draining" | "drained" | "closing" => {
+            Color::DarkYellow
+        }
         _ => return name.into(),
     };
     Value(cell(name).fg(color))

@@ -73,7 +73,10 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
         match group.state {
             GroupState::Open => Ok(Some(())),
             GroupState::Closed => Err(ended(&group)),
-            GroupState::Queued | GroupState::Opening | GroupState::Unknown(_) => Ok(None),
+            GroupState::Queued
+            | GroupState::Opening
+            | GroupState::Closing
+            | GroupState::Unknown(_) => Ok(None),
         }
     })?;
     printed(&answer, &id)

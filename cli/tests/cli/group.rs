@@ -19,10 +19,14 @@ pub fn group(state: &str, error: &str) -> String {
 
 /// The same group in a list.
 pub fn summary() -> String {
-    r#"{"groupId":"g1","state":"open","namespace":"guest","name":"hello","version":"0.0.3",
+    listed("open")
+}
+
+fn listed(state: &str) -> String {
+    r#"{"groupId":"g1","state":"STATE","namespace":"guest","name":"hello","version":"0.0.3",
         "size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,"timeout":1,
         "memory":1,"idleTimeout":1,"created":1700000000000000,"opened":null,"closed":null,"error":null}"#
-    .into()
+        .replace("STATE", state)
 }
 
 fn opening() -> String {
@@ -138,16 +142,17 @@ fn flares_run_on_a_group() {
 #[test]
 fn groups_are_listed_shown_and_closed() {
     let platform = Platform::start();
-    let listed = summary();
+    let closing = listed("closing").replace("g1", "g2");
     platform
-        .on("GET /groups", 200, &format!("[{listed}]"))
+        .on("GET /groups", 200, &format!("[{},{closing}]", summary()))
         .on("GET /groups/g1", 200, &open())
         .on("DELETE /groups/g1", 202, OPENED);
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["group", "list", "--name", "hello"]).ok(),
-        "GROUP  NAME   VERSION  STATE  SIZE  CREATED\n\
-         g1     hello  0.0.3    open   2     2023-11-14 22:13\n"
+        "GROUP  NAME   VERSION  STATE    SIZE  CREATED\n\
+         g1     hello  0.0.3    open     2     2023-11-14 22:13\n\
+         g2     hello  0.0.3    closing  2     2023-11-14 22:13\n"
     );
     let shown = burst.run(&["group", "get", "g1"]).ok();
     assert!(shown.contains("idle time-out  10 min"), "{shown}");

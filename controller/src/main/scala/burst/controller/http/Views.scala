@@ -62,10 +62,10 @@ object Views:
   def groupSummary(group: Flare): Json = Json.fromFields(groupFields(group))
 
   private def groupFields(group: Flare): Seq[(String, Json)] =
-    // That it was closed is no error.
-    val error = group.error.filter(_ => group.state != FlareState.Cancelled)
+    // That it was, or is being closed is no error.
+    val error = group.error.filter(_ => group.state.isFinal && group.state != FlareState.Cancelled)
     Seq("groupId" -> group.id.asJson) ++ definitionOf(group) ++
-      Seq("state" -> groupState(group.state).asJson) ++ terms(group) ++ Seq(
+      Seq("state" -> groupState(group).asJson) ++ terms(group) ++ Seq(
         "idleTimeout" -> group.request.idleTimeout.asJson,
         "created" -> group.created.asJson,
         "opened" -> group.started.asJson,
@@ -73,7 +73,9 @@ object Views:
         "error" -> error.asJson
       )
 
-  private def groupState(state: FlareState): String = state match
+  private def groupState(group: Flare): String = group.state match
+    // What it is to end by is on record before it has ended.
+    case state if !state.isFinal && group.error.isDefined => "closing"
     case FlareState.Queued => "queued"
     case FlareState.Placing | FlareState.Starting => "opening"
     case FlareState.Running => "open"

@@ -286,6 +286,8 @@ private final class FlareActor(
       if !waits && environment.adoption.isDefined then
         subscribers.cancelsOnceStored(replyTo)
         storing.confirm(life.record)
+      // Whoever looks at a group meanwhile is to see that it is closing.
+      else if !waits && request.isGroup then context.self ! WriteProgress
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
     if step.state.flare.attempt != life.flare.attempt then receipts.left(life)

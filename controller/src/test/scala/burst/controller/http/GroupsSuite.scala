@@ -80,17 +80,20 @@ class GroupsSuite extends HttpSuite:
     val group = opened()
     val id = FlareId.parse(group).getOrElse(fail("no id"))
     assertEquals(send("GET", s"$groups/$group").string("state"), "queued")
-    def stored(state: FlareState) =
+    def stored(state: FlareState, isCancelled: Boolean = false) =
       storage.flares.find(id).foreach: found =>
         val ended = Option.when(state.isFinal)(5L)
-        val error = Some(Failure(FailureKind.Cancelled, "the group was closed"))
+        val error = Option.when(isCancelled)(Failure(FailureKind.Cancelled, "the group was closed"))
         storage.flares.update(found.copy(state = state, ended = ended, error = error))
       send("GET", s"$groups/$group")
     assertEquals(stored(FlareState.Starting).string("state"), "opening")
     assertEquals(stored(FlareState.Running).string("state"), "open")
-    val closed = stored(FlareState.Cancelled)
+    val closing = stored(FlareState.Running, isCancelled = true)
+    assertEquals(closing.string("state"), "closing")
+    val closed = stored(FlareState.Cancelled, isCancelled = true)
     assertEquals(closed.string("state"), "closed")
-    assert(closed.json.hcursor.downField("error").focus.exists(_.isNull))
+    for one <- Vector(closing, closed) do
+      assert(one.json.hcursor.downField("error").focus.exists(_.isNull))
     refused(flare(group, "{}"), 409, "has ended")
 
   test("closing is accepted, or the group has ended already"):

@@ -124,6 +124,9 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.cancel(group.id), CancelOutcome.Accepted)
     assertEquals(world.submitted(member(group)), Submitted.Refused(Refusal.GroupEnded(group.id)))
     assertEquals(Set(a.aborted().flareId, a.aborted().flareId), Set(one.id, group.id))
+    kit.createTestProbe[Any]().awaitAssert:
+      val known = world.store.find(group.id).map(kept => (kept.state, kept.error.map(_.kind)))
+      assertEquals(known, Some((FlareState.Running, Some(FailureKind.Cancelled))))
     a.end(running)
     loses(FailureKind.Cancelled)
     assertEquals(world.ended(oneEnd).state, FlareState.Cancelled)
