@@ -13,6 +13,11 @@ private[blob] object Directories:
   /** What has not got its name yet begins with this. */
   val Incoming = "incoming-"
 
+  /** A change; what the disk says against it is a [[BlobStoreException]]. */
+  def attempt[A](operation: String)(work: => A): A =
+    try work
+    catch case cause: IOException => throw BlobStoreException(operation, cause)
+
   /** From another file system a file is copied first. */
   def move(file: Path, target: Path): Unit =
     flush(file, WRITE)

@@ -11,10 +11,11 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
   def put(id: FlareId, name: BlobName, file: Path): Unit =
     val target = path(id, name)
     if Files.exists(file) then
-      if !Files.exists(target.getParent) then
-        Files.createDirectories(target.getParent)
-        Directories.flush(directory)
-      Directories.move(file, target)
+      Directories.attempt("storing a blob"):
+        if !Files.exists(target.getParent) then
+          Files.createDirectories(target.getParent)
+          Directories.flush(directory)
+        Directories.move(file, target)
     else if !Files.exists(target) then throw NoSuchFileException(file.toString)
 
   /** It may have been on a volume that is gone. */

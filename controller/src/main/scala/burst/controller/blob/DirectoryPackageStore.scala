@@ -11,7 +11,7 @@ import scala.util.Using
   * on the disk, so that a crash leaves at most a temporary file, which the next start removes.
   */
 final class DirectoryPackageStore private (directory: Path) extends PackageStore:
-  def put(copy: PackageCopy, bytes: Array[Byte]): Unit =
+  def put(copy: PackageCopy, bytes: Array[Byte]): Unit = Directories.attempt("storing a package"):
     val temporary = directory.resolve(s"${Directories.Incoming}${java.util.UUID.randomUUID}")
     try
       Using.resource(FileChannel.open(temporary, CREATE_NEW, WRITE)): channel =>

@@ -9,7 +9,7 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** What flares have that is too large for the database, by flare and name. Implementations: a directory, a
   * bucket. Calls block, but for [[read]]; a bucket that fails or does not answer in time is a
-  * [[BlobStoreException]].
+  * [[BlobStoreException]], as is a disk that does not take what is put there.
   */
 trait FlareBlobStore extends AutoCloseable:
   /** Stores a file's content, in place of what has that name, and may take the file itself. Durable on

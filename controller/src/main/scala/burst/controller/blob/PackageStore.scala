@@ -10,7 +10,7 @@ trait PackageSource:
   def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]]
 
 /** Where packages lie. Implementations: a directory, a bucket. Calls block; one that fails or does not answer
-  * in time throws.
+  * in time throws, what cannot be stored a [[BlobStoreException]].
   */
 trait PackageStore extends AutoCloseable:
   /** Stores the bytes that the copy is named by. Durable on return, never partial. */

@@ -5,7 +5,7 @@ import burst.controller.deploy.PackageProblem
 import burst.controller.gateway.GatewayProblem
 import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
-import burst.controller.store.DeployRefusal
+import burst.controller.store.{DeployRefusal, StoreProblem}
 import burst.controller.web.WebProblem
 import burst.protocol.FlareId
 import io.circe.Json
@@ -90,7 +90,7 @@ enum ApiError:
   case Busy
 
   /** The database did not do what it was asked for, or had no room. */
-  case StoreFailed
+  case StoreFailed(problem: StoreProblem)
 
   /** It may be on its way to another controller. */
   case SchedulerSilent
@@ -122,7 +122,7 @@ object ApiError:
           Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone | Refusal.AlreadySubmitted
         ) | Busy | TooManyAtOnce(_) | TimedOut =>
       Seq(`Retry-After`(1))
-    case StoreFailed | SchedulerSilent => Seq(`Retry-After`(5))
+    case StoreFailed(_) | SchedulerSilent => Seq(`Retry-After`(5))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
@@ -236,7 +236,9 @@ object ApiError:
     case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
-    case StoreFailed =>
+    case StoreFailed(problem) if problem.isOfRoom =>
+      ServiceUnavailable -> s"Nothing can be stored, as ${problem.reason}; send the request again once there is room."
+    case StoreFailed(_) =>
       ServiceUnavailable -> "The platform's store failed, or has no room left; send the request again soon."
     case SchedulerSilent =>
       ServiceUnavailable -> "The platform's scheduler does not answer at present; send the request again soon."

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.blob.BlobStoreException
-import burst.controller.store.{Identity, StoreException}
+import burst.controller.store.{Identity, StoreException, StoreProblem}
 import burst.node.logs.LogIds.of
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse, StatusCodes}
@@ -110,9 +110,11 @@ object Routes:
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
   private[http] val unexpected = ExceptionHandler:
-    case cause: (StoreException | BlobStoreException) => unavailable(cause, ApiError.StoreFailed)
+    case cause: (StoreException | BlobStoreException) =>
+      val problem = StoreProblem.of(cause)
+      unavailable(s"${cause.getMessage} (${problem.reason})", ApiError.StoreFailed(problem))
     // Of what is asked, only the scheduler may take its time.
-    case cause: TimeoutException => unavailable(cause, ApiError.SchedulerSilent)
+    case cause: TimeoutException => unavailable(cause.getMessage, ApiError.SchedulerSilent)
     case NonFatal(cause) =>
       context =>
         val id = RequestId.of(context.request)
@@ -121,10 +123,10 @@ object Routes:
         context.complete(ApiError.response(ApiError.Internal, id))
 
   /** What passes, and may happen to many requests at once. */
-  private def unavailable(cause: Exception, error: ApiError): Route = context =>
+  private def unavailable(why: String, error: ApiError): Route = context =>
     val id = RequestId.of(context.request)
     val line = log.atWarn().of(RequestTraces.origin(context.request))
-    line.log("a request failed: {}", cause.getMessage)
+    line.log("a request failed: {}", why)
     context.complete(ApiError.response(error, id))
 
   private[http] val rejected: RejectionHandler = RejectionHandler

@@ -62,7 +62,7 @@ class DirectoryPackageStoreSuite extends PackageStoreContract:
 
   directory.test("on a disk that is full nothing is taken for stored, and nothing of it is left"): root =>
     val store = DirectoryPackageStore.open(root)
-    FileSizeLimit.during(500)(intercept[java.io.IOException](store.put(copy, bytes)))
+    FileSizeLimit.during(500)(intercept[BlobStoreException](store.put(copy, bytes)))
     assertEquals(store.copies(), Vector.empty)
     assertEquals(Files.list(root).count, 0L)
     store.put(copy, bytes)

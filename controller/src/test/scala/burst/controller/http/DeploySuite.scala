@@ -5,6 +5,7 @@ import burst.controller.scheduler.InvokerView
 import burst.protocol.{PackageId, RuntimeInfo}
 import io.circe.Json
 import io.circe.parser.parse
+import java.nio.file.{Files, Path}
 
 class DeploySuite extends HttpSuite:
   override def settings = """
@@ -46,6 +47,15 @@ class DeploySuite extends HttpSuite:
     refused(put("""{"exec":{"kind":"rust","code":"","main":"x"}}"""), 400, "'exec.main'")
     refused(put("""{"exec":{"kind":"rust","code":"%%%"}}"""), 400, "'exec.code' must be base64")
     refused(put(deployment(more = ""","parameters":[1]""").get), 400, "'parameters' must be an object")
+    unchanged()
+
+  test("a package that the disk does not take is refused as what passes, and leaves nothing"):
+    val packages = Path.of(config.getString("burst.store.directory")).resolve("packages")
+    val aside = Files.move(packages, packages.resolveSibling("aside"))
+    val reply = send("PUT", s"$bursts/bad", deployment())
+    Files.move(aside, packages)
+    refused(reply, 503, "store failed", "again")
+    assert(reply.headers.contains("retry-after"), reply.headers)
     unchanged()
 
   test("a program of any kind is deployed, and is the same as an action"):

@@ -5,8 +5,10 @@ import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, Output, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
+import burst.controller.store.StoreException
 import burst.protocol.{Failure, FailureKind, Inputs, JsonText}
 import io.circe.syntax.*
+import java.io.IOException
 
 class FlareCallSuite extends HttpSuite:
   override def beforeAll(): Unit =
@@ -94,6 +96,12 @@ class FlareCallSuite extends HttpSuite:
     service.breaking = Some(BlobStoreException("storing inputs", RuntimeException("no answer")))
     val reply = post("""{"size":1}""")
     refused(reply, 503, "again")
+    assert(reply.headers.contains("retry-after"), reply.headers)
+
+  test("a disk that is full is told as such, and when to try again"):
+    service.breaking = Some(StoreException("storing inputs", IOException("/data/x: No space left on device")))
+    val reply = post("""{"size":1}""")
+    refused(reply, 503, "the controller's disk is full; send the request again once there is room")
     assert(reply.headers.contains("retry-after"), reply.headers)
 
   test("the request is completed from the definition and the platform"):

@@ -1,0 +1,40 @@
+package burst.controller.store
+
+import burst.node.FullDisk
+import java.sql.SQLException
+import org.sqlite.{SQLiteErrorCode, SQLiteException}
+
+/** Why something is not stored, as those are told it who do not read the log: what the matter is (`reason`),
+  * and what has to come before it is of use to try again (`remedy`).
+  */
+enum StoreProblem(val reason: String, val remedy: String):
+  /** That of the embedded database, of files beside it, or of the spool. */
+  case DiskFull extends StoreProblem("the controller's disk is full", "there is room")
+  case DatabaseFull extends StoreProblem("the database's disk is full", "there is room")
+  case DatabaseAway extends StoreProblem("the database fails or does not answer", "it is well again")
+
+  /** The directory or bucket of what is too large for the database. */
+  case BlobsAway
+      extends StoreProblem("the store of large outputs fails or does not answer", "it is well again")
+
+  def isOfRoom: Boolean = this == StoreProblem.DiskFull || this == StoreProblem.DatabaseFull
+
+object StoreProblem:
+  def of(failure: Throwable): StoreProblem =
+    FullDisk
+      .causes(failure)
+      .collectFirst:
+        case sqlite: SQLiteException if isFull(sqlite) => DiskFull
+        case server: SQLException if server.getSQLState == ServersDiskFull => DatabaseFull
+      .getOrElse:
+        if FullDisk.isCauseOf(failure) then DiskFull
+        else
+          failure match
+            case _: StoreException => DatabaseAway
+            case _ => BlobsAway
+
+  private def isFull(failure: SQLiteException): Boolean =
+    failure.getResultCode == SQLiteErrorCode.SQLITE_FULL
+
+  /** PostgreSQL's `disk_full`. */
+  private val ServersDiskFull = "53100"
