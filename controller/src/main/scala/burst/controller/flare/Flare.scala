@@ -129,7 +129,10 @@ final case class OutputPiece(worker: Int, offset: Long, bytes: ByteString):
   def end: Long = offset + bytes.length
 
 /** A worker's result: its output, or why there is none, or neither while it runs. */
-final case class WorkerResult(worker: Int, output: Option[Output], error: Option[Failure])
+final case class WorkerResult(worker: Int, output: Option[Output], error: Option[Failure]):
+  def isOutOfLine: Boolean = output.exists:
+    case _: Output.OutOfLine => true
+    case _: Output.Inline => false
 
 /** A mark of the timeline: `name` begins at `at`. */
 final case class PhaseMark(worker: Int, name: String, at: Long)

@@ -137,6 +137,17 @@ final case class AttemptProgress(
     }
     (copy(workers = resolved), results.result())
 
+  /** What these workers have put out is not kept: they have no output, those that ended well either. */
+  def losing(why: Unkept, at: Long): (AttemptProgress, Vector[WorkerResult]) =
+    val lost = workers.filter: worker =>
+      why.workers(worker.worker) && (!worker.state.isFinal || worker.state == WorkerState.Succeeded)
+    val failed = lost.map: worker =>
+      val failure = FlareEnding.unkept(Unkept(why.problem, Set(worker.worker))).failure
+      val own =
+        Some(failure.copy(worker = Some(worker.worker), pack = worker.pack, invoker = invokerOf(worker)))
+      worker.copy(state = WorkerState.Failed, ended = worker.ended.orElse(Some(at)), error = own)
+    (failed.foldLeft(this)(_.put(_)), failed.map(worker => WorkerResult(worker.worker, None, worker.error)))
+
   private def noted(report: PackReport): AttemptProgress =
     val known =
       if report.start.isEmpty then packs

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
-import burst.controller.flare.{Flare, Output}
+import burst.controller.flare.{Flare, LogText}
 import burst.controller.store.FlareChange.{LogPiece, Record}
 import burst.controller.store.{FlareChange, FlareStore, LogChunk, StoreException}
 import burst.node.logs.LogIds.of
@@ -73,7 +73,7 @@ private[scheduler] final class BatchStoring(
     batch.copy(clear = false)
 
   private def hasBlobs(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): Boolean =
-    val outputs = batch.results.exists(_.output.exists { case _: Output.OutOfLine => true; case _ => false })
+    val outputs = batch.results.exists(_.isOutOfLine)
     val inputs = create && batch.record.exists(flare => Spool.isLarge(flare.request.inputs))
     outputs || inputs || parts.exists(_.beside.isDefined)
 
@@ -108,9 +108,11 @@ private[scheduler] object BatchStoring:
   /** More of a log at once stands beside the database, in parts that are read one at a time. */
   private val LargeLog = Inputs.Small
 
+  def isLarge(logs: Vector[LogText]): Boolean = logs.iterator.map(_.cost).sum > LargeLog
+
   private def logParts(batch: WriteBatch, name: Int => BlobName): Vector[LogPiece] =
     if batch.logs.isEmpty then Vector.empty
-    else if batch.logs.iterator.map(_.cost).sum <= LargeLog then Vector(LogPiece(batch.logs))
+    else if !isLarge(batch.logs) then Vector(LogPiece(batch.logs))
     else
       LogChunk.grouped(batch.logs, LogChunk.Part).zipWithIndex.map((texts, number) =>
         LogPiece(texts, Some(name(number)))

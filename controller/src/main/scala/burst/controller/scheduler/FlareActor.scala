@@ -5,7 +5,7 @@ import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
 import burst.controller.blob.BlobStoreException
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{FlareTaken, StoreException}
+import burst.controller.store.{FlareTaken, StoreException, StoreProblem}
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -410,14 +410,16 @@ private final class FlareActor(
       answered(waiting)
       stored(confirms)
       receipts.stored(life, told)
-    case FlareStoring.Outcome.Failed(operation, taken: FlareTaken, _) if environment.adoption.isDefined =>
+    case FlareStoring.Outcome.Failed(operation, taken: FlareTaken, _, _) if environment.adoption.isDefined =>
       letGo(operation, taken)
-    case FlareStoring.Outcome.Gathered(packs) => answered(packs)
+    case FlareStoring.Outcome.Gathered(packs, unkept) =>
+      if unkept != life.unkept then happen(FlareEvent.Gathered(unkept))
+      answered(packs)
     case FlareStoring.Outcome.TriedAgain => ()
-    case FlareStoring.Outcome.Failed(operation, cause, mayBeThere) =>
+    case FlareStoring.Outcome.Failed(operation, cause, mayBeThere, lost) =>
       if mayBeThere then scheduler ! GangScheduler.Unclear(id, request)
       acceptance.failed(operation, cause)
-      happen(FlareEvent.StoreFailed(operation, now()))
+      happen(FlareEvent.StoreFailed(Unkept(StoreProblem.of(cause), lost), now()))
       storing.failedWith(subscribers.ended)
       if storing.isGivenUp then answered(storing.dropAwaited())
 

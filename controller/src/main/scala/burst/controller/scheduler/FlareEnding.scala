@@ -93,6 +93,17 @@ object FlareEnding:
   def internal(message: String): Cause =
     Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some("store")))
 
+  /** Something could not be stored, for as long as that was put up with. */
+  def unkept(why: Unkept): Cause =
+    internal(s"${missing(why)}; run the flare again once ${why.problem.remedy}")
+
+  private def missing(why: Unkept): String =
+    val what = why.workers.toVector.sorted match
+      case Vector() => "the flare could not be stored"
+      case Vector(one) => s"the output of worker $one could not be kept"
+      case many => s"the outputs of ${listed(many)} could not be kept"
+    s"$what, as ${why.problem.reason}"
+
   /** An invoker came to another scheduler without a pack that it had been asked for; where it is `unbroken`
     * it has never heard of it.
     */
@@ -159,22 +170,36 @@ object FlareEnding:
       Cause(FlareState.TimedOut, failure.at(slow.invoker, slow.pack))
 
   /** Names who kept a flare from ending in time: of the workers that had not ended those that ran, for the
-    * others waited for them. Nobody where none is known to have run. Nothing where all workers have ended
-    * well, whose word came late.
+    * others waited for them. Where none is known to have run it was the platform, if there are outputs that
+    * it could not keep (`unkept`), and else nobody. Nothing where all workers have ended well, whose word
+    * came late.
     */
-  def keptBy(late: Cause, progress: AttemptProgress): Option[Cause] =
-    Option.when(progress.workers.exists(_.state != WorkerState.Succeeded))(blamed(late, progress))
+  def keptBy(late: Cause, progress: AttemptProgress, unkept: Option[Unkept]): Option[Cause] =
+    Option.when(progress.workers.exists(_.state != WorkerState.Succeeded)):
+      val (ran, waited) = progress.workers
+        .filter(_.error.exists(_.kind == FailureKind.Timeout))
+        .partition(_.error.flatMap(_.operation).contains("work"))
+      unkept match
+        case Some(why) if ran.isEmpty =>
+          val held = this.unkept(why)
+          held.copy(failure =
+            held.failure.copy(message = s"${late.failure.message}: ${held.failure.message}")
+          )
+        case _ => blamed(late, progress, unkept, ran, waited)
 
-  private def blamed(late: Cause, progress: AttemptProgress): Cause =
-    val (ran, waited) = progress.workers
-      .filter(_.error.exists(_.kind == FailureKind.Timeout))
-      .partition(_.error.flatMap(_.operation).contains("work"))
+  private def blamed(
+      late: Cause,
+      progress: AttemptProgress,
+      unkept: Option[Unkept],
+      ran: Vector[WorkerRecord],
+      waited: Vector[WorkerRecord]
+  ): Cause =
     val silent = progress.unresolved.toVector
     val failure = (ran.headOption, waited.headOption) match
       case (Some(first), _) =>
         val others = Option.when(waited.nonEmpty)(s"${count(waited, "worker")} waited for others")
         val unheard = Option.when(silent.nonEmpty)(s"${count(silent, "worker")} did not report")
-        val all = s"${named(ran)} still computing" +: Vector(others, unheard).flatten
+        val all = s"${named(ran)} still computing" +: Vector(others, unheard, unkept.map(missing)).flatten
         late.failure.copy(
           message = s"${late.failure.message}: ${all.mkString(", ")}",
           worker = Some(first.worker),
@@ -195,11 +220,14 @@ object FlareEnding:
     late.copy(failure = failure)
 
   /** `worker 1 was`, `workers 1 and 2 were`, `workers 1, 2 and 5 more were`. */
-  private def named(workers: Vector[WorkerRecord]): String = workers.map(_.worker) match
-    case Vector(one) => s"worker $one was"
-    case Vector(one, other) => s"workers $one and $other were"
-    case Vector(one, other, third) => s"workers $one, $other and $third were"
-    case many => s"workers ${many(0)}, ${many(1)} and ${many.length - 2} more were"
+  private def named(workers: Vector[WorkerRecord]): String =
+    s"${listed(workers.map(_.worker))} ${if workers.length == 1 then "was" else "were"}"
+
+  private def listed(workers: Vector[Int]): String = workers match
+    case Vector(one) => s"worker $one"
+    case Vector(one, other) => s"workers $one and $other"
+    case Vector(one, other, third) => s"workers $one, $other and $third"
+    case many => s"workers ${many(0)}, ${many(1)} and ${many.length - 2} more"
 
   private def count(items: Vector[?], name: String): String =
     if items.length == 1 then s"1 $name" else s"${items.length} ${name}s"

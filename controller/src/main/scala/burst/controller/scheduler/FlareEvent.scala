@@ -40,7 +40,12 @@ enum FlareEvent:
 
   /** The record stored for `attempt` in `state` is durable. */
   case Stored(attempt: Int, state: FlareState, at: Long)
-  case StoreFailed(operation: String, at: Long)
+
+  /** The store is given up on, and with it outputs of the workers that are named. */
+  case StoreFailed(unkept: Unkept, at: Long)
+
+  /** The workers' outputs are on this controller's disk, or cannot be put there for now. */
+  case Gathered(unkept: Option[Unkept])
 
   /** What the packs of `attempt` are to be given is at hand. */
   case InputsRead(attempt: Int, at: Long)

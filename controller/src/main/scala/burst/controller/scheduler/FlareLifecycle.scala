@@ -37,7 +37,8 @@ import FlareLifecycle.{FinishTimers, Stage, Step}
   *
   * ==Rules==
   *   - At the deadline it is nobody's failure yet: which of the workers that had not ended ran, and which
-  *     waited for them, is known when the packs have ended.
+  *     waited for them, is known when the packs have ended. Where outputs cannot be kept, which packs wait
+  *     for, and nobody ran, it is the platform's.
   *   - The first cause wins. A `peer-failed` is nobody's cause while the peer may yet be heard of: it starts
   *     `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that explains it
   *     ([[FlareEnding.revealing]]), or the loss of an invoker, takes its place.
@@ -62,7 +63,8 @@ final case class FlareLifecycle private (
     terms: FlareLifecycle.Terms,
     awaitsLoss: Boolean = false,
     unplaced: Int = 0,
-    isCleanLate: Boolean = false
+    isCleanLate: Boolean = false,
+    unkept: Option[Unkept] = None
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -91,8 +93,9 @@ final case class FlareLifecycle private (
     case FlareEvent.Stored(attempt, state, at) => onStored(attempt, state, at)
     case FlareEvent.InputsRead(attempt, at) =>
       if stage == Stage.Placing && attempt == flare.attempt then begin(at) else Step(this)
-    case FlareEvent.StoreFailed(operation, at) => onBroken(s"the database failed during $operation", at)
-    case FlareEvent.Broken(message, at) => onBroken(message, at)
+    case FlareEvent.StoreFailed(why, at) => lose(why, at).andThen(_.onBroken(FlareEnding.unkept(why), at))
+    case FlareEvent.Gathered(unkept) => Step(copy(unkept = unkept))
+    case FlareEvent.Broken(message, at) => onBroken(FlareEnding.internal(message), at)
     case FlareEvent.Reported(report, at) => onReport(report, at)
     case FlareEvent.InvokerLost(invoker, reason, at) =>
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
@@ -141,19 +144,24 @@ final case class FlareLifecycle private (
     val rest = if progress.forall(_.open == 0) then Vector(Retire) else Vector.empty
     Step(ended, Announce(record.copy(ended = flare.ended.orElse(Some(at))))).add(rest)
 
-  private def onBroken(message: String, at: Long): Step = stage match
+  /** What these workers have put out is given up. */
+  private def lose(why: Unkept, at: Long): Step =
+    progress.filter(_ => why.workers.nonEmpty).fold(Step(this)): p =>
+      val (left, results) = p.losing(why, at)
+      Step(copy(progress = Some(left), unkept = None), StoreResults(results))
+
+  private def onBroken(why: Cause, at: Long): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
-      stop(FlareEnding.internal(message), at)
+      stop(why, at)
     case Stage.Cleaning if isCleanLate => withoutRetry(at)
     case Stage.Stopping | Stage.Cleaning =>
       // Whether its workers ended in time is not known any more.
       val known = cause.map(_.copy(provisional = false))
-      Step(copy(cause = known.orElse(Some(FlareEnding.internal(message))), cancelled = true))
+      Step(copy(cause = known.orElse(Some(why)), cancelled = true))
     case Stage.Closing =>
-      val internal = FlareEnding.internal(message)
       val failed =
         if flare.state != FlareState.Succeeded then this
-        else copy(flare = flare.copy(state = FlareState.Failed, error = Some(internal.failure)))
+        else copy(flare = flare.copy(state = why.state, error = Some(why.failure)))
       failed.end(at)
     case Stage.Ended => Step(this)
 
@@ -378,7 +386,7 @@ final case class FlareLifecycle private (
   /** One output or error per worker, then the final record. */
   private def close(at: Long): Step =
     val known = cause.flatMap: c =>
-      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone)
+      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone, unkept)
       else Some(c)
     val why = known.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
     val workerState = known.fold(WorkerState.Failed)(_.workerState)

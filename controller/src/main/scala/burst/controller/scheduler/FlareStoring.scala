@@ -1,7 +1,14 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.{AlreadySubmitted, FlareTaken, PackageGone, StoreException, Superseded}
+import burst.controller.store.{
+  AlreadySubmitted,
+  FlareTaken,
+  PackageGone,
+  StoreException,
+  StoreProblem,
+  Superseded
+}
 import burst.node.logs.LogIds.of
 import burst.protocol.{FlareId, Origin}
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
@@ -9,7 +16,8 @@ import org.slf4j.Logger
 
 /** Has a flare written ([[FlareWriter]]), and decides what becomes of it when that fails: it is tried again
   * while that is put up with ([[StoreBackoff]]); then the store is given up on, but for the record of a
-  * flare's end where it knows the flare. Belongs to the flare's actor.
+  * flare's end where it knows the flare. Where what fails is not the database but what stands beside it, that
+  * is given up, and if it is of the log alone the flare goes on. Belongs to the flare's actor.
   */
 private[scheduler] final class FlareStoring(
     id: FlareId,
@@ -69,7 +77,7 @@ private[scheduler] final class FlareStoring(
     val packs = writer.finished(written)
     written match
       // It says nothing of the database.
-      case Written.Gathered(_) => Outcome.Gathered(packs)
+      case Written.Gathered(_) => Outcome.Gathered(packs, writer.unkept)
       case Written.Done(confirms, _, told, _) =>
         health.succeeded()
         unstored = None
@@ -79,13 +87,32 @@ private[scheduler] final class FlareStoring(
         backoff.begin()
         val taken = cause.isInstanceOf[FlareTaken]
         if !taken && !isRefusal(cause) then health.failed()
-        if taken || isOpen || isRefusal(cause) || writer.isGivenUp || backoff.isExhausted then
-          fail(operation, cause, taken)
+        if taken || isOpen || isRefusal(cause) || writer.isGivenUp then fail(operation, cause, taken)
+        else if backoff.isExhausted then
+          val lost = giveUpBeside(cause)
+          if lost.isEmpty || lost.workers.nonEmpty then fail(operation, cause, taken, lost.workers)
+          else
+            log.atError().of(id, origin).setCause(cause).log("a part of a flare's log cannot be stored")
+            backoff.reset()
+            backoff.begin()
+            tryAgain
         else
-          backoff.scheduleRetry()
-          Outcome.TriedAgain
+          if backoff.isFirst then
+            val reason = StoreProblem.of(cause).reason
+            log.atWarn().of(id, origin).log("{} fails, as {}; trying again", operation, reason)
+          tryAgain
 
-  private def fail(operation: String, cause: Throwable, taken: Boolean): Outcome =
+  private def tryAgain: Outcome =
+    backoff.scheduleRetry()
+    Outcome.TriedAgain
+
+  /** What of a flare whose end is told was not given up by then is stored with that. */
+  private def giveUpBeside(cause: Throwable): FlareWriter.Lost = cause match
+    case _: StoreException => FlareWriter.Lost.Nothing
+    case _ if isOwing => FlareWriter.Lost.Nothing
+    case _ => writer.giveUpBeside()
+
+  private def fail(operation: String, cause: Throwable, taken: Boolean, lost: Set[Int] = Set.empty): Outcome =
     if !writer.isGivenUp && !isRefusal(cause) then
       log.atError().of(id, origin).setCause(cause).log("the store failed during {}", operation)
     // its submitter is told that there is none
@@ -95,7 +122,7 @@ private[scheduler] final class FlareStoring(
     // what is written from now on is the end: it is tried, too
     if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
     writer.dropConfirms()
-    Outcome.Failed(operation, cause, mayBeThere)
+    Outcome.Failed(operation, cause, mayBeThere, lost)
 
   /** Nothing is stored by this: the database has said so, or was not asked. */
   private def isAnswer(cause: Throwable): Boolean = cause match
@@ -121,10 +148,10 @@ private[scheduler] object FlareStoring:
     case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int], told: Map[(Int, Int), Long])
     case TriedAgain
 
-    /** The packs that may send more outputs. */
-    case Gathered(packs: Set[Int])
+    /** The packs that may send more outputs, and what is not gathered as it cannot be. */
+    case Gathered(packs: Set[Int], unkept: Option[Unkept])
 
     /** A flare that was not known to be stored may be nevertheless: the connection may have broken after the
-      * commit.
+      * commit. Of workers that are `lost` the outputs are given up.
       */
-    case Failed(operation: String, cause: Throwable, mayBeThere: Boolean)
+    case Failed(operation: String, cause: Throwable, mayBeThere: Boolean, lost: Set[Int])

@@ -1,7 +1,16 @@
 package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
-import burst.controller.flare.{Flare, FlareState, LogText, Output, OutputPiece, PhaseMark, WorkerResult}
+import burst.controller.flare.{
+  Flare,
+  FlareState,
+  LogText,
+  Output,
+  OutputPiece,
+  PhaseMark,
+  WorkerResult,
+  WorkerState
+}
 import burst.controller.store.FlareStore
 import burst.protocol.{FlareId, LogStream}
 import scala.concurrent.ExecutionContext
@@ -107,7 +116,12 @@ final class FlareWriter(
     gathering.clear()
     unstored.foreach(_.clear())
 
-  def save(flare: Flare): Unit = pending = pending.copy(record = Some(flare))
+  def save(flare: Flare): Unit =
+    // What is not whole at its end never will be, and is not to keep that from being stored.
+    if flare.state.isFinal then
+      val whole = flare.workers.iterator.filter(_.state == WorkerState.Succeeded).map(_.worker).toSet
+      gathering.keepOnly(whole)
+    pending = pending.copy(record = Some(flare))
 
   def confirm(flare: Flare): Unit =
     save(flare)
@@ -148,13 +162,34 @@ final class FlareWriter(
       val fits = logCost.now + text.cost <= settings.logBuffer && mayLog(text.cost)
       if fits then logCost.add(text.cost)
       fits
-    dropped += beyond.iterator.map(_.count.toLong).sum
-    lastDropped = beyond.lastOption.orElse(lastDropped)
+    drop(beyond)
     pending = pending.copy(logs = pending.logs ++ kept)
+
+  private def drop(lines: Vector[LogText]): Unit =
+    dropped += lines.iterator.map(_.count.toLong).sum
+    lastDropped = lines.lastOption.orElse(lastDropped)
 
   def phases(more: Vector[PhaseMark]): Unit =
     val room = (settings.phaseBuffer - pending.phases.length).max(0)
     pending = pending.copy(phases = pending.phases ++ more.take(room))
+
+  /** The outputs that cannot be gathered for now. */
+  def unkept: Option[Unkept] = gathering.unkept
+
+  /** What was to stand beside the database is given up, so that the rest can be stored. Not while something
+    * is being written.
+    */
+  def giveUpBeside(): FlareWriter.Lost =
+    val (beside, kept) = pending.results.partition(_.isOutOfLine)
+    val lost = FlareWriter.Lost(
+      gathering.workers ++ beside.map(_.worker),
+      if BatchStoring.isLarge(pending.logs) then pending.logs else Vector.empty
+    )
+    gathering.clear()
+    drop(lost.lines)
+    pending = pending.copy(results = kept, logs = if lost.lines.isEmpty then pending.logs else Vector.empty)
+    unstored.foreach(_.clear())
+    lost
 
   /** The store is given up on: nothing is written any more. Not while something is being written. */
   def giveUp(): Unit =
@@ -243,7 +278,7 @@ final class FlareWriter(
 
   private def noteDropped(batch: WriteBatch): WriteBatch =
     lastDropped.fold(batch): last =>
-      val note = s"[burst] $dropped lines were left out: they came faster than logs may be stored"
+      val note = s"[burst] $dropped lines were left out: they came faster than they could be stored"
       forgetDropped()
       batch.copy(logs = batch.logs :+ LogText(None, last.pack, LogStream.Stderr, last.at, note))
 
@@ -256,6 +291,13 @@ object FlareWriter:
     * what packs have told until then, for the next scheduler, and have 64 MiB for all flares.
     */
   val MostAhead: Long = 4 << 20
+
+  /** What is given up: outputs of these workers, and these lines of the log. */
+  final case class Lost(workers: Set[Int], lines: Vector[LogText]):
+    def isEmpty: Boolean = workers.isEmpty && lines.isEmpty
+
+  object Lost:
+    val Nothing: Lost = Lost(Set.empty, Vector.empty)
 
   private val Random = java.security.SecureRandom()
 

@@ -1,9 +1,10 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.OutputPiece
+import burst.controller.store.StoreProblem
 import burst.protocol.FlareId
 import scala.concurrent.{ExecutionContext, Future}
-import scala.util.Try
+import scala.util.{Failure, Success, Try}
 
 /** A flare's outputs on their way to the spool, whatever the database is at: one lot at a time. A pack may
   * send more as soon as what it has put out is there. `tell` is called on another thread, with what became of
@@ -19,15 +20,21 @@ private[scheduler] final class OutputGathering(
 
   private var next = Lot()
   private var underWay = Option.empty[UnderWay]
-  private var failed = false
+  private var problem = Option.empty[Unkept]
 
   def add(more: Vector[OutputPiece]): Unit = next = next.copy(pieces = next.pieces ++ more)
 
   /** A pack waits until what it has put out so far is there. */
   def await(pack: Int): Unit = next = next.copy(packs = next.packs + pack)
 
-  /** The last lot is not there, and is not tried again by itself. */
-  def hasFailed: Boolean = failed
+  /** Why the last lot is not there, until it is. */
+  def unkept: Option[Unkept] = problem
+
+  /** It is not tried again by itself. */
+  def hasFailed: Boolean = problem.nonEmpty && underWay.isEmpty
+
+  /** Those of whom something is not there. */
+  def workers: Set[Int] = next.workers ++ underWay.fold(Set.empty)(_.lot.workers)
 
   /** More waits behind a lot that is under way. */
   def isBehind: Boolean = underWay.nonEmpty && !next.isEmpty
@@ -39,7 +46,6 @@ private[scheduler] final class OutputGathering(
   def begin(): Unit = if underWay.isEmpty && !next.isEmpty then
     val lot = next
     next = Lot()
-    failed = false
     val end =
       if lot.pieces.isEmpty then Future.unit else Future(spool.write(id, lot.pieces))(using threads)
     underWay = Some(UnderWay(lot, end))
@@ -49,17 +55,26 @@ private[scheduler] final class OutputGathering(
   def finished(outcome: Try[Unit]): Set[Int] =
     val lot = underWay.fold(Lot())(_.lot)
     underWay = None
-    if outcome.isSuccess then lot.packs
-    else
-      // Where it was cleared there is nothing to be tried again.
-      failed = !lot.isEmpty
-      next = Lot(lot.pieces ++ next.pieces, lot.packs ++ next.packs)
-      Set.empty
+    outcome match
+      case Success(_) =>
+        problem = None
+        lot.packs
+      case Failure(cause) =>
+        // Where it was cleared there is nothing to be tried again.
+        problem = Option.unless(lot.isEmpty)(Unkept(StoreProblem.of(cause), lot.workers))
+        next = Lot(lot.pieces ++ next.pieces, lot.packs ++ next.packs)
+        Set.empty
+
+  /** What others have put out is of no use any more. */
+  def keepOnly(whole: Int => Boolean): Unit =
+    next = next.of(whole)
+    underWay = underWay.map(now => now.copy(lot = now.lot.of(whole)))
+    problem = problem.flatMap(_.of(whole))
 
   /** What has been put out so far is of no use any more, and nobody waits for it. */
   def clear(): Unit =
     next = Lot()
-    failed = false
+    problem = None
     underWay =
       underWay.map(now => UnderWay(Lot(), now.end.recover(_ => ())(using ExecutionContext.parasitic)))
 
@@ -74,5 +89,7 @@ private object OutputGathering:
   /** Pieces at their places, which may be written twice, and the packs that wait for them. */
   final case class Lot(pieces: Vector[OutputPiece] = Vector.empty, packs: Set[Int] = Set.empty):
     def isEmpty: Boolean = pieces.isEmpty && packs.isEmpty
+    def workers: Set[Int] = pieces.iterator.map(_.worker).toSet
+    def of(some: Int => Boolean): Lot = copy(pieces = pieces.filter(piece => some(piece.worker)))
 
   final case class UnderWay(lot: Lot, end: Future[Unit])

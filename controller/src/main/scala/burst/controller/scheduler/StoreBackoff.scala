@@ -21,9 +21,11 @@ private[scheduler] final class StoreBackoff(
   def isExhausted: Boolean = exhausted
   def exhaust(): Unit = exhausted = true
 
+  def isFirst: Boolean = failures == 0
+
   /** The store has failed: from the first time on it is put up with for so long. */
   def begin(): Unit =
-    if failures == 0 then timers.startSingleTimer(overdue, overdue, settings.storeDeadline)
+    if isFirst then timers.startSingleTimer(overdue, overdue, settings.storeDeadline)
 
   def scheduleRetry(): Unit =
     val pause = (settings.storeRetryPause * (1L << failures.min(10))).min(LongestPause)

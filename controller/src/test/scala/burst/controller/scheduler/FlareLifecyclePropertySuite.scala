@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareState
+import burst.controller.store.StoreProblem
 import burst.protocol.*
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
@@ -36,7 +37,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     1 -> Gen.oneOf("a", "b", "c").map(id => _.happen(FlareEvent.InvokerLost(InvokerId(id), "silent", 0))),
     1 -> Gen.const(_.happen(FlareEvent.Cancel(0))),
     3 -> Gen.oneOf(FlareTimer.values.toVector).map(timer => _.expire(timer)),
-    1 -> Gen.const(_.happen(FlareEvent.StoreFailed("writing", 0))),
+    1 -> Gen.const(_.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))),
     1 -> Gen.option(Gen.const(Failure(FailureKind.Backend, "b"))).map(e => _.happen(FlareEvent.Cleaned(e, 0)))
   )
 

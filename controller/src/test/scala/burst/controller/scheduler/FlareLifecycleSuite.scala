@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareState, WorkerResult, WorkerState}
+import burst.controller.store.StoreProblem
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import munit.FunSuite
@@ -487,17 +488,59 @@ class FlareLifecycleSuite extends FunSuite:
       assertEquals(SchedulerSettings.from(config).lossDeadline, 35.seconds)
 
   test("a store that fails ends the flare, and it is announced though it cannot be stored"):
-    val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed("storing results", 0))
+    val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.Internal))
-    driver.report(0, ended()).report(1, ended()).happen(FlareEvent.StoreFailed("updating a flare", 0))
+    driver.report(
+      0,
+      ended()
+    ).report(1, ended()).happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
     val late = LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
-    late.happen(FlareEvent.StoreFailed("updating a flare", 0))
+    late.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))
     assertEquals(
       late.announced.map(_.state),
       Vector(FlareState.Failed),
       "a result that is not stored is none"
     )
+
+  test("a time-out that outputs which cannot be kept have come to is the platform's, unless a worker ran"):
+    def error(first: PackEvent) =
+      val driver = LifecycleDriver().run().report(1, ok(2), PackEvent.Output(3, "[1,"))
+      driver.happen(FlareEvent.Gathered(Some(Unkept(StoreProblem.DiskFull, Set(3)))))
+      driver.report(0, ok(0)).expire(FlareTimer.Deadline).report(0, first, ended()).report(1, ended())
+      assert(driver.effects.contains(Release(1, Vector(1))), "its slots are free")
+      driver.stored(driver.life.flare.state)
+      (driver.announced.head.state, driver.announced.head.error.get)
+    val (state, held) = error(ok(1))
+    assertEquals((state, held.kind, held.operation), (FlareState.Failed, FailureKind.Internal, Some("store")))
+    assertEquals(
+      held.message,
+      "the flare did not end within its time-out of 60000 ms: the output of worker 3 could not be kept, as the " +
+        "controller's disk is full; run the flare again once there is room"
+    )
+    val (late, ran) = error(overdue(1, "work"))
+    assertEquals((late, ran.kind, ran.worker), (FlareState.TimedOut, FailureKind.Timeout, Some(1)))
+    assert(ran.message.contains("worker 3 could not be kept, as the controller's disk is full"), ran.message)
+
+  test("outputs that are given up are none, and whoever put them out has failed"):
+    val driver =
+      LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
+    driver.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.BlobsAway, Set(1, 3)), 7))
+    val flare = driver.announced.head
+    assertEquals((flare.state, flare.error.map(_.kind)), (FlareState.Failed, Some(FailureKind.Internal)))
+    assertEquals(
+      flare.error.map(_.message),
+      Some(
+        "the outputs of workers 1 and 3 could not be kept, as the store of large outputs fails or does not " +
+          "answer; run the flare again once it is well again"
+      )
+    )
+    assertEquals(flare.workers.filter(_.state == WorkerState.Failed).map(_.worker), Vector(1, 3))
+    assertEquals(
+      flare.workers(3).error.map(f => (f.worker, f.pack, f.operation)),
+      Some((Some(3), Some(1), Some("store")))
+    )
+    assertEquals(driver.results.filter(_.error.nonEmpty).map(_.worker), Vector(1, 3))
 
   test("reports from the wrong invoker, about wrong workers or packs change nothing"):
     val driver = LifecycleDriver().run()

@@ -1,8 +1,9 @@
 package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
-import burst.controller.flare.{FlareState, Output}
+import burst.controller.flare.{Flare, FlareState, Output, WorkerState}
 import burst.protocol.{FailureKind, FlareId, PackEvent}
+import java.nio.file.{Files, Path}
 import scala.concurrent.duration.DurationInt
 
 /** What workers return, in pieces and too much of it. */
@@ -105,3 +106,80 @@ class FlareOutputSuite extends SchedulerFixture:
         world.outputs(flare.id).map(_._2.map(_.length)),
         Vector(None, Some(5002), Option.unless(isLate)(1))
       )
+
+  /** A spool whose disk has no room for what a flare's worker 0 puts out. */
+  private final class FullSpool(inTime: Boolean):
+    private val root = Files.createTempDirectory("burst-spool")
+    private val settings = Samples.settings.copy(storeDeadline = 2.minutes)
+    val world: World = World(settings = settings, spool = Spool.open(root, Samples.blobs))
+    private val a = world.invoker("a", 2)
+    val flare: Flare = world.submit(Samples.request(2, timeout = 20_000))
+    private val end = world.await(flare.id)
+    private val pack = a.prepared()
+    private val full = Files.createDirectory(root.resolve(flare.id.value)).resolve(BlobName.output(0).text)
+    Files.createSymbolicLink(full, Path.of("/dev/full"))
+    private val first = Vector(
+      PackEvent.Ready(None, 0),
+      PackEvent.WorkerSucceeded(1, "1", 1),
+      PackEvent.Output(0, "\"" + "x" * 5000)
+    )
+    if inTime then
+      a.report(
+        pack,
+        first ++ Vector(PackEvent.WorkerSucceeded(0, "\"", 1), PackEvent.PackEnded(true, None, 3))*
+      )
+    else
+      a.report(pack, first*)
+      // Its program is not to put out more.
+      a.hearsNothing()
+      world.pass(20.seconds)
+      assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
+      a.end(pack)
+    world.eventuallyFree("a" -> 2)
+
+    def free(): Unit = Files.delete(full)
+
+    def ended(): Flare = kit.createTestProbe[Any]().awaitAssert:
+      world.pass(1.second)
+      end.receiveMessage(50.millis) match
+        case GangScheduler.Awaited.Ended(flare, _) => flare
+        case other => fail(s"$other")
+
+  test(
+    "a flare that a full disk keeps from ending in time gives its slots back, and its record names the disk"
+  ):
+    val disk = FullSpool(inTime = false)
+    val ended = disk.ended()
+    val error = ended.error.get
+    assertEquals(
+      (ended.state, error.kind, error.operation),
+      (FlareState.Failed, FailureKind.Internal, Some("store"))
+    )
+    assert(
+      error.message.contains("worker 0 could not be kept, as the controller's disk is full"),
+      error.message
+    )
+    // Though there is no room yet.
+    assertEquals(disk.world.store.find(ended.id).map(_.error), Some(ended.error))
+    assertEquals(disk.world.outputs(ended.id), Vector((0, None), (1, Some("1"))))
+
+  test(
+    "outputs of workers that ended in time are kept once the disk has room, though the flare's time is up"
+  ):
+    val disk = FullSpool(inTime = true)
+    disk.world.pass(30.seconds)
+    disk.free()
+    assertEquals(disk.ended().state, FlareState.Succeeded)
+    assertEquals(kept(disk.flare.id, 0), "\"" + "x" * 5000 + "\"")
+
+  test("outputs that cannot be kept for too long are given up, and the flare's end is stored without them"):
+    val disk = FullSpool(inTime = true)
+    disk.world.pass(2.minutes)
+    val ended = disk.ended()
+    assertEquals(ended.workers.map(_.state), Vector(WorkerState.Failed, WorkerState.Succeeded))
+    val stored = kit.createTestProbe[Any]().awaitAssert:
+      disk.world.pass(1.second)
+      disk.world.store.find(ended.id).filter(_.state == FlareState.Failed).getOrElse(fail("it is not stored"))
+    assert(stored.error.exists(_.message.contains("disk is full")), stored.error)
+    assertEquals(disk.world.outputs(ended.id), Vector((0, None), (1, Some("1"))))
+    assertEquals(disk.world.errors(ended.id), Vector((0, Some(FailureKind.Internal)), (1, None)))

@@ -1,9 +1,10 @@
 package burst.controller.scheduler
 
-import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.controller.blob.{BlobName, BlobStoreException, FlareBlobStore}
 import burst.controller.flare.{FlareState, Submission}
 import burst.controller.store.logTexts
 import burst.protocol.{FailureKind, FlareId, Inputs, JsonText, LogStream, PackEvent}
+import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.concurrent.{CountDownLatch, Executors}
 import scala.concurrent.ExecutionContext
@@ -142,6 +143,33 @@ class FlareStoringSuite extends SchedulerFixture:
     assertEquals(end.receiveMessage(), Awaited.NotActive)
     world.eventuallyFree("a" -> 3)
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
+
+  /** A disk that has no room for large things. */
+  private object full extends FlareBlobStore:
+    export Samples.blobs.{close as _, put as _, read as _, *}
+    def put(id: FlareId, name: BlobName, file: Path): Unit =
+      throw BlobStoreException("storing a blob", IOException("No space left on device"))
+
+  test("no flare fails for a part of its log that cannot be stored, which is left out, and the log says so"):
+    val settings = Samples.settings.copy(logBuffer = 1 << 20)
+    val world = World(settings = settings, spool = Spool.open(Files.createTempDirectory("burst-spool"), full))
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    a.report(
+      pack,
+      PackEvent.Ready(None, 0),
+      PackEvent.WorkerStarted(0, 1),
+      PackEvent.Log(Some(0), LogStream.Stdout, "x" * 70_000, 1)
+    )
+    world.Steps(a, pack).settle()
+    kit.createTestProbe[Unit]().awaitAssert:
+      world.pass(200.millis)
+      assert(world.store.logTexts(flare.id).exists(_.text.contains("1 lines were left out")))
+    a.hearsNothing()
+    a.succeed(pack)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   /** A bucket that does not answer, yet. */
   private object slow extends FlareBlobStore:
