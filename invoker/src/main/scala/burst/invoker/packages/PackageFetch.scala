@@ -1,5 +1,6 @@
 package burst.invoker.packages
 
+import burst.node.FullDisk
 import burst.protocol.{FetchPackage, PackageChunk, PackageId, PackageMissing, PackageReply, PackageRequest}
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
 import java.nio.file.{Files, Path, StandardCopyOption}
@@ -130,7 +131,9 @@ private final class PackageFetch(
       made
 
   private def unwritable(problem: Throwable): Behavior[Command] =
-    finish(Left(s"the cache cannot be written: $problem"), unwritable = true)
+    context.log.error(s"package ${packageId.value} cannot be written to the disk", problem)
+    val why = if FullDisk.isCauseOf(problem) then "the machine's disk is full" else problem.toString
+    finish(Left(s"the cache cannot be written: $why"), unwritable = true)
 
   private def finish(outcome: Either[String, Long], unwritable: Boolean = false): Behavior[Command] =
     Try(Unpacker.delete(scratch))
