@@ -40,9 +40,10 @@ private[scheduler] final class BatchStoring(
         cleared <- step(batch, batch.clear && !create)(blocking)(clear)
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
         beside <- step(forgotten, hasBlobs(forgotten, create, parts))(transfers)(keep(_, create, parts))
+        ended = beside.record.filter(_.state.isFinal)
+        _ <- step(beside, ended.nonEmpty && spool.gathers(id))(transfers)(discard)
         full <- commit(beside, create, begun, parts)
-        ended = beside.record.filter(flare => flare.state.isFinal && spool.holdsOf(flare))
-        _ <- ended.fold(Future.unit)(flare => Future(settle(flare))(using transfers))
+        _ <- ended.filter(Spool.hasLargeInputs).fold(Future.unit)(_ => Future(settle())(using transfers))
       yield Written.Done(batch.confirms, batch.waiting, batch.told, full)
     stored.recover { case Unfinished(left, cause) =>
       val operation = cause match
@@ -95,11 +96,18 @@ private[scheduler] final class BatchStoring(
     val change = FlareChange(id, record, batch.results, parts, batch.phases)
     unfinished(batch)(store.write(change)(blocking).map(!_)(using ExecutionContext.parasitic))
 
+  /** First, as the room that it takes may be what the record of the end needs. */
+  private def discard(batch: WriteBatch): WriteBatch =
+    unneeded(spool.discard(id))
+    batch
+
+  private def settle(): Unit = unneeded(spool.forgetInputs(id))
+
   /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
     * too.
     */
-  private def settle(flare: Flare): Unit =
-    try spool.settle(flare)
+  private def unneeded(delete: => Unit): Unit =
+    try delete
     catch case NonFatal(problem) => log.atWarn().of(id).setCause(problem).log("a flare's files stay for now")
 
 private[scheduler] object BatchStoring:

@@ -42,15 +42,13 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
   def keepLog(id: FlareId, name: BlobName, texts: Vector[LogText]): Unit =
     whole(id, name, Iterator.single(ByteString.fromArrayUnsafe(LogChunk.encode(texts))))
 
-  /** Whether there is something that goes when the flare has ended. */
-  def holdsOf(flare: Flare): Boolean = Spool.isLarge(flare.request.inputs) || Files.exists(own(flare.id))
+  /** Whether there is something of a flare that is not whole. */
+  def gathers(id: FlareId): Boolean = Files.exists(own(id))
 
-  /** The flare has ended: nobody needs its inputs any more, and what is not whole by now never will be. */
-  def settle(flare: Flare): Unit =
-    discard(flare.id)
-    if Spool.isLarge(flare.request.inputs) then blobs.delete(flare.id, BlobName.Inputs)
+  /** Nobody needs the inputs of a flare that has ended. */
+  def forgetInputs(id: FlareId): Unit = blobs.delete(id, BlobName.Inputs)
 
-  /** What is gathered here of a flare is of no use any more. */
+  /** What is gathered here of a flare is of no use any more: what is not whole at its end never will be. */
   def discard(id: FlareId): Unit = Spool.delete(own(id))
 
   /** Nothing is kept of what an attempt left. */
@@ -83,6 +81,8 @@ object Spool:
     if isLarge(flare.request.inputs) then flare.copy(request = flare.request.withoutInputs) else flare
 
   def isLarge(inputs: Inputs): Boolean = inputs.length > Inputs.Small
+
+  def hasLargeInputs(flare: Flare): Boolean = isLarge(flare.request.inputs)
 
   private def delete(directory: Path): Unit =
     if Files.exists(directory) then

@@ -311,6 +311,24 @@ class FlareWriterSuite extends FunSuite:
     assert(!Files.exists(gathered))
     Files.delete(spool)
 
+  test("what never became whole goes before the end of its flare is stored, which may need the room"):
+    val spool = Files.createTempDirectory("burst-spool")
+    val bench = Bench(spool = Spool.open(spool, Samples.blobs))
+    bench.writer.confirm(flare)
+    bench.writer.outputs(Vector(piece(0, "half")))
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ == "update"
+    bench.writer.confirm(flare.copy(state = FlareState.Failed))
+    bench.writer.flush()
+    bench.run()
+    assert(!Files.exists(spool.resolve(flare.id.value)))
+    bench.store.fails = _ => false
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.store.writes, Vector("insert Queued", "update Failed"))
+    Files.delete(spool)
+
   test("a cleared attempt takes what of it was not stored along"):
     val bench = Bench()
     bench.writer.confirm(flare)
