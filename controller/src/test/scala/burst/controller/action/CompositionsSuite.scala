@@ -195,7 +195,8 @@ class CompositionsSuite extends EmbeddedStorage:
     val echo = ActionName(BuiltIns.Namespace, Some("utils"), "echo")
     val definition = Samples.definition("utils/echo", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
     s.known = s.known.updated(echo.qualified, Action(echo, definition, JsonObject.empty, JsonObject.empty))
-    s.builtIns = Map("utils/echo" -> (_ => throw StoreException("echoing", RuntimeException("no connection"))))
+    s.builtIns =
+      Map("utils/echo" -> (_ => throw StoreException("echoing", RuntimeException("no connection"))))
     s.addSequence("echoed", "/whisk.system/utils/echo")
     val part = s.invoke("echoed").logs.map(s.stored)
     assertEquals(part.map(_.status), Vector(ActivationStatus.InternalError))
