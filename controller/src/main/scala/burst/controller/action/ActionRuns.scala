@@ -5,7 +5,7 @@ import burst.controller.flare.{ActivationFields, FlareRequest, Submission}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, FlareView, Refusal}
-import burst.controller.store.{Blocking, Identity, Patiently}
+import burst.controller.store.{Blocking, Identity, Patiently, Transfers}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
 import org.apache.pekko.actor.typed.Scheduler
@@ -48,7 +48,8 @@ private[action] final class ActionRuns(
     counts: MinuteCounts,
     defaults: FlareTerms,
     pieces: JsonPieces,
-    blocking: Blocking
+    blocking: Blocking,
+    transfers: Transfers
 )(using ExecutionContext, Scheduler):
   import ActionRuns.*
 
@@ -95,7 +96,7 @@ private[action] final class ActionRuns(
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
       case FlareView(end, _) =>
         Patiently(deadline.timeLeft.min(Patiently.StoreDeadline))("reading an activation"): () =>
-          blocking(activations.of(end))
+          transfers.blocking(end.namespace)(activations.of(end))
     Begun(
       id,
       limit =>

@@ -5,7 +5,7 @@ import burst.controller.flare.Submission
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
-import burst.controller.store.{AlreadySubmitted, Blocking, Identity}
+import burst.controller.store.{AlreadySubmitted, Blocking, Identity, Transfers}
 import burst.protocol.{FlareId, JsonText, Origin}
 import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
@@ -22,6 +22,7 @@ final class FlareInvocations(
     defaults: FlareTerms,
     pieces: JsonPieces,
     blocking: Blocking,
+    transfers: Transfers,
     patience: FiniteDuration
 )(using ExecutionContext, Scheduler)
     extends Invocations:
@@ -35,7 +36,8 @@ final class FlareInvocations(
       counts,
       defaults,
       pieces,
-      blocking
+      blocking,
+      transfers
     )
   private val compositions = Compositions(runs, actions, records, pieces, blocking, patience)
 
@@ -85,7 +87,7 @@ final class FlareInvocations(
       deadline: Deadline,
       pause: FiniteDuration
   ): Future[Option[ActivationRecord]] =
-    blocking(activations.find(caller.namespace, id)).flatMap:
+    transfers.blocking(caller.namespace)(activations.find(caller.namespace, id)).flatMap:
       case None if deadline.hasTimeLeft() =>
         Pause.before(pause)(ended(caller, id, deadline, Pause.next(pause)))
       case found => Future.successful(found)

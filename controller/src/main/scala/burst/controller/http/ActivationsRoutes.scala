@@ -99,7 +99,7 @@ final class ActivationsRoutes(
 
   /** Results may be large, and in a bucket. */
   private def reading[A](caller: Identity)(work: => A): Future[A] =
-    Blocking(transfers.of(caller.namespace))(work)
+    transfers.blocking(caller.namespace)(work)
 
   /** One after the other; one that has gone meanwhile is left out. */
   private def documents(caller: Identity, ids: Vector[FlareId]): Source[ByteString, NotUsed] =

@@ -83,6 +83,7 @@ object HttpServer:
       defaults.terms,
       pieces,
       blocking,
+      transfers,
       settings.componentPatience
     )
     val burstCall = BurstCall(

@@ -10,7 +10,7 @@ import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 import org.apache.pekko.pattern.after
 import org.slf4j.LoggerFactory
-import scala.concurrent.Future
+import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.jdk.DurationConverters.*
 import scala.util.control.NonFatal
@@ -80,13 +80,19 @@ object Readiness:
     Readiness(
       Vector(
         Part("database", () => blocking(storage.epochs.present()).map(_ => None)),
-        Part("blobs", () => blocking(storage.blobs.probe()).map(_ => None)),
+        Part("blobs", () => Apart(storage.blobs.probe()).map(_ => None)),
         Part("disk", () => blocking(room(directory, settings.leastFree))),
         Part("scheduler", () => service.invokers().map(_ => None)),
         Part("process", () => Future.successful(Option.when(isStopping())("it is about to stop")))
       ),
       settings.patience
     )
+
+  /** A thread of its own: a bucket that hangs keeps nothing else waiting. */
+  private val Apart = Blocking(ExecutionContext.fromExecutor: work =>
+    val thread = Thread(work, "burst-blob-probe")
+    thread.setDaemon(true)
+    thread.start())
 
   private[http] def room(directory: Path, least: Long): Option[String] =
     if !Files.isWritable(directory) then Some("its directory cannot be written to")

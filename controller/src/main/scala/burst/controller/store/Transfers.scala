@@ -18,6 +18,9 @@ final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne
     def execute(work: Runnable): Unit = if mayBegin(namespace, work) then begin(namespace, work)
     def reportFailure(cause: Throwable): Unit = threads.reportFailure(cause)
 
+  /** Calls of a namespace that read what may be in a bucket. */
+  def blocking(namespace: String): Blocking = Blocking(of(namespace))
+
   /** Outputs of a namespace on their way to this machine's disk: what it moves to a bucket is not in their
     * way.
     */

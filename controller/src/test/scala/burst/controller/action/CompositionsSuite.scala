@@ -1,7 +1,8 @@
 package burst.controller.action
 
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.definition.{ActionFields, FlareTerms, Packing}
-import burst.controller.flare.{FlareRequest, FlareState}
+import burst.controller.flare.{FlareRequest, FlareState, Output, Submission, WorkerResult}
 import burst.controller.http.FakeFlareService
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.json.JsonPieces
@@ -14,17 +15,18 @@ import burst.controller.store.{
   ResultReader,
   Samples,
   Storage,
-  StoreException
+  StoreException,
+  Transfers
 }
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
-import java.util.concurrent.CountDownLatch
+import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, ExecutionContext}
+import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Try
 
 /** Sequences and conductors, with programs that are functions of this test. */
@@ -32,7 +34,12 @@ class CompositionsSuite extends EmbeddedStorage:
   private val kit = ActorTestKit()
   private given ExecutionContext = kit.system.executionContext
   private given Scheduler = kit.system.scheduler
-  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  /** What waits for the database; a single one shows what else waits on it. */
+  private val stores = Executors.newSingleThreadExecutor()
+  override def afterAll(): Unit =
+    kit.shutdownTestKit()
+    stores.shutdown()
 
   private val caller = Identity("guest", Samples.limits)
   private val pieces = JsonPieces(256)
@@ -64,8 +71,17 @@ class CompositionsSuite extends EmbeddedStorage:
         if unreadable.getAndUpdate(left => (left - 1).max(0)) > 0 then
           throw StoreException("reading results", RuntimeException("no connection"))
         storage.flares.results(id, from, until)
-    val activations = Activations(storage.activations, results, storage.blobs, pieces)
-    val blocking = Blocking(summon[ExecutionContext])
+
+    /** Before something is read of the bucket. */
+    @volatile var beforePiece: () => Unit = () => ()
+    private val blobs = new FlareBlobStore:
+      export storage.blobs.{close as _, piece as _, probe as _, read as _, *}
+      def piece(id: FlareId, name: BlobName, from: Long, length: Int) =
+        beforePiece()
+        storage.blobs.piece(id, name, from, length)
+    val activations = Activations(storage.activations, results, blobs, pieces)
+    val blocking = Blocking(ExecutionContext.fromExecutor(stores))
+
     val records = Records(storage.activations, blocking, 30.seconds)
     lazy val invocations =
       FlareInvocations(
@@ -78,6 +94,7 @@ class CompositionsSuite extends EmbeddedStorage:
         terms,
         pieces,
         blocking,
+        Transfers(summon[ExecutionContext]),
         1.minute
       )
     service.program = Some(run)
@@ -100,6 +117,22 @@ class CompositionsSuite extends EmbeddedStorage:
     def conductor(name: String)(run: Json => Json): Unit =
       programs = programs.updated(name, run)
       add(name, ActionFields(annotations = JsonObject("conductor" -> true.asJson)), "rust", JsonObject.empty)
+
+    def builtIn(name: String)(run: BuiltIn): Unit =
+      val own = ActionName(BuiltIns.Namespace, Some("utils"), name)
+      val definition = Samples.definition(s"utils/$name", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
+      known = known.updated(own.qualified, Action(own, definition, JsonObject.empty, JsonObject.empty))
+      builtIns = builtIns.updated(s"utils/$name", run)
+
+    /** Asks for it by a key. */
+    def begin(action: String, key: Option[String]): Future[Either[InvocationRefusal, Begun]] =
+      invocations.begin(
+        caller,
+        known(action),
+        JsonText.EmptyObject,
+        Origin("transaction"),
+        submission = key.map(Submission(_, "digest"))
+      )
 
     def sequence(name: String, components: String*): Unit =
       addSequence(name, components.map(part => s"/guest/$part")*)
@@ -127,6 +160,20 @@ class CompositionsSuite extends EmbeddedStorage:
     Json.obj("n" -> (input.hcursor.get[Int]("n").getOrElse(0) + n).asJson)
 
   private def n(activation: Activation): Option[Int] = activation.result.hcursor.get[Int]("n").toOption
+
+  private def head(name: String) = ActivationHead(
+    FlareId.random(),
+    "guest",
+    name,
+    "0.0.1",
+    "guest",
+    1700000000000L,
+    None,
+    None,
+    None,
+    ActivationStatus.Success,
+    JsonObject.empty
+  )
 
   private def annotation(activation: Activation, name: String) = activation.annotations(name)
 
@@ -181,10 +228,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)
 
   setup("what the controller runs itself is recorded as any other"): s =>
-    val echo = ActionName(BuiltIns.Namespace, Some("utils"), "echo")
-    val definition = Samples.definition("utils/echo", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
-    s.known = s.known.updated(echo.qualified, Action(echo, definition, JsonObject.empty, JsonObject.empty))
-    s.builtIns = Map("utils/echo" -> (call => scala.concurrent.Future.successful(call.payload)))
+    s.builtIn("echo")(call => Future.successful(call.payload))
     s.program("one")(add(1))
     s.addSequence("echoed", "/whisk.system/utils/echo", "/guest/one")
     val whole = s.invoke("echoed", Json.obj("n" -> 1.asJson))
@@ -300,6 +344,26 @@ class CompositionsSuite extends EmbeddedStorage:
     assert(record.result.bytes.utf8String.contains("invoke it again"))
     assert(record.head.end.isDefined)
 
+  setup("a result that comes slowly from a bucket keeps no work of the database waiting"): s =>
+    s.program("large")(_ => Json.obj())
+    s.service.program = None
+    s.service.outputs = Vector(WorkerResult(0, Some(Output.OutOfLine(40000)), None))
+    val (asked, answers) = (CountDownLatch(2), CountDownLatch(1))
+    s.beforePiece = () =>
+      asked.countDown()
+      val _ = answers.await(60, TimeUnit.SECONDS)
+    try
+      val begun = Await.result(s.begin("/guest/large", None), 10.seconds).fold(no => fail(s"$no"), identity)
+      val first = begun.ended(20.seconds)
+      // Once it has ended, as whoever asks again by a key.
+      kit.createTestProbe[Any]().awaitAssert(assert(s.storage.activations.find("guest", begun.id).isDefined))
+      val second = s.invocations.begun(caller, begun.id).ended(20.seconds)
+      assert(asked.await(20, TimeUnit.SECONDS))
+      assertEquals(Await.result(s.blocking(1), 10.seconds), 1)
+      answers.countDown()
+      for ended <- Vector(first, second) do assert(Await.result(ended, 20.seconds).isDefined)
+    finally answers.countDown()
+
   setup("a controller that stops waits for its sequences, and records as failed what goes on then"): s =>
     given ActorSystem[?] = kit.system
     s.program("one")(add(1))
@@ -329,41 +393,16 @@ class CompositionsSuite extends EmbeddedStorage:
       export s.storage.activations.{renew as _, *}
       def renew(ids: Vector[FlareId], lease: Long): Unit = if ids.nonEmpty then away()
     def fails() = throw StoreException("renewing activations", RuntimeException("no connection"))
-    val head = ActivationHead(
-      FlareId.random(),
-      "guest",
-      "left",
-      "0.0.1",
-      "guest",
-      1700000000000L,
-      None,
-      None,
-      None,
-      ActivationStatus.Success,
-      JsonObject.empty
-    )
     try
       for away <- Vector(() => fails(), () => isBack.await()) do
         val records = Records(store(away), s.blocking, 30.seconds)
-        val own = head.copy(id = FlareId.random())
+        val own = head("left")
         Await.result(records.begin(own, "left", None), 10.seconds)
         Await.result(records.start()(), 60.seconds)
     finally isBack.countDown()
 
   setup("what was no flare is recorded as it was told"): s =>
-    val head = ActivationHead(
-      FlareId.random(),
-      "guest",
-      "ding",
-      "0.0.1",
-      "guest",
-      1700000000000L,
-      None,
-      None,
-      None,
-      ActivationStatus.Success,
-      JsonObject("path" -> "guest/ding".asJson)
-    )
-    val fired = Activation(head, Json.obj("a" -> 1.asJson), Vector("""{"rule":"guest/r"}"""))
+    val ding = head("ding").copy(annotations = JsonObject("path" -> "guest/ding".asJson))
+    val fired = Activation(ding, Json.obj("a" -> 1.asJson), Vector("""{"rule":"guest/r"}"""))
     Await.result(s.invocations.record(fired), 10.seconds)
     assertEquals(s.stored(fired.id.value), fired)

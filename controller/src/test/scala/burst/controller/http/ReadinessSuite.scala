@@ -1,16 +1,20 @@
 package burst.controller.http
 
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.http.Readiness.Part
+import burst.controller.store.{Blocking, EmbeddedStorage}
+import burst.protocol.FlareId
 import io.circe.parser
 import java.nio.file.{Files, Path}
 import java.util.concurrent.atomic.AtomicInteger
+import java.util.concurrent.{CountDownLatch, Executors}
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.http.scaladsl.model.HttpEntity
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, Future, Promise}
+import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 
-class ReadinessSuite extends munit.FunSuite:
+class ReadinessSuite extends EmbeddedStorage:
   private val kit = ActorTestKit()
   private given ActorSystem[?] = kit.system
 
@@ -58,6 +62,32 @@ class ReadinessSuite extends munit.FunSuite:
     answer.success(None)
     // What has answered is asked again after a while, and may be late on a busy machine.
     assert(Iterator.continually(asked(readiness)._1).take(200).contains(200))
+
+  storage.test("a bucket that hangs keeps nothing waiting but its own part"): s =>
+    val answers = CountDownLatch(1)
+    val blobs = new FlareBlobStore:
+      export s.blobs.{close as _, probe as _, read as _, *}
+      override def probe(): Unit = answers.await()
+    val single = Executors.newSingleThreadExecutor()
+    val blocking = Blocking(ExecutionContext.fromExecutor(single))
+    val settings = Readiness.Settings(2.seconds, leastFree = 1)
+    val service = FakeFlareService(s.flares)
+    try
+      val readiness = Readiness.of(
+        settings,
+        s.copy(blobs = blobs),
+        Path.of("/tmp"),
+        service,
+        blocking,
+        () => false
+      )
+      val (status, said) = asked(readiness)
+      assertEquals(status, 503)
+      assertEquals(said.filter(_._2 != "ok").keySet, Set("blobs"))
+      assertEquals(Await.result(blocking(1), 10.seconds), 1)
+    finally
+      answers.countDown()
+      single.shutdown()
 
   test("a directory needs room, and to be writable"):
     val directory = Files.createTempDirectory("ready")
