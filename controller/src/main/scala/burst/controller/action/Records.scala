@@ -34,7 +34,7 @@ final class Records(
   /** Stores it as it is to read should nobody end it. */
   def begin(head: ActivationHead, path: String, submission: Option[Submission]): Future[Unit] = blocking:
     val record = RecordFields.of(head, path).copy(submission = submission)
-    store.open(record, nowMicros() + lease.toMicros)
+    store.open(record, lease)
     open.put(head.id, Ending.Awaited)
 
   /** How it ended; tried again until it is stored. */
@@ -62,14 +62,14 @@ final class Records(
   def round(): Unit =
     val now = nowMicros()
     if !renewed.exists(last => now - last <= lease.toMicros / 2) then wellSince = now
-    store.renew(open.keySet.asScala.toVector, now + lease.toMicros)
+    store.renew(open.keySet.asScala.toVector, lease)
     // While the database takes its time over them the rest is to be renewed.
     def hasTime = nowMicros() - now < lease.toMicros / 4
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
     // The database is asked in any case: where it fails there is no saying that it was well.
-    val ended = store.endAbandoned(if now - wellSince < lease.toMicros then Over else now, now)
+    val ended = store.endAbandoned(if now - wellSince < lease.toMicros then LeftFor else Duration.Zero, now)
     renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
@@ -92,8 +92,8 @@ final class Records(
       log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
       // What they come to is told otherwise from now on.
       left.foreach(open.remove)
-      store.renew(left, Over)
-      val _ = store.endAbandoned(Over + 1, nowMicros())
+      store.renew(left, LeftFor * -2)
+      val _ = store.endAbandoned(LeftFor, nowMicros())
     known.foreach(close)
 
   /** Completes when nothing goes on of what does now, after `bound` at the latest. */
@@ -109,8 +109,8 @@ final class Records(
     else Pause.before(IdlePause)(gone(left, bound - IdlePause))
 
 object Records:
-  /** A lease that has run out. */
-  private val Over = 0L
+  /** For so long nothing's lease is over but of what its controller has left. */
+  private val LeftFor: FiniteDuration = 36500.days
   private val IdlePause = 100.millis
 
   /** Of the time that a controller has to stop. */

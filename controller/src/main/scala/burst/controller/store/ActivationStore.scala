@@ -3,9 +3,11 @@ package burst.controller.store
 import burst.controller.flare.{Flare, Output, Submission}
 import burst.protocol.{FlareId, JsonText}
 import io.circe.JsonObject
+import scala.concurrent.duration.FiniteDuration
 
 /** Records of invocations as OpenWhisk's clients see them: of flares that were begun as such, and of what is
-  * no flare. Calls block. Times in microseconds since the epoch.
+  * no flare. Calls block. Times in microseconds since the epoch. Leases go by the database's clock
+  * ([[Database.now]]), as one controller writes them and another compares them.
   */
 trait ActivationStore:
   /** One that has ended. */
@@ -21,16 +23,16 @@ trait ActivationStore:
   /** Stores what goes on here, as it is to read should nobody end it; that is known once its lease is over.
     * Throws [[AlreadySubmitted]] as [[FlareStore.insert]] does. One without a submission may be stored twice.
     */
-  def open(record: OpenRecord, lease: Long): Unit
+  def open(record: OpenRecord, lease: FiniteDuration): Unit
 
   /** Goes on with these. */
-  def renew(ids: Vector[FlareId], lease: Long): Unit
+  def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit
 
   /** Stores how something ended, be it open or new. */
   def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit
 
-  /** Ends those now whose lease was over before this. */
-  def endAbandoned(before: Long, now: Long): Int
+  /** Ends those whose lease has been over for more than this. */
+  def endAbandoned(over: FiniteDuration, now: Long): Int
 
 /** A record of what is no flare; what only its readers know of it is in `fields`. */
 final case class OpenRecord(

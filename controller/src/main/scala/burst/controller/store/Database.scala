@@ -27,6 +27,8 @@ enum Durability:
   *   whether this process alone writes, and its transactions come one after the other
   * @param validity
   *   of what is remembered of it
+  * @param clock
+  *   what all who write to it go by, in microseconds since the epoch: of a database on one machine its own
   */
 final class Database(
     reader: HikariDataSource,
@@ -36,7 +38,8 @@ final class Database(
     val sharedLock: SQLSyntax,
     oneWriter: Boolean,
     validity: Validity,
-    metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
+    metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry()),
+    clock: () => SQLSyntax = () => sqls"${System.currentTimeMillis() * 1000}"
 ) extends AutoCloseable:
   import Database.Transaction
 
@@ -80,6 +83,9 @@ final class Database(
       finally if changes then validity.changed()
     if changes then validity.awaitForgotten()
     result
+
+  /** What one writes for others to compare with it: machines' clocks differ. */
+  def now: SQLSyntax = clock()
 
   /** For what is read again and again and seldom changed, by [[change]] and nothing else. */
   def remembered[K, V](most: Int): Remembered[K, V] = Remembered(most, validity)

@@ -3,6 +3,7 @@ package burst.controller.store
 import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
 import io.circe.{Codec, JsonObject}
+import scala.concurrent.duration.{Duration, FiniteDuration}
 import scalikejdbc.*
 
 /** Records of invocations, in the table of flares. */
@@ -44,10 +45,10 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
     val upto = filter.upto.fold(sqls"")(time => sqls"AND begun <= $time")
     sqls"namespace = $namespace AND begun IS NOT NULL $named $since $upto"
 
-  def open(record: OpenRecord, lease: Long): Unit =
+  def open(record: OpenRecord, lease: FiniteDuration): Unit =
     database.write("storing an activation")(insert(record, lease))
 
-  private def insert(record: OpenRecord, lease: Long)(using DBSession): Unit =
+  private def insert(record: OpenRecord, lease: FiniteDuration)(using DBSession): Unit =
     val fields = record.fields.asJson.noSpaces
     val submission = record.submission
     // By itself it may have arrived already: whose connection broke cannot know.
@@ -56,17 +57,18 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
       INSERT INTO flare (id, namespace, name, package_id, state, created, request, progress, parts, writer,
         is_record, lease, stored_bytes, submission_key, submission_digest)
       VALUES (${record.id.value}, ${record.namespace}, ${record.name}, '', $Open, ${record.created}, '{}', $fields,
-        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, $lease, ${fields.length},
+        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, ${database.now} + ${lease.toMicros}, ${fields.length},
         ${submission.map(_.key)}, ${submission.map(_.digest)})
       $taken""".update()
     if submission.isEmpty then
       val _ = add()
     else keys.taking(record.namespace, submission)(add())
 
-  def renew(ids: Vector[FlareId], lease: Long): Unit =
+  def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit =
     ids.grouped(500).foreach: some =>
       database.write("renewing activations"):
-        sql"UPDATE flare SET lease = $lease WHERE id IN (${some.map(_.value)}) AND lease IS NOT NULL".update()
+        sql"""UPDATE flare SET lease = ${database.now} + ${lease.toMicros}
+              WHERE id IN (${some.map(_.value)}) AND lease IS NOT NULL""".update()
 
   def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit =
     val (fields, lines) = (record.fields.asJson.noSpaces, Logs(logs).asJson.noSpaces)
@@ -76,16 +78,16 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
           parts = $lines, lease = NULL, stored_bytes = ${fields.length + lines.length + result.length}
         WHERE id = ${record.id.value} AND is_record = 1""".update()
       if update() == 0 then
-        insert(record, lease = ended)
+        insert(record, Duration.Zero)
         val _ = update()
       val _ = sql"""INSERT INTO flare_result (flare_id, worker, output) VALUES (${record.id.value}, 0,
                       ${result.bytes.utf8String})
                     ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output""".update()
 
-  def endAbandoned(before: Long, now: Long): Int =
+  def endAbandoned(over: FiniteDuration, now: Long): Int =
     database.write("ending abandoned activations"):
       sql"""UPDATE flare SET state = $Abandoned, ended = $now, begun = created, lease = NULL
-            WHERE lease IS NOT NULL AND lease < $before""".update()
+            WHERE lease IS NOT NULL AND lease < ${database.now} - ${over.toMicros}""".update()
 
   private def stored(row: WrappedResultSet): StoredActivation =
     val isRecord = row.int("is_record") != 0

@@ -73,7 +73,9 @@ object PostgresDatabase:
         sharedLock = sqls"FOR SHARE",
         oneWriter = false,
         Validity.Lasting(settings.memory),
-        metrics
+        metrics,
+        // The server's. Asked for once in a statement, which may then use an index.
+        () => sqls"(SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"
       )
     catch
       case setup: SetupException => throw setup

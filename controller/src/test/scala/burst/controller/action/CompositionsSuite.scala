@@ -25,7 +25,7 @@ import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Try
 
@@ -320,14 +320,16 @@ class CompositionsSuite extends EmbeddedStorage:
       case Right(Invoked.Running(id)) => id
       case other => fail(s"$other")
     assertEquals(s.activations.find("guest", id), None)
+    // It is not heard of again.
+    s.storage.activations.renew(Vector(id), -1.second)
     val began = System.currentTimeMillis()
     var second = 0
     object database extends ActivationStore:
       export s.storage.activations.{endAbandoned as _, *}
-      def endAbandoned(before: Long, now: Long): Int =
+      def endAbandoned(over: FiniteDuration, now: Long): Int =
         if second >= 70 && second < 110 then
           throw StoreException("ending activations", RuntimeException("no connection"))
-        s.storage.activations.endAbandoned(before, now)
+        s.storage.activations.endAbandoned(over, now)
     val other = Records(database, s.blocking, 30.seconds, () => (began + second * 1000L) * 1000)
     def rounds(seconds: Range): Unit = seconds.foreach: now =>
       second = now
@@ -343,6 +345,31 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(record.status, ActivationStatus.InternalError)
     assert(record.result.bytes.utf8String.contains("invoke it again"))
     assert(record.head.end.isDefined)
+
+  setup("leases go by the database's clock: one whose own is behind loses nothing, and has the last word"):
+    s =>
+      var second = 0L
+      def at(offset: Long) = () => System.currentTimeMillis() * 1000 + (second + offset) * 1_000_000
+      val (behind, other) = (
+        Records(s.storage.activations, s.blocking, 30.seconds, at(-3600)),
+        Records(s.storage.activations, s.blocking, 30.seconds, at(0))
+      )
+      val left = head("left").copy(status = ActivationStatus.InternalError)
+      Await.result(behind.begin(left, "left", None), 10.seconds)
+      (0 to 60 by 5).foreach: now =>
+        second = now
+        other.round()
+      assertEquals(s.activations.find("guest", left.id), None)
+      // It was not heard of for longer than it should, and lives.
+      s.storage.activations.renew(Vector(left.id), -1.second)
+      other.round()
+      assertEquals(s.activations.find("guest", left.id).map(_.status), Some(ActivationStatus.InternalError))
+      behind.round()
+      val ended =
+        left.copy(end = Some(left.start + 5), duration = Some(5L), status = ActivationStatus.Success)
+      val record = ActivationRecord(ended, JsonText("""{"n":1}"""))
+      Await.result(behind.end(record, "left"), 10.seconds)
+      assertEquals(s.activations.find("guest", left.id), Some(record))
 
   setup("a result that comes slowly from a bucket keeps no work of the database waiting"): s =>
     s.program("large")(_ => Json.obj())
@@ -391,7 +418,7 @@ class CompositionsSuite extends EmbeddedStorage:
     val isBack = CountDownLatch(1)
     def store(away: () => Unit) = new ActivationStore:
       export s.storage.activations.{renew as _, *}
-      def renew(ids: Vector[FlareId], lease: Long): Unit = if ids.nonEmpty then away()
+      def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit = if ids.nonEmpty then away()
     def fails() = throw StoreException("renewing activations", RuntimeException("no connection"))
     try
       for away <- Vector(() => fails(), () => isBack.await()) do

@@ -4,6 +4,7 @@ import burst.controller.flare.{ActivationFields, Flare, FlareState, Output, Work
 import burst.protocol.{FlareId, JsonText}
 import io.circe.JsonObject
 import io.circe.syntax.*
+import scala.concurrent.duration.{Duration, DurationInt}
 
 /** What every implementation of [[ActivationStore]] must do. */
 abstract class ActivationStoreContract extends StorageFixtures:
@@ -64,7 +65,7 @@ abstract class ActivationStoreContract extends StorageFixtures:
 
   storage.test("a record is seen once it is closed, by nobody as a flare, and goes with retention"): s =>
     val open = record(5000)
-    s.activations.open(open, lease = 9000)
+    s.activations.open(open, 1.minute)
     assertEquals(s.activations.find("guest", open.id), None)
     assertEquals(s.flares.takeUnfinished(), Vector.empty)
     s.activations.close(open, 6000, JsonText("[1]"), Vector("one", "two"))
@@ -86,11 +87,11 @@ abstract class ActivationStoreContract extends StorageFixtures:
 
   storage.test("what nobody renews is ended, and the truth may come later"): s =>
     val (left, kept) = (record(1000), record(2000))
-    s.activations.open(left, lease = 3000)
-    s.activations.open(kept, lease = 3000)
-    s.activations.renew(Vector(kept.id), 5000)
-    assertEquals(s.activations.endAbandoned(4000, 4100), 1)
-    assertEquals(s.activations.endAbandoned(4000, 4100), 0)
+    Seq(left, kept).foreach(s.activations.open(_, -2.seconds))
+    s.activations.renew(Vector(kept.id), 1.minute)
+    assertEquals(s.activations.endAbandoned(1.minute, 4100), 0)
+    assertEquals(s.activations.endAbandoned(Duration.Zero, 4100), 1)
+    assertEquals(s.activations.endAbandoned(Duration.Zero, 4100), 0)
     assertEquals(s.activations.find("guest", left.id).map(_.abandoned), Some(Some(4100L)))
     assertEquals(s.activations.find("guest", kept.id), None)
     s.activations.close(left, 4500, JsonText("{}"), Vector.empty)

@@ -3,13 +3,14 @@ package burst.controller.store
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
 import burst.node.SetupException
-import burst.protocol.InvokerId
+import burst.protocol.{FlareId, InvokerId}
+import io.circe.JsonObject
 import java.nio.file.{Files, Path}
 import java.util.concurrent.CountDownLatch
 import scala.concurrent.ExecutionContext.Implicits.global
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Duration, DurationInt}
 import scala.concurrent.{blocking, Await, Future}
-import scala.util.Try
+import scala.util.{Try, Using}
 import scalikejdbc.*
 
 /** Storages over a database of the test's own. */
@@ -175,6 +176,33 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
         assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
         assert(!failure.getMessage.contains(settings.password), failure.getMessage)
         assert(!settings.toString.contains(settings.password))
+
+  test("leases go by the server's clock, whatever this machine's says"):
+    val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    PostgresDatabase.open(settings).close()
+    Using.resource(PostgresDatabase.session(settings)): session =>
+      Using.resource(session.createStatement): statement =>
+        statement.execute(
+          """CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS
+            $$SELECT pg_catalog.clock_timestamp() + interval '1 hour'$$"""
+        )
+        statement.execute(
+          s"ALTER DATABASE ${settings.url.getPath.drop(1)} SET search_path = public, pg_catalog"
+        )
+    val database = PostgresDatabase.open(settings)
+    try
+      val activations = JdbcActivationStore(database, SubmissionKeys(1.day))
+      val record = OpenRecord(FlareId.random(), "guest", "both", 1000, JsonObject.empty)
+      def minutesLeft = database.read("reading a lease"):
+        (sql"SELECT lease FROM flare".count - System.currentTimeMillis() * 1000) / 60_000_000
+      activations.open(record, 30.minutes)
+      assert(minutesLeft > 80, minutesLeft)
+      activations.renew(Vector(record.id), 10.minutes)
+      assert(minutesLeft > 60 && minutesLeft < 80, minutesLeft)
+      assertEquals(activations.endAbandoned(Duration.Zero, 2000), 0)
+      activations.renew(Vector(record.id), -1.second)
+      assertEquals(activations.endAbandoned(Duration.Zero, 2000), 1)
+    finally database.close()
 
   sharing.test("epochs only count up, whoever asks for them"): (one, other) =>
     assertEquals(one.epochs.present(), 0L)

@@ -76,9 +76,9 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     def record(key: String) =
       OpenRecord(FlareId.random(), "guest", "seq", now, JsonObject.empty, Some(Submission(key, "d")))
     val first = record("k")
-    s.activations.open(first, lease = now)
+    s.activations.open(first, 1.minute)
     assertEquals(s.flares.submitted("guest", "k"), Some(Submitted(first.id, "d")))
-    intercept[AlreadySubmitted](s.activations.open(record("k"), lease = now))
+    intercept[AlreadySubmitted](s.activations.open(record("k"), 1.minute))
     intercept[AlreadySubmitted](s.flares.insert(keyed("k")))
 
   storage.test(
