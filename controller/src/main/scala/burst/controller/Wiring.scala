@@ -88,7 +88,7 @@ object Wiring:
     val definitions = Definitions(storage.definitions, storage.packages)
     val transfers = Transfers.of(system)
     val stopping = AtomicBoolean()
-    val records = Records(storage.activations, blocking, settings.recordLease)
+    val records = Records(storage.activations, blocking, settings.recordLease)(using ec, system.scheduler)
     val ownPackages = SystemPackages(
       storage.actionPackages,
       storage.definitions,
@@ -146,7 +146,7 @@ object Wiring:
         guest,
         drain = bound =>
           stopping.set(true)
-          records.idle(bound)(using system.scheduler)
+          records.idle(bound)
         ,
         () => stop()
       )

@@ -21,7 +21,7 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
     val id = FlareId.random()
     val head = RecordFields.begun(id, call, call.action.definition.kind, "timeout" -> false.asJson)
     val path = call.action.target.path
-    records.begin(head, path, call.submission).map: _ =>
+    records.begin(head, path, call.submission, call.component):
       val ended = Future.unit
         .flatMap(_ => own.run(invocation(call)))
         .map: result =>
@@ -30,8 +30,10 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
         .recover:
           case NonFatal(cause) =>
             log.error(s"${call.action.target.qualified} failed unexpectedly", cause)
-            val error = Json.obj("error" -> "The platform failed to run the action.".asJson)
-            ActivationStatus.InternalError -> error
+            // The database, say: nothing that the caller could mend.
+            ActivationStatus.InternalError -> Json.obj(
+              "error" -> "The platform failed to run the action.".asJson
+            )
         .flatMap: (status, result) =>
           val end = System.currentTimeMillis()
           val known = head.copy(end = Some(end), duration = Some(end - head.start), status = status)

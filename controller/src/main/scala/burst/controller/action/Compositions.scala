@@ -58,10 +58,7 @@ private[action] final class Compositions(
     val id = FlareId.random()
     val head = Composition.begun(id, call)
     val path = call.action.target.path
-    def stored() = records.begin(head, path, call.submission)
-    // Who asked for the whole is told at once, and may ask again.
-    val begun = if call.component then patiently("beginning a sequence's part")(stored) else stored()
-    begun.map: _ =>
+    records.begin(head, path, call.submission, call.component):
       val composed =
         if isSequence(call.action) then
           components(

@@ -1,14 +1,15 @@
 package burst.controller.action
 
 import burst.controller.flare.Submission
-import burst.controller.store.{ActivationStore, Blocking, Rounds}
+import burst.controller.store.{ActivationStore, AlreadySubmitted, Blocking, Patiently, Rounds, StoreException}
 import burst.protocol.FlareId
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
-import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
+import scala.util.Failure
 import scala.util.control.NonFatal
 
 /** Records of what is no flare, and goes on in this controller. Each is stored before it begins, with a lease
@@ -22,20 +23,57 @@ final class Records(
     blocking: Blocking,
     lease: FiniteDuration,
     nowMicros: () => Long = () => System.currentTimeMillis() * 1000
-):
+)(using ExecutionContext, Scheduler):
   import Records.*
 
   private val open = ConcurrentHashMap[FlareId, Ending]()
+
+  /** What could not be stored, and may have been nevertheless (docs/adr/0098). */
+  private val unclear = ConcurrentHashMap[FlareId, Unclear]()
+
+  /** Who makes a part is told nothing before it is stored, and nobody else would ask for it again. */
+  private val patiently = Patiently(Patiently.StoreDeadline)
 
   /** When leases were last renewed here, and since when that has gone well. */
   private var renewed = Option.empty[Long]
   private var wellSince = 0L
 
-  /** Stores it as it is to read should nobody end it. */
-  def begin(head: ActivationHead, path: String, submission: Option[Submission]): Future[Unit] = blocking:
+  /** Stores it as it is to read should nobody end it, and begins it. Where the store fails, the caller is
+    * told so; should it be stored all the same, it runs later where there is a key by which it is found.
+    *
+    * @param isPart
+    *   of a sequence
+    */
+  def begin[A](head: ActivationHead, path: String, submission: Option[Submission], isPart: Boolean = false)(
+      run: => A
+  ): Future[A] =
     val record = RecordFields.of(head, path).copy(submission = submission)
-    store.open(record, lease)
-    open.put(head.id, Ending.Awaited)
+    def stored() = blocking:
+      store.open(record, lease)
+      val _ = open.put(head.id, Ending.Awaited)
+    (if isPart then patiently("beginning a sequence's part")(stored) else stored())
+      .andThen:
+        case Failure(_: AlreadySubmitted) => ()
+        case Failure(_: StoreException) => lookFor(head, path, submission.map(_ => () => run))
+      .map(_ => run)
+
+  private def lookFor(head: ActivationHead, path: String, run: Option[() => Any]): Unit =
+    val heldNow = unclear.values.asScala.count(_.run.isDefined)
+    if unclear.size < MostUnclear then
+      val _ =
+        unclear.put(head.id, Unclear(head, path, run.filter(_ => heldNow < MostHeld), ArrivedWithin.fromNow))
+
+  /** Takes up what turns out to be stored: it runs, or is recorded as what did not. */
+  private def settle(): Unit =
+    val asked = unclear.asScala.toVector
+    val late = asked.filter(_._2.until.isOverdue()).map(_._1)
+    if asked.nonEmpty then
+      val there = store.areOpen(asked.map(_._1))
+      asked.filter((id, _) => there(id)).foreach: (id, one) =>
+        open.put(id, one.run.fold(one.failed(nowMicros() / 1000))(_ => Ending.Awaited))
+        unclear.remove(id)
+        one.run.foreach(run => Future(run()))
+      late.foreach(unclear.remove)
 
   /** How it ended; tried again until it is stored. */
   def end(record: ActivationRecord, path: String): Future[Unit] = blocking:
@@ -61,6 +99,7 @@ final class Records(
     */
   def round(): Unit =
     val now = nowMicros()
+    settle()
     if !renewed.exists(last => now - last <= lease.toMicros / 2) then wellSince = now
     store.renew(open.keySet.asScala.toVector, lease)
     // While the database takes its time over them the rest is to be renewed.
@@ -77,12 +116,11 @@ final class Records(
     * here, as it does with this controller. A store that is away then does not keep that from its end.
     */
   def start()(using system: ActorSystem[?]): () => Future[Unit] =
-    import system.executionContext
     val stop = Rounds.start(lease / 4, blocking, log, "records of sequences could not be renewed")(round())
     () =>
       val left = stop().flatMap(_ => blocking(leave())).recover:
         case NonFatal(cause) => log.warn("what sequences came to could not be recorded at the end", cause)
-      Compositions.within(LeaveWithin)(left)(using system.scheduler).map(_ => ())
+      Compositions.within(LeaveWithin)(left).map(_ => ())
 
   private def leave(): Unit =
     val (known, left) = open.asScala.toVector.partitionMap:
@@ -97,13 +135,10 @@ final class Records(
     known.foreach(close)
 
   /** Completes when nothing goes on of what does now, after `bound` at the latest. */
-  def idle(bound: FiniteDuration)(using Scheduler, ExecutionContext): Future[Unit] =
+  def idle(bound: FiniteDuration): Future[Unit] =
     gone(open.asScala.collect { case (id, Ending.Awaited) => id }.toVector, bound)
 
-  private def gone(ids: Vector[FlareId], bound: FiniteDuration)(using
-      Scheduler,
-      ExecutionContext
-  ): Future[Unit] =
+  private def gone(ids: Vector[FlareId], bound: FiniteDuration): Future[Unit] =
     val left = ids.filter(id => open.get(id) == Ending.Awaited)
     if left.isEmpty || bound <= Duration.Zero then Future.unit
     else Pause.before(IdlePause)(gone(left, bound - IdlePause))
@@ -111,11 +146,36 @@ final class Records(
 object Records:
   /** For so long nothing's lease is over but of what its controller has left. */
   private val LeftFor: FiniteDuration = 36500.days
+
+  /** More than the database is at a statement (`burst.store.postgresql.statement-timeout`, 30 s). */
+  private val ArrivedWithin: FiniteDuration = 3.minutes
+  private val MostUnclear = 1000
+
+  /** Of these, those that are to run: they keep their payloads. */
+  private val MostHeld = 64
   private val IdlePause = 100.millis
 
   /** Of the time that a controller has to stop. */
   private val LeaveWithin = 2.seconds
   private val log = LoggerFactory.getLogger(classOf[Records])
+
+  /** @param run
+    *   begins it, unless nobody would know of it
+    */
+  private final case class Unclear(
+      head: ActivationHead,
+      path: String,
+      run: Option[() => Any],
+      until: Deadline
+  ):
+    def failed(now: Long): Ending =
+      val ended = head.copy(end = Some(now), duration = Some(0), status = ActivationStatus.InternalError)
+      Ending.Known(
+        ActivationRecord(ended, RunResult.error(ActivationStatus.InternalError, NotRun).result),
+        path
+      )
+
+  private val NotRun = "The database failed as this was stored, and it did not run; invoke it again."
 
   private enum Ending:
     case Awaited

@@ -25,6 +25,9 @@ trait ActivationStore:
     */
   def open(record: OpenRecord, lease: FiniteDuration): Unit
 
+  /** Those of these that are stored and open. */
+  def areOpen(ids: Vector[FlareId]): Set[FlareId]
+
   /** Goes on with these. */
   def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit
 

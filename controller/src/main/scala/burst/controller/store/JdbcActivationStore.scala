@@ -64,6 +64,13 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
       val _ = add()
     else keys.taking(record.namespace, submission)(add())
 
+  def areOpen(ids: Vector[FlareId]): Set[FlareId] =
+    ids.grouped(500).flatMap { some =>
+      database.read("looking for activations"):
+        sql"SELECT id FROM flare WHERE id IN (${some.map(_.value)}) AND lease IS NOT NULL"
+          .rows(row => Stored.flareId(row.string("id")))
+    }.toSet
+
   def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit =
     ids.grouped(500).foreach: some =>
       database.write("renewing activations"):

@@ -7,11 +7,13 @@ import burst.controller.http.FakeFlareService
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
+import burst.controller.scheduler.Refusal
 import burst.controller.store.{
   ActivationStore,
   Blocking,
   EmbeddedStorage,
   Identity,
+  OpenRecord,
   ResultReader,
   Samples,
   Storage,
@@ -82,7 +84,13 @@ class CompositionsSuite extends EmbeddedStorage:
     val activations = Activations(storage.activations, results, blobs, pieces)
     val blocking = Blocking(ExecutionContext.fromExecutor(stores))
 
-    val records = Records(storage.activations, blocking, 30.seconds)
+    /** Stores a record, or does not. */
+    @volatile var opening: (OpenRecord, () => Unit) => Unit = (_, store) => store()
+    private val opened = new ActivationStore:
+      export storage.activations.{open as _, *}
+      def open(record: OpenRecord, lease: FiniteDuration): Unit =
+        opening(record, () => storage.activations.open(record, lease))
+    val records = Records(opened, blocking, 30.seconds)
     lazy val invocations =
       FlareInvocations(
         service,
@@ -355,7 +363,7 @@ class CompositionsSuite extends EmbeddedStorage:
         Records(s.storage.activations, s.blocking, 30.seconds, at(0))
       )
       val left = head("left").copy(status = ActivationStatus.InternalError)
-      Await.result(behind.begin(left, "left", None), 10.seconds)
+      Await.result(behind.begin(left, "left", None)(()), 10.seconds)
       (0 to 60 by 5).foreach: now =>
         second = now
         other.round()
@@ -370,6 +378,65 @@ class CompositionsSuite extends EmbeddedStorage:
       val record = ActivationRecord(ended, JsonText("""{"n":1}"""))
       Await.result(behind.end(record, "left"), 10.seconds)
       assertEquals(s.activations.find("guest", left.id), Some(record))
+
+  private def noConnection() =
+    throw StoreException("storing an activation", RuntimeException("no connection"))
+
+  setup("what was stored though its caller was told that it was not runs, where it has a key"): s =>
+    s.program("one")(add(1))
+    s.sequence("whole", "one")
+    s.builtIn("echo")(_ => Future.successful(Json.obj("n" -> 1.asJson)))
+    for action <- Vector("/guest/whole", "/whisk.system/utils/echo") do
+      s.opening = (_, store) =>
+        store()
+        noConnection()
+      intercept[StoreException](Await.result(s.begin(action, Some(action)), 10.seconds))
+      s.opening = (_, store) => store()
+      val id = s.storage.flares.submitted("guest", action).fold(fail("not stored"))(_.id)
+      assertEquals(
+        Await.result(s.begin(action, Some(action)), 10.seconds).left.toOption,
+        Some(InvocationRefusal.Refused(Refusal.AlreadySubmitted))
+      )
+      s.records.round()
+      val record = Await.result(s.invocations.begun(caller, id).ended(10.seconds), 20.seconds)
+      assertEquals(
+        record.map(record => (record.status, n(record.activation))),
+        Some((ActivationStatus.Success, Some(1)))
+      )
+
+  setup("what was stored though its caller was told that it was not does not run without a key"): s =>
+    s.program("one")(_ => fail("runs"))
+    s.sequence("whole", "one")
+    def isTold() = intercept[StoreException](Await.result(s.begin("/guest/whole", None), 10.seconds))
+    var stored = Vector.empty[FlareId]
+    // One is, and one is not.
+    s.opening = (record, store) =>
+      if stored.isEmpty then store()
+      stored = stored :+ record.id
+      noConnection()
+    isTold(): Unit
+    isTold(): Unit
+    s.records.round()
+    val Vector(there, gone) = stored.map(s.activations.find("guest", _)): @unchecked
+    assertEquals(there.map(_.status), Some(ActivationStatus.InternalError))
+    assert(there.exists(_.result.bytes.utf8String.contains("did not run")), there)
+    assertEquals(gone, None)
+
+  setup("a step that the controller itself runs begins though the store fails for a moment"): s =>
+    s.builtIn("echo")(call => Future.successful(call.payload))
+    s.addSequence("echoed", "/whisk.system/utils/echo")
+    val left = AtomicInteger(2)
+    s.opening = (record, store) =>
+      if record.name == "utils/echo" && left.getAndDecrement() > 0 then noConnection()
+      store()
+    assertEquals(n(s.invoke("echoed", Json.obj("n" -> 1.asJson))), Some(1))
+
+  setup("what fails of the platform in what it runs itself is an internal error"): s =>
+    s.builtIn("fails")(_ =>
+      Future.failed(StoreException("storing an alarm", RuntimeException("no connection")))
+    )
+    s.addSequence("failing", "/whisk.system/utils/fails")
+    assertEquals(s.invoke("failing").status, ActivationStatus.InternalError)
 
   setup("a result that comes slowly from a bucket keeps no work of the database waiting"): s =>
     s.program("large")(_ => Json.obj())
@@ -424,7 +491,7 @@ class CompositionsSuite extends EmbeddedStorage:
       for away <- Vector(() => fails(), () => isBack.await()) do
         val records = Records(store(away), s.blocking, 30.seconds)
         val own = head("left")
-        Await.result(records.begin(own, "left", None), 10.seconds)
+        Await.result(records.begin(own, "left", None)(()), 10.seconds)
         Await.result(records.start()(), 60.seconds)
     finally isBack.countDown()
 
