@@ -10,11 +10,12 @@ import java.time.Instant
 import java.time.temporal.ChronoUnit
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
-import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
+import scala.annotation.tailrec
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
+import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 import scala.util.{Failure, Success, Try}
 
@@ -53,25 +54,47 @@ final class AlarmClock(
   import system.executionContext
   private given Scheduler = system.scheduler
 
-  private val underWay = AtomicInteger()
+  /** How many are fired, by namespace. None is zero. */
+  private val underWay = ConcurrentHashMap[String, Int]()
 
   /** Of which it is not known yet whether this controller has claimed them. */
   private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
   private val patience = Patiently(storePatience, () => !stopping)
 
-  /** Looks once, and begins to fire what is due: says how many. */
+  /** Looks, and begins to fire what is due: says how many. Where a namespace has its share, it looks once
+    * more for those of others, which may have been due for less long.
+    */
   def round(): Int =
-    val free = MostUnderWay - underWay.get
-    if free <= 0 then 0
-    else
-      val moment = now().truncatedTo(ChronoUnit.MICROS)
-      alarms
-        .due(moment, free.min(Batch))
-        .iterator
-        .takeWhile(_ => !stopping)
-        .filterNot(alarm => inDoubt.contains(key(alarm)))
-        .count(ring(_, moment))
+    val moment = now().truncatedTo(ChronoUnit.MICROS)
+    // With those that end meanwhile, or a namespace whose alarms are soon fired would have all of a round.
+    var shares = underWay.asScala.toMap.withDefaultValue(0)
+    val atFirst = shares.values.sum
+    def full: Set[String] = shares.keySet.filter(shares(_) >= MostOfNamespace)
+    @tailrec def look(): Int =
+      val begun = shares.values.sum - atFirst
+      val most = (MostUnderWay - atFirst).min(Batch) - begun
+      val passedOver = full
+      if most <= 0 || stopping then begun
+      else
+        alarms
+          .due(moment, most, passedOver)
+          .iterator
+          .takeWhile(_ => !stopping)
+          .filterNot(alarm => inDoubt.contains(key(alarm)))
+          .filter(alarm => shares(alarm.namespace) < MostOfNamespace)
+          .foreach: alarm =>
+            if ring(alarm, moment) then
+              shares = shares.updated(alarm.namespace, shares(alarm.namespace) + 1)
+        if full == passedOver then shares.values.sum - atFirst else look()
+    look()
+
+  private def enter(namespace: String): Unit =
+    val _ = underWay.merge(namespace, 1, _ + _)
+
+  private def leave(namespace: String): Unit =
+    val _ = underWay.merge(namespace, -1, _ + _)
+    val _ = underWay.remove(namespace, 0)
 
   /** Whether it is this controller that fires, as far as that is known at once. */
   private def ring(alarm: Alarm, moment: Instant): Boolean =
@@ -102,7 +125,7 @@ final class AlarmClock(
 
   /** Fires once it is known that the claim is this controller's. Nobody waits for it meanwhile. */
   private def settle(caller: Identity, alarm: Alarm, spent: Alarm): Unit =
-    underWay.incrementAndGet()
+    enter(alarm.namespace)
     inDoubt.add(key(alarm))
     patience("claiming an alarm")(() => blocking(claims(alarm, spent))).onComplete: outcome =>
       outcome match
@@ -112,7 +135,7 @@ final class AlarmClock(
           fires.giveBack(caller.namespace)
           log.error("whether {}/{} is to be fired is not known", alarm.namespace, alarm.trigger, cause)
       inDoubt.remove(key(alarm))
-      underWay.decrementAndGet()
+      leave(alarm.namespace)
 
   /** Whether a claim succeeds, or has succeeded though the database failed. The change is made again first:
     * where the former one is still on its way, the row's lock has this one wait for it. When it finds the row
@@ -131,7 +154,7 @@ final class AlarmClock(
 
   private def fire(caller: Identity, spent: Alarm): Unit =
     import spent.{namespace, payload, trigger as name}
-    underWay.incrementAndGet()
+    enter(namespace)
     val began = Traces.now()
     val own = origin()
     val fired =
@@ -145,7 +168,7 @@ final class AlarmClock(
       .recover:
         case NonFatal(cause) => log.error("the alarm of the trigger {}/{} failed", namespace, name, cause)
       .onComplete: _ =>
-        underWay.decrementAndGet()
+        leave(namespace)
         own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Traces.now())))
 
   /** What somebody has set anew meanwhile stays. The trigger goes last: who tries again finds its rules by
@@ -168,7 +191,7 @@ final class AlarmClock(
   def start(): () => Future[Unit] =
     // What could not be done is still due when it looks the next time.
     val stop = Rounds.start(interval, blocking, log, "looking for alarms failed", canRun):
-      while round() == Batch && !stopping do ()
+      while round() >= MostOfNamespace && !stopping do ()
     () =>
       stopping = true
       stop()
@@ -177,6 +200,9 @@ object AlarmClock:
   /** Alarms that are read at a time, and triggers that one controller fires at the same time. */
   private val Batch = 100
   private val MostUnderWay = 200
+
+  /** Of which one namespace may have a quarter, so that its many alarms do not keep others' waiting. */
+  private val MostOfNamespace = MostUnderWay / 4
 
   private def key(alarm: Alarm): (String, String) = (alarm.namespace, alarm.trigger)
 

@@ -12,8 +12,8 @@ trait AlarmStore:
   def find(namespace: String, trigger: String): Option[Alarm]
   def create(alarm: Alarm): Either[AlarmRefusal, Unit]
 
-  /** Those that are due, the one that has been for longest first. */
-  def due(now: Instant, most: Int): Vector[Alarm]
+  /** Those that are due, the one that has been for longest first, but for some namespaces'. */
+  def due(now: Instant, most: Int, but: Set[String] = Set.empty): Vector[Alarm]
 
   /** Stores `next` in place of `present`, unless somebody has changed or fired that since it was read: of
     * several controllers one alone succeeds.

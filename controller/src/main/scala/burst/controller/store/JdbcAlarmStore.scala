@@ -29,9 +29,10 @@ final class JdbcAlarmStore(database: Database) extends AlarmStore:
           ON CONFLICT (namespace, trigger_name) DO NOTHING""".update()
         Either.cond(stored == 1, (), AlarmRefusal.Exists)
 
-  def due(now: Instant, most: Int): Vector[Alarm] =
+  def due(now: Instant, most: Int, but: Set[String]): Vector[Alarm] =
+    val others = if but.isEmpty then sqls"" else sqls"AND namespace NOT IN (${but.toVector})"
     database.read("looking for alarms"):
-      sql"SELECT $Columns FROM alarm WHERE due <= ${micros(now)} ORDER BY due LIMIT $most".rows(read)
+      sql"SELECT $Columns FROM alarm WHERE due <= ${micros(now)} $others ORDER BY due LIMIT $most".rows(read)
 
   def replace(present: Alarm, next: Alarm): Boolean =
     val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${micros(due)}")

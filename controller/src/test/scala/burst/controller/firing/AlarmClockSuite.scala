@@ -33,6 +33,14 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       if asked.incrementAndGet() > times then inner.find(namespace, name)
       else throw away("reading a trigger")
 
+  /** Those of `guest` cannot be read while `away`. */
+  private final class Standing(inner: TriggerStore, away: AtomicInteger)
+      extends EntityStore[Trigger, TriggerChange]:
+    export inner.{count, delete, list, put}
+    def find(namespace: String, name: String): Option[Trigger] =
+      if namespace != "guest" || away.get == 0 then inner.find(namespace, name)
+      else throw StoreException("reading a trigger", IllegalStateException("it is away"))
+
   /** Fails by its first claim, whatever has become of that. */
   private final class Doubtful(inner: AlarmStore, becomes: (Alarm, Alarm) => Any) extends AlarmStore:
     private val claims = AtomicInteger()
@@ -104,13 +112,19 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     val end = System.nanoTime() + 20.seconds.toNanos
     assert(Iterator.continually(holds).find(_ || System.nanoTime() > end).contains(true))
 
-  private def alarmed(storage: Storage, name: String, times: Times, due: Instant = begin): Unit =
-    storage.namespaces.create("guest")
-    storage.triggers.put("guest", name, overwrite = true, TriggerChange(), 99, 1)
-    val rule = RuleChange(trigger = Some(name), action = Some(ActionPlace("guest", "a")))
-    storage.rules.put("guest", s"r-$name", overwrite = true, rule, 99, 1)
+  private def alarmed(
+      storage: Storage,
+      name: String,
+      times: Times,
+      due: Instant = begin,
+      namespace: String = "guest"
+  ): Unit =
+    storage.namespaces.create(namespace)
+    storage.triggers.put(namespace, name, overwrite = true, TriggerChange(), 99, 1)
+    val rule = RuleChange(trigger = Some(name), action = Some(ActionPlace(namespace, "a")))
+    storage.rules.put(namespace, s"r-$name", overwrite = true, rule, 99, 1)
     val payload = JsonObject("p" -> 1.asJson)
-    val alarm = Alarm("guest", name, Schedule(times), payload, Some(due), None, None, begin)
+    val alarm = Alarm(namespace, name, Schedule(times), payload, Some(due), None, None, begin)
     assertEquals(storage.alarms.create(alarm), Right(()))
 
   private val minutely = Times.Every(Duration.ofMinutes(1), begin)
@@ -148,6 +162,24 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       clock.waits(1)
       Await.result(stop(), 20.seconds)
       assertEquals(clock.fired, Vector("t"))
+
+  storage.test(
+    "a namespace whose alarms do not end has a quarter of the places, and others' are fired meanwhile"
+  ): s =>
+    (1 to 60).foreach(n => alarmed(s, s"t$n", minutely))
+    alarmed(s, "later", minutely, begin.plusSeconds(1), "other")
+    val away = AtomicInteger(1)
+    val clock = Clock(s, triggers = Some(Standing(s.triggers, away)))
+    clock.now = begin.plusSeconds(2)
+    assertEquals(clock.alarms.round(), 51)
+    clock.waits(1)
+    assertEquals(clock.fired, Vector("later"))
+    assertEquals(clock.alarms.round(), 0)
+    assertEquals(s.alarms.due(clock.now, 99).size, 10)
+    away.set(0)
+    clock.waits(51)
+    eventually(clock.alarms.round() == 10)
+    clock.waits(61)
 
   storage.test("times that were missed are made up for by one"): s =>
     alarmed(s, "t", minutely)

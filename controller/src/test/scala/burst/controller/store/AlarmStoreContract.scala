@@ -53,6 +53,8 @@ abstract class AlarmStoreContract extends StorageFixtures:
     stored(s, alarm("paused", None))
     assertEquals(s.alarms.due(noon, 10).map(_.trigger), Vector("later", "late", "now"))
     assertEquals(s.alarms.due(noon, 1).map(_.trigger), Vector("later"))
+    assertEquals(s.alarms.due(noon, 10, but = Set("guest", "other")), Vector.empty)
+    assertEquals(s.alarms.due(noon, 10, but = Set("other")).size, 3)
 
   storage.test("what was changed since it was read is not replaced"): s =>
     val read = stored(s, alarm("t"))
