@@ -51,7 +51,7 @@ private[action] final class Spent(var prepaid: Boolean):
     prepaid = false
     first
 
-private[action] object Composition:
+private[controller] object Composition:
   /** Actions that a sequence or a conductor may run, with all that these run. */
   val MostComponents: Int = Sequences.Most
   val MostConductorRuns: Int = 2 * MostComponents + 1

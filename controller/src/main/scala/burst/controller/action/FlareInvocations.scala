@@ -46,7 +46,8 @@ final class FlareInvocations(
       limit: Option[FiniteDuration]
   ): Future[Either[InvocationRefusal, Invoked]] =
     import invocation.{action, caller, cause, origin, payload}
-    val begun = begin(caller, action, JsonText.of(payload), origin, cause, isWaitedFor = waits(limit))
+    val text = invocation.text.getOrElse(JsonText.of(payload))
+    val begun = begin(caller, action, text, origin, cause, isWaitedFor = waits(limit))
     begun.flatMap:
       case Left(refusal) => Future.successful(Left(refusal))
       case Right(begun) =>

@@ -3,7 +3,7 @@ package burst.controller.action
 import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.store.Identity
-import burst.protocol.{FlareId, Origin}
+import burst.protocol.{FlareId, JsonText, Origin}
 import io.circe.Json
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
@@ -14,6 +14,8 @@ import scala.concurrent.duration.FiniteDuration
   *   whom it counts for, and whose record it is
   * @param payload
   *   an object over the action's parameters, or an array in their place
+  * @param text
+  *   the payload, where whoever calls has it as text: of many calls with one payload, all have the same
   * @param cause
   *   the invocation that this one is a part of
   * @param origin
@@ -24,7 +26,8 @@ final case class Invocation(
     action: Action,
     payload: Json,
     origin: Origin,
-    cause: Option[FlareId] = None
+    cause: Option[FlareId] = None,
+    text: Option[JsonText] = None
 ):
   /** What the action is given: the payload over its parameters, or in their place. */
   def arguments: Json = payload.asObject.fold(payload): own =>

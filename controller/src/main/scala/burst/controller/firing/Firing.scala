@@ -4,8 +4,10 @@ import burst.controller.action.*
 import burst.controller.store.{Blocking, Identity, Patiently}
 import burst.controller.trigger.{AttachedRule, RuleStatus, Trigger}
 import burst.node.logs.LogIds.of
-import burst.protocol.{FlareId, Origin}
+import burst.controller.scheduler.Refusal
+import burst.protocol.{FlareId, JsonText, Origin}
 import io.circe.{Json, JsonObject}
+import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.stream.scaladsl.{Sink, Source}
 import org.slf4j.LoggerFactory
@@ -51,28 +53,21 @@ final class Firing(
       val own = trigger.parameters.toIterable ++ payload.toIterable
       // Last, so that nobody else says what they were.
       val arguments = Json.fromFields(own ++ Iterable("__ow_headers" -> Json.fromJsonObject(headers)))
+      val fired = Fired(caller, arguments, JsonText.of(arguments), origin, patience.fromNow)
       // Together, or many rules would take many times as long as the caller waits.
-      val reading = patience.fromNow
       for
         outcomes <- Source(rules)
-          .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, origin, reading))
+          .mapAsync(AtOnce)(run(fired, trigger.namespace, _))
           .runWith(Sink.seq)
         id = FlareId.random()
         record = activation(id, caller, trigger, payload, start, outcomes.toVector)
         _ <- patience("storing what a trigger began")(() => invocations.record(record))
       yield Some(id)
 
-  private def run(
-      caller: Identity,
-      namespace: String,
-      rule: AttachedRule,
-      arguments: Json,
-      origin: Origin,
-      reading: Patiently
-  ): Future[Json] =
-    val name = ActionName.parse(rule.action.qualified, caller.namespace)
+  private def run(fired: Fired, namespace: String, rule: AttachedRule): Future[Json] =
+    val name = ActionName.parse(rule.action.qualified, fired.caller.namespace)
     val ran = (rule.status, name) match
-      case (RuleStatus.Active, Some(name)) => invoke(caller, name, arguments, origin, reading)
+      case (RuleStatus.Active, Some(name)) => invoke(fired, name)
       case _ =>
         val sentence =
           s"Rule '$namespace/${rule.name}' is inactive, action '${shown(rule)}' was not activated."
@@ -82,24 +77,19 @@ final class Firing(
         case NonFatal(cause) =>
           log
             .atError()
-            .of(origin)
+            .of(fired.origin)
             .setCause(cause)
             .log("a rule's action could not be begun")
           Left(ActivationStatus.InternalError -> "The platform failed to begin the action.")
       .map(outcome(namespace, rule, _))
 
-  private def invoke(
-      caller: Identity,
-      name: ActionName,
-      arguments: Json,
-      origin: Origin,
-      reading: Patiently
-  ): Future[Outcome] =
+  private def invoke(fired: Fired, name: ActionName): Future[Outcome] =
+    import fired.{caller, reading}
     reading("reading a rule's action")(() => blocking.reading(actions.find(caller, name))).flatMap:
       case Left(problem) => Future.successful(Left(ActivationStatus.ApplicationError -> sentence(problem)))
       case Right(action) =>
-        invocations
-          .invoke(Invocation(caller, action, arguments, origin), None)
+        fired
+          .asking(action)(invocations.invoke(fired.invocation(action), None))
           .map:
             case Left(refusal) =>
               val (isPlatforms, sentence) = explained(refusal)
@@ -137,6 +127,42 @@ object Firing:
   private val AtOnce = 8
 
   private val log = LoggerFactory.getLogger(classOf[Firing])
+
+  /** What all rules' actions are begun with, as text once only, or a large payload would be many times in
+    * memory.
+    */
+  private final class Fired(
+      val caller: Identity,
+      arguments: Json,
+      text: JsonText,
+      val origin: Origin,
+      val reading: Patiently
+  )(using ExecutionContext):
+    /** That there is no room for more, by whether it was said of a sequence or conductor: they are counted
+      * apart from programs.
+      */
+    private val full = ConcurrentHashMap[Boolean, InvocationRefusal]()
+
+    def invocation(action: Action): Invocation =
+      Invocation(caller, action, arguments, origin, text = Some(text))
+
+    /** Nobody asks again for the rules that are left. */
+    def asking(action: Action)(
+        begin: => Future[Either[InvocationRefusal, Invoked]]
+    ): Future[Either[InvocationRefusal, Invoked]] =
+      val isComposition = Composition.isComposition(action)
+      Option(full.get(isComposition)) match
+        case Some(refusal) => Future.successful(Left(refusal))
+        case None =>
+          begin.map: answer =>
+            answer match
+              case Left(refusal) if isFull(refusal) => val _ = full.put(isComposition, refusal)
+              case _ => ()
+            answer
+
+  private def isFull(refusal: InvocationRefusal): Boolean = refusal match
+    case InvocationRefusal.RateLimited(_) | InvocationRefusal.Refused(Refusal.QueueFull(_)) => true
+    case _ => false
 
   /** The activation that began, or why none did. */
   private type Outcome = Either[(ActivationStatus, String), FlareId]

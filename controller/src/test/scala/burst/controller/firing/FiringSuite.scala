@@ -2,6 +2,8 @@ package burst.controller.firing
 
 import burst.protocol.Origin
 import burst.controller.action.*
+import burst.controller.limits.MinuteUsed
+import burst.controller.scheduler.Refusal
 import burst.controller.store.{Blocking, Identity, Patiently, Samples}
 import burst.controller.trigger.*
 import io.circe.syntax.*
@@ -126,6 +128,37 @@ class FiringSuite extends munit.FunSuite:
     assertEquals(logs(broken).map(_.hcursor.get[Int]("statusCode")), Vector.fill(2)(Right(3)))
     // They may have begun.
     assertEquals(broken.begun.size, 2)
+
+  test("the payload is rendered once for all rules"):
+    val invocations = FakeInvocations()
+    val rules = (1 to 20).map(n => rule(s"r$n", "one"))
+    fire(invocations, trigger(rules*), "b" -> 3.asJson): Unit
+    val texts = invocations.begun.asScala.toVector.map(one => one.text.getOrElse(fail("none")))
+    assertEquals(texts.size, 20)
+    assert(texts.forall(_ eq texts.head))
+    assertEquals(parser.parse(texts.head.bytes.utf8String), Right(invocations.begun.peek.payload))
+
+  test(
+    "once there is no room for more, the rules that are left have the same answer without being asked for"
+  ):
+    val rules = (1 to 40).map(n => rule(s"r$n", "one"))
+    def begun(refusal: InvocationRefusal): Int =
+      val invocations = FakeInvocations()
+      invocations.refusing = Some(refusal)
+      assert(fire(invocations, trigger(rules*)).isDefined)
+      assertEquals(
+        logs(invocations).map(_.hcursor.get[String]("error")),
+        Vector.fill(40)(Right("It is not to be."))
+      )
+      invocations.begun.size
+    for full <- Vector(
+        InvocationRefusal.Refused(Refusal.QueueFull(1)),
+        InvocationRefusal.RateLimited(MinuteUsed(9, 9, 9))
+      )
+    do
+      val asked = begun(full)
+      assert(asked <= 8, asked)
+    assertEquals(begun(InvocationRefusal.FinalParameter("x")), 40)
 
   test("an action that cannot be read for a moment is read again, and begun once"):
     val (actions, invocations) = (FakeActions("one", "two"), FakeInvocations())
