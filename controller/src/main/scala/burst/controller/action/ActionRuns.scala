@@ -53,8 +53,11 @@ private[action] final class ActionRuns(
 )(using ExecutionContext, Scheduler):
   import ActionRuns.*
 
+  /** Also a part of a sequence, whose payload nobody has looked at before. */
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
     builtIns.of(call) match
+      case _ if isTooLarge(call) =>
+        Future.successful(Left(InvocationRefusal.PayloadTooLarge(MostPayload)))
       case Some(own) => counting(call)(builtIns.begin(call, own).map(Right(_)))
       case None =>
         val asked = Deadline.now
@@ -79,9 +82,13 @@ private[action] final class ActionRuns(
             case Success(Right(_)) => ()
             case _ => counts.giveBack(namespace)
 
-  /** Why a call is not begun, whatever the action is. */
+  private def isTooLarge(call: Call): Boolean = call.payload.length > MostPayload
+
+  /** Why a call is not begun, whatever the action is. What a sequence gives its parts may name their final
+    * parameters, as with OpenWhisk.
+    */
   def problem(call: Call): Option[InvocationRefusal] =
-    if call.payload.length > MostPayload then Some(InvocationRefusal.PayloadTooLarge(MostPayload))
+    if isTooLarge(call) then Some(InvocationRefusal.PayloadTooLarge(MostPayload))
     else if !isTruthy(call.action.annotations, "final") then None
     else
       val named = pieces.members(call.payload.bytes, MostPayload).fold(_ => Vector.empty, _.map(_._1))

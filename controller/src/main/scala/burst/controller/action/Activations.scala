@@ -5,7 +5,6 @@ import burst.controller.flare.{ActivationFields, Flare, Output}
 import burst.controller.json.JsonPieces
 import burst.controller.store.{ActivationFilter, ActivationStore, ResultReader, StoredActivation}
 import burst.protocol.{FlareId, JsonText}
-import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.NoSuchFileException
 
 /** Reads records of invocations. Calls block. */
@@ -81,14 +80,11 @@ final class Activations(
     case Some(Output.OutOfLine(size)) =>
       val isTooLarge = size > RunResult.MostBytes
       try
-        val bytes = blobs.piece(id, BlobName.output(0), 0, if isTooLarge then Shown else RunResult.MostBytes)
-        // A character may be cut in two.
-        if isTooLarge then RunOutput.TooLarge(size, bytes.decodeString(UTF_8).stripSuffix("\ufffd"))
+        val bytes =
+          blobs.piece(id, BlobName.output(0), 0, if isTooLarge then RunOutput.Shown else RunResult.MostBytes)
+        if isTooLarge then RunOutput.tooLarge(size, bytes)
         else RunOutput.Text(JsonText(bytes.compact))
       catch case _: NoSuchFileException => RunOutput.Nothing
 
 object Activations:
-  /** Bytes that are shown of a result that is too large. */
-  private val Shown = 1024
-
   private val Abandoned = "The controller ended before the sequence did; invoke it again."

@@ -1,6 +1,6 @@
 package burst.controller.action
 
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.FlareId
 import io.circe.syntax.*
 import io.circe.{jawn, Json}
 import org.apache.pekko.actor.typed.Scheduler
@@ -24,20 +24,16 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
     records.begin(head, path, call.submission, call.component):
       val ended = Future.unit
         .flatMap(_ => own.run(invocation(call)))
-        .map: result =>
-          val hasError = result.asObject.exists(_.contains("error"))
-          (if hasError then ActivationStatus.ApplicationError else ActivationStatus.Success) -> result
+        .map(RunResult.rendered)
         .recover:
           case NonFatal(cause) =>
             log.error(s"${call.action.target.qualified} failed unexpectedly", cause)
             // The database, say: nothing that the caller could mend.
-            ActivationStatus.InternalError -> Json.obj(
-              "error" -> "The platform failed to run the action.".asJson
-            )
-        .flatMap: (status, result) =>
+            RunResult.error(ActivationStatus.InternalError, "The platform failed to run the action.")
+        .flatMap: run =>
           val end = System.currentTimeMillis()
-          val known = head.copy(end = Some(end), duration = Some(end - head.start), status = status)
-          val record = ActivationRecord(known, JsonText.of(result))
+          val known = head.copy(end = Some(end), duration = Some(end - head.start), status = run.status)
+          val record = ActivationRecord(known, run.result)
           records.end(record, path).map(_ => record)
       Begun(id, limit => Compositions.within(limit)(ended))
 

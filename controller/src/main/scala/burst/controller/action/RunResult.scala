@@ -3,7 +3,10 @@ package burst.controller.action
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.json.JsonPieces
 import burst.protocol.{Failure, FailureKind, JsonText, StartOperation}
-import io.circe.Json
+import io.circe.{Json, Printer}
+import java.io.{BufferedWriter, ByteArrayOutputStream, OutputStream, OutputStreamWriter}
+import java.nio.charset.StandardCharsets.UTF_8
+import org.apache.pekko.util.ByteString
 
 /** What a worker put out, as far as it is looked at. */
 enum RunOutput:
@@ -12,6 +15,14 @@ enum RunOutput:
 
   /** Beyond what a result may have: its size and how it begins. */
   case TooLarge(size: Long, beginning: String)
+
+object RunOutput:
+  /** Bytes that are shown of a result that is too large. */
+  private[action] val Shown = 1024
+
+  private[action] def tooLarge(size: Long, bytes: ByteString): TooLarge =
+    // A character may be cut in two.
+    TooLarge(size, bytes.take(Shown).decodeString(UTF_8).stripSuffix("\ufffd"))
 
 /** How a run ended, and the result that its caller is given. */
 final case class RunResult(status: ActivationStatus, result: JsonText)
@@ -31,6 +42,18 @@ object RunResult:
       case None => returned(output, pieces)
       case Some(failure) => failed(flare, failure)
 
+  /** What a built-in action has come to. Of one that is too large no more is held as text than it may have.
+    */
+  private[action] def rendered(result: Json): RunResult =
+    val text = Beginning(MostBytes)
+    val writer = BufferedWriter(OutputStreamWriter(text, UTF_8))
+    Printer.noSpaces.unsafePrintToAppendable(result, writer)
+    writer.flush()
+    if text.size > MostBytes then tooLarge(RunOutput.tooLarge(text.size, text.bytes))
+    else
+      val hasError = result.asObject.exists(_.contains("error"))
+      RunResult(if hasError then ApplicationError else Success, JsonText(text.bytes))
+
   def error(status: ActivationStatus, text: String): RunResult =
     RunResult(status, JsonText.of(Json.obj("error" -> Json.fromString(text))))
 
@@ -38,12 +61,7 @@ object RunResult:
 
   private def returned(output: RunOutput, pieces: JsonPieces): RunResult = output match
     case RunOutput.Nothing => error(DeveloperError, Invalid)
-    case RunOutput.TooLarge(size, beginning) =>
-      error(
-        ApplicationError,
-        s"The action produced a response that exceeded the allowed length: $size > $MostBytes bytes. " +
-          s"The truncated response was: $beginning"
-      )
+    case large: RunOutput.TooLarge => tooLarge(large)
     case RunOutput.Text(text) =>
       JsonPieces.first(text) match
         case '{' =>
@@ -54,6 +72,13 @@ object RunResult:
             case Left(_) => error(DeveloperError, Invalid)
         case '[' if pieces.elements(text.bytes, MostBytes).isRight => RunResult(Success, text)
         case _ => error(DeveloperError, Invalid)
+
+  private def tooLarge(output: RunOutput.TooLarge): RunResult =
+    error(
+      ApplicationError,
+      s"The action produced a response that exceeded the allowed length: ${output.size} > $MostBytes bytes. " +
+        s"The truncated response was: ${output.beginning}"
+    )
 
   private[action] def failed(flare: Flare, failure: Failure): RunResult =
     val inStart = failure.operation.contains(StartOperation.Init)
@@ -90,3 +115,17 @@ object RunResult:
 
   private val Invalid = "The action did not produce a valid JSON response."
   private val NoResources = "Failed to provision resources to run the action."
+
+/** Counts the bytes that are written, and keeps the first ones. */
+private final class Beginning(most: Int) extends OutputStream:
+  private val kept = ByteArrayOutputStream()
+  private var count = 0L
+
+  def size: Long = count
+  def bytes: ByteString = ByteString.fromArrayUnsafe(kept.toByteArray)
+
+  def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
+
+  override def write(bytes: Array[Byte], offset: Int, length: Int): Unit =
+    kept.write(bytes, offset, length.min(most - kept.size))
+    count += length

@@ -1,6 +1,6 @@
 package burst.controller.builtin
 
-import burst.controller.action.{BuiltIn, Invocation}
+import burst.controller.action.{BuiltIn, Invocation, RunResult}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import java.time.Instant
@@ -59,8 +59,13 @@ object Utils:
       case Some(payload) =>
         val separator = arguments("separator").flatMap(_.asString).filter(_.nonEmpty)
         val whole = text(payload)
-        val lines = separator.fold(whole.split("\r?\n", -1))(by => whole.split(quoted(by), -1))
+        val lines = whole.split(separator.fold("\r?\n")(quoted), MostLines)
         Json.obj("lines" -> lines.toVector.asJson, "payload" -> payload)
+
+  /** The last one is all that is left. Each is three bytes of a result at least, so that one of so many is
+    * refused as too large, whatever they are.
+    */
+  private[builtin] val MostLines: Int = RunResult.MostBytes / 3 + 1
 
   private def quoted(literal: String): String = java.util.regex.Pattern.quote(literal)
 

@@ -1,6 +1,7 @@
 package burst.controller.action
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.controller.builtin.Utils
 import burst.controller.definition.{ActionFields, FlareTerms, Packing}
 import burst.controller.flare.{FlareRequest, FlareState, Output, Submission, WorkerResult}
 import burst.controller.http.FakeFlareService
@@ -113,7 +114,7 @@ class CompositionsSuite extends EmbeddedStorage:
         JsonText.of(programs(request.definition.name)(input))
       case other => throw AssertionError(s"unexpected inputs $other")
 
-    private def add(name: String, fields: ActionFields, kind: String, parameters: JsonObject): Unit =
+    def add(name: String, fields: ActionFields, kind: String, parameters: JsonObject): Unit =
       val own = ActionName("guest", None, name)
       val definition = Samples.definition(name).copy(kind = kind, version = "0.0.1", action = fields)
       known = known.updated(own.qualified, Action(own, definition, parameters, JsonObject.empty))
@@ -126,11 +127,16 @@ class CompositionsSuite extends EmbeddedStorage:
       programs = programs.updated(name, run)
       add(name, ActionFields(annotations = JsonObject("conductor" -> true.asJson)), "rust", JsonObject.empty)
 
-    def builtIn(name: String)(run: BuiltIn): Unit =
+    /** Of `/whisk.system/utils`. */
+    def builtIn(name: String, parameters: JsonObject = JsonObject.empty)(run: BuiltIn): Unit =
       val own = ActionName(BuiltIns.Namespace, Some("utils"), name)
-      val definition = Samples.definition(s"utils/$name", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
-      known = known.updated(own.qualified, Action(own, definition, JsonObject.empty, JsonObject.empty))
-      builtIns = builtIns.updated(s"utils/$name", run)
+      val definition = Samples.definition(own.path, BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
+      known = known.updated(own.qualified, Action(own, definition, parameters, JsonObject.empty))
+      builtIns = builtIns.updated(own.path, run)
+
+    /** The platform's own. */
+    def utils(name: String, parameters: JsonObject = JsonObject.empty): Unit =
+      builtIn(name, parameters)(Utils.all("https://burst.example.org")(name))
 
     /** Asks for it by a key. */
     def begin(action: String, key: Option[String]): Future[Either[InvocationRefusal, Begun]] =
@@ -236,22 +242,55 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)
 
   setup("what the controller runs itself is recorded as any other"): s =>
-    s.builtIn("echo")(call => Future.successful(call.payload))
+    s.utils("echo")
     s.program("one")(add(1))
     s.addSequence("echoed", "/whisk.system/utils/echo", "/guest/one")
     val whole = s.invoke("echoed", Json.obj("n" -> 1.asJson))
     assertEquals(n(whole), Some(2))
     assertEquals(whole.logs.map(s.stored).map(_.name), Vector("echo", "one"))
 
-  setup("what the controller fails to run itself is its own error, and not that of who calls it"): s =>
-    val echo = ActionName(BuiltIns.Namespace, Some("utils"), "echo")
-    val definition = Samples.definition("utils/echo", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
-    s.known = s.known.updated(echo.qualified, Action(echo, definition, JsonObject.empty, JsonObject.empty))
-    s.builtIns =
-      Map("utils/echo" -> (_ => throw StoreException("echoing", RuntimeException("no connection"))))
-    s.addSequence("echoed", "/whisk.system/utils/echo")
-    val part = s.invoke("echoed").logs.map(s.stored)
-    assertEquals(part.map(_.status), Vector(ActivationStatus.InternalError))
+  setup("a result of what the controller runs itself that is too large is an application error"): s =>
+    s.utils("split")
+    s.utils("smash", JsonObject("$fieldName" -> "payload".asJson))
+    // Each pair makes three of its payload.
+    val parts = Vector.fill(7)(Vector("split", "smash").map(name => s"/whisk.system/utils/$name")).flatten
+    s.addSequence("grows", parts*)
+    val whole = s.invoke("grows", Json.obj("payload" -> ("a\n" * 1000).asJson))
+    assertEquals(whole.status, ActivationStatus.ApplicationError)
+    val error = whole.result.hcursor.get[String]("error").getOrElse("")
+    assert(error.contains("exceeded the allowed length") && error.length < 2000, error.take(2000))
+    val results = whole.logs.map(s.stored).map(_.result.noSpaces.length)
+    assert(results.size < parts.size && results.forall(_ <= RunResult.MostBytes), results)
+
+  setup("a part's input that is too large ends the whole; it may name final parameters"): s =>
+    val large = "x" * 700_000
+    s.conductor("swells"): _ =>
+      Json.obj("action" -> "one".asJson, "state" -> Json.obj("kept" -> large.asJson))
+    s.program("one")(_ => Json.obj("own" -> large.asJson))
+    val whole = s.invoke("swells")
+    assertEquals(whole.status, ActivationStatus.ApplicationError)
+    assertEquals(
+      whole.result,
+      Json.obj("error" -> "The next action's input has more than 1048576 bytes.".asJson)
+    )
+    assertEquals(whole.logs.size, 2)
+    s.add(
+      "fixed",
+      ActionFields(annotations = JsonObject("final" -> true.asJson)),
+      "rust",
+      JsonObject("n" -> 1.asJson)
+    )
+    s.programs = s.programs.updated("fixed", add(1))
+    s.sequence("names", "fixed", "fixed")
+    assertEquals(n(s.invoke("names", Json.obj("n" -> 5.asJson))), Some(7))
+
+  setup("an invocation that has its payload as text is given that"): s =>
+    s.program("one")(add(1))
+    val text = Some(JsonText("""{"n":3}"""))
+    val call = Invocation(caller, s.known("/guest/one"), Json.obj(), Origin("transaction"), text = text)
+    Await.result(s.invocations.invoke(call, Some(20.seconds)), 30.seconds) match
+      case Right(Invoked.Ended(activation)) => assertEquals(n(activation), Some(4))
+      case other => fail(s"did not end: $other")
 
   setup("a component that is not there, or not to be had, ends a sequence"): s =>
     s.sequence("lost", "ghost")

@@ -1,9 +1,10 @@
 package burst.controller.builtin
 
 import burst.protocol.Origin
-import burst.controller.action.{ActionName, Invocation}
+import burst.controller.action.{ActionName, Invocation, RunResult}
 import burst.controller.firing.FakeActions
 import burst.controller.store.{Identity, Samples}
+import io.circe.syntax.*
 import io.circe.{parser, Json}
 import java.time.Instant
 import scala.concurrent.Await
@@ -58,6 +59,14 @@ class UtilsSuite extends munit.FunSuite:
     gives("split", """{"payload":"a\r\nb\nc"}""", """{"lines":["a","b","c"],"payload":"a\r\nb\nc"}""")
     gives("split", """{"payload":12,"separator":"1"}""", """{"lines":["","2"],"payload":12}""")
     fails("split", "{}", "payload")
+
+  test("split stops where its result is too large in any case"):
+    val lines = run(
+      "split",
+      s"""{"payload":"${"," * (1 << 20)}","separator":","}"""
+    ).hcursor.get[Vector[String]]("lines")
+    assertEquals(lines.map(_.size), Right(Utils.MostLines))
+    assert(lines.exists(_.asJson.noSpaces.length > RunResult.MostBytes))
 
   test("smash nests everything under one name"):
     gives("smash", """{"a":1,"b":{"c":2},"$fieldName":"p"}""", """{"p":{"a":1,"b":{"c":2}}}""")
