@@ -25,7 +25,8 @@ private[action] final class Compositions(
     records: Records,
     pieces: JsonPieces,
     blocking: Blocking,
-    patience: FiniteDuration
+    patience: FiniteDuration,
+    states: StateBudget
 )(using ExecutionContext, Scheduler):
   import Compositions.*
 
@@ -205,9 +206,15 @@ private[action] final class Compositions(
       next: Direction.Next,
       progress: Progress
   ): Future[Composed] =
-    def again(payload: JsonText, progress: Progress) =
-      conduct(call, id, spent, payload, next.state, progress)
-    def fault(text: String) = again(JsonText.of(Json.obj("error" -> Json.fromString(text))), progress)
+    def fault(text: String) =
+      conduct(
+        call,
+        id,
+        spent,
+        JsonText.of(Json.obj("error" -> Json.fromString(text))),
+        next.state,
+        progress
+      )
     val named = next.name.map(name => ActionName.parse(name, call.caller.namespace))
     named match
       case Right(Some(_)) if spent.isFull => fault(TooLong)
@@ -219,12 +226,25 @@ private[action] final class Compositions(
             fault(s"Failed to resolve action with name \"${name.qualified}\" during composition.")
           case Right(action) =>
             val _ = spent.action()
-            run(part(call, id, action, next.params), spent).flatMap:
+            // As bytes of its own, or the whole of what the conductor said would stay in memory.
+            val state = next.state.map(own => JsonText(own.bytes.compact))
+            keeping(call.caller.namespace, state)(run(part(call, id, action, next.params), spent)).flatMap:
               case Left(problem) => Future.successful(Composed(problem, progress))
-              case Right(record) => again(record.result, progress.after(record))
+              case Right(record) => conduct(call, id, spent, record.result, state, progress.after(record))
       case _ =>
         val shown = next.name.fold(_.bytes.utf8String, Json.fromString(_).noSpaces).take(MostShown)
         fault(s"Failed to parse action name from json value $shown during composition.")
+
+  /** Works while a state is kept, if there is room for it. */
+  private def keeping[A](namespace: String, state: Option[JsonText])(
+      work: => Future[Either[RunResult, A]]
+  ): Future[Either[RunResult, A]] =
+    val bytes = state.fold(0L)(_.length.toLong)
+    states.take(namespace, bytes) match
+      case Some(problem) => Future.successful(Left(problem))
+      case None =>
+        // Begun within a future, so that nothing stays set aside when it throws.
+        Future.unit.flatMap(_ => work).andThen { case _ => states.giveBack(namespace, bytes) }
 
   /** What a conductor is given: the state over the payload. */
   private def merged(payload: JsonText, state: Option[JsonText]): JsonText =

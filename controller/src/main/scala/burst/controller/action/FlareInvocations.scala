@@ -23,7 +23,8 @@ final class FlareInvocations(
     pieces: JsonPieces,
     blocking: Blocking,
     transfers: Transfers,
-    patience: FiniteDuration
+    patience: FiniteDuration,
+    stateMemory: Long = StateBudget.total
 )(using ExecutionContext, Scheduler)
     extends Invocations:
 
@@ -39,7 +40,8 @@ final class FlareInvocations(
       blocking,
       transfers
     )
-  private val compositions = Compositions(runs, actions, records, pieces, blocking, patience)
+  private val compositions =
+    Compositions(runs, actions, records, pieces, blocking, patience, StateBudget(stateMemory))
 
   def invoke(
       invocation: Invocation,

@@ -54,6 +54,7 @@ class CompositionsSuite extends EmbeddedStorage:
     var known = Map.empty[String, Action]
     var programs = Map.empty[String, Json => Json]
     var builtIns = Map.empty[String, BuiltIn]
+    var stateMemory = StateBudget.total
     val counts = MinuteCounts(() => 0)
     def taken: Int = counts.take("guest", 0).fold(_.count, _ => 0)
 
@@ -104,7 +105,8 @@ class CompositionsSuite extends EmbeddedStorage:
         pieces,
         blocking,
         Transfers(summon[ExecutionContext]),
-        1.minute
+        1.minute,
+        stateMemory
       )
     service.program = Some(run)
 
@@ -320,6 +322,22 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.invoke("plain").result, Json.obj("n" -> 1.asJson))
     s.conductor("boxed")(_ => Json.obj("params" -> 5.asJson))
     assertEquals(s.invoke("boxed").result, Json.obj("value" -> 5.asJson))
+
+  setup("conductors' states that wait have a bound together, and are given back"): s =>
+    s.stateMemory = 4 * RunResult.MostBytes
+    val large = Json.obj("kept" -> ("x" * 700_000).asJson)
+    s.program("one")(add(1))
+    def conductor(name: String, next: String) = s.conductor(name): input =>
+      if input.hcursor.downField("kept").failed then Json.obj("action" -> next.asJson, "state" -> large)
+      else
+        val told = input.hcursor.downField("error").focus.orElse(input.hcursor.downField("told").focus)
+        Json.obj("params" -> Json.obj("told" -> told.asJson))
+    conductor("inner", "one")
+    conductor("outer", "inner")
+    for _ <- 1 to 2 do
+      assertEquals(s.invoke("inner").status, ActivationStatus.Success)
+      val told = s.invoke("outer").result.hcursor.get[String]("told")
+      assertEquals(told, Right(StateBudget.ofNamespace(RunResult.MostBytes)))
 
   setup("faults come back to the conductor"): s =>
     def asking(action: Json) = s.conductor("asks"): input =>
