@@ -1,6 +1,8 @@
 //! `burst list`, `get`, `history`, `rollback` and `delete`.
 
-use burst_client::{Client, Definition, ListDefinitionsQuery, ListVersionsQuery, Rollback};
+use burst_client::{
+    Client, Definition, Error as ApiError, ListDefinitionsQuery, ListVersionsQuery, Rollback,
+};
 
 use crate::args::{Format, GetArgs, HistoryArgs, PageArgs, RollbackArgs};
 use crate::error::Error;
@@ -70,15 +72,55 @@ pub fn history(client: &Client, args: &HistoryArgs, format: Format) -> Result<()
 /// Deploys an older version again.
 pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result<(), Error> {
     let name = &args.name;
-    let version = args.to.clone();
-    let answer = client.roll_back(name, &Rollback { version })?;
+    let version = match &args.to {
+        Some(to) => Some(to.clone()),
+        None => version_before(client, name)?,
+    };
+    let request = Rollback { version };
+    let answer = client
+        .roll_back(name, &request)
+        .map_err(|cause| lost(cause, args, &request))?;
     output::answer(format, &answer, || {
         let definition = answer.read()?;
-        let to = args.to.as_deref().unwrap_or("the version before");
+        let to = match (&args.to, &request.version) {
+            (None, Some(before)) => format!("the version before ({before})"),
+            (to, _) => to.as_deref().unwrap_or("the version before").into(),
+        };
         Ok(format!("ok: rolled {name} back to {to}, as {}", definition.version).into())
     })?;
     output::next(&format!("`burst flare {name} --result`"));
     Ok(())
+}
+
+/// What the platform would take where no version is named. Asked for first, as only a named one may be asked for again
+/// when the answer is lost: after a rollback the version before is the one that was left. Where there is none the
+/// platform says so.
+fn version_before(client: &Client, name: &str) -> Result<Option<String>, Error> {
+    let query = ListVersionsQuery {
+        limit: Some(1),
+        skip: Some(1),
+    };
+    let listed = client.list_versions(name, &query)?.read()?;
+    Ok(listed.into_iter().next().map(|before| before.version))
+}
+
+/// Whoever does not know whether it was done is told how to ask again.
+fn lost(cause: ApiError, args: &RollbackArgs, request: &Rollback) -> Error {
+    let unknown = match &cause {
+        ApiError::Refused { status, .. } => *status >= 500,
+        ApiError::Broken { .. } | ApiError::NoAnswer { .. } => true,
+        _ => false,
+    };
+    match (&args.to, &request.version) {
+        (None, Some(version)) if unknown => Error::Lost {
+            cause,
+            more: format!(
+                "; it may have been done: repeat it as `burst rollback {} --to {version}`",
+                args.name
+            ),
+        },
+        _ => cause.into(),
+    }
 }
 
 /// Deletes a definition.

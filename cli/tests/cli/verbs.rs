@@ -74,8 +74,7 @@ fn versions_are_listed_shown_and_deployed_again() {
             200,
             &format!("[{LISTED},{older}]"),
         )
-        .on("GET /bursts/hello/versions/0.0.3", 200, DEFINITION)
-        .on("POST /bursts/hello/rollback", 200, DEFINITION);
+        .on("GET /bursts/hello/versions/0.0.3", 200, DEFINITION);
     let burst = Burst::of(&platform);
     let history = burst.run(&["history", "hello", "--limit", "2"]).ok();
     assert_eq!(
@@ -89,29 +88,69 @@ fn versions_are_listed_shown_and_deployed_again() {
         .ok();
     assert_eq!(shown.trim_end(), DEFINITION);
     assert_eq!(
-        burst.run(&["rollback", "hello", "--to", "0.0.1"]).ok(),
-        "ok: rolled hello back to 0.0.1, as 0.0.3\n"
-    );
-    assert_eq!(
-        burst.run(&["rollback", "hello"]).ok(),
-        "ok: rolled hello back to the version before, as 0.0.3\n"
-    );
-    assert_eq!(
         platform.lines(),
         [
             "GET /bursts/hello/versions?limit=2",
             "GET /bursts/hello/versions/0.0.3",
-            "POST /bursts/hello/rollback"
         ]
     );
-    let asked = platform.requests().into_iter().map(|request| request.body);
-    let asked: Vec<_> = asked.skip(2).collect();
+}
+
+#[test]
+fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
+    let platform = Platform::start();
+    let before = format!("[{}]", LISTED.replace("0.0.3", "0.0.2"));
+    platform
+        .on("GET /bursts/hello/versions", 200, &before)
+        .on("GET /bursts/hello/versions", 200, &before)
+        .on("GET /bursts/hello/versions", 200, "[]")
+        .on("POST /bursts/hello/rollback", 200, DEFINITION)
+        .on("POST /bursts/hello/rollback", 200, DEFINITION)
+        .on(
+            "POST /bursts/hello/rollback",
+            503,
+            r#"{"error":"Send it again.","code":"t503"}"#,
+        )
+        .on(
+            "POST /bursts/hello/rollback",
+            409,
+            r#"{"error":"There is none before.","code":"t409"}"#,
+        );
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["rollback", "hello", "--to", "0.0.1"]).ok(),
+        "ok: rolled hello back to 0.0.1, as 0.0.3\n"
+    );
+    let unnamed = ["rollback", "hello"];
+    assert_eq!(
+        burst.run(&unnamed).ok(),
+        "ok: rolled hello back to the version before (0.0.2), as 0.0.3\n"
+    );
+    assert_eq!(
+        burst.run(&unnamed).fails(8),
+        "Send it again.; it may have been done: repeat it as `burst rollback hello --to 0.0.2` [t503]"
+    );
+    // Where there is none, the platform says so.
+    assert_eq!(burst.run(&unnamed).fails(5), "There is none before. [t409]");
+    let asked = platform.requests().into_iter();
+    let asked: Vec<_> = asked
+        .filter(|request| request.line.starts_with("POST"))
+        .map(|request| request.body)
+        .collect();
+    let named = |version| serde_json::json!({"version": version});
     assert_eq!(
         asked,
         [
-            serde_json::json!({"version": "0.0.1"}),
+            named("0.0.1"),
+            named("0.0.2"),
+            named("0.0.2"),
             serde_json::json!({})
         ]
+    );
+    assert!(
+        platform
+            .lines()
+            .contains(&"GET /bursts/hello/versions?limit=1&skip=1".into())
     );
 }
 
