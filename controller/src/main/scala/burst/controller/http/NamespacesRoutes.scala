@@ -66,9 +66,8 @@ final class NamespacesRoutes(
         blocking:
           for
             limits <- ownLimits(fields)
-            credentials <- namespaces.create(name, limits, overwrite).toRight(ApiError.NamespaceExists(name))
-            namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
-          yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
+            issued <- namespaces.issue(name, limits, overwrite).toRight(ApiError.NamespaceExists(name))
+          yield JsonMarshalling.response(StatusCodes.OK, Views.issued(issued))
 
   private def limit(name: String, request: HttpRequest): Answer =
     Refusable(body.fields(request)): fields =>
@@ -80,10 +79,8 @@ final class NamespacesRoutes(
 
   private def replaceKey(name: String): Answer =
     blocking:
-      for
-        credentials <- namespaces.replaceKey(name).toRight(ApiError.NoSuchNamespace(name))
-        namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
-      yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
+      for issued <- namespaces.replaceKey(name).toRight(ApiError.NoSuchNamespace(name))
+      yield JsonMarshalling.response(StatusCodes.OK, Views.issued(issued))
 
 object NamespacesRoutes:
   private val Million = 1_000_000

@@ -4,7 +4,7 @@ import burst.controller.definition.Definition
 import burst.controller.flare.*
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.scheduler.{InvokerView, QueueEstimate}
-import burst.controller.store.Namespace
+import burst.controller.store.{Issued, Namespace}
 import burst.protocol.{FlareId, InvokerId}
 import io.circe.derivation.{Configuration, ConfiguredEncoder}
 import io.circe.{Encoder, Json}
@@ -175,5 +175,5 @@ object Views:
   )
 
   /** The only time the credentials are seen. */
-  def created(namespace: Namespace, credentials: String): Json =
-    Views.namespace(namespace).deepMerge(Json.obj("auth" -> credentials.asJson))
+  def issued(issued: Issued): Json =
+    namespace(issued.namespace).deepMerge(Json.obj("auth" -> issued.credentials.asJson))

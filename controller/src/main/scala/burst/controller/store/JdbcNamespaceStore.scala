@@ -34,21 +34,26 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     val opens = matches && found.isDefined || keys.opens(known, key, System.currentTimeMillis())
     found.collect { case (_, identity) if opens => identity }
 
-  def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] =
-    withPair("creating a namespace"): (uuid, key) =>
+  def issue(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[Issued] =
+    withPair("creating a namespace", namespace): (uuid, key) =>
       val own = limits.asJson.noSpaces
       insert(namespace, uuid, key, own, administered = 1) || overwrite && sql"""
         UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, limits = $own, revoked = NULL,
           administered = 1
         WHERE name = $namespace""".update() == 1
 
-  def establish(namespace: String): Option[String] = withPair("creating a namespace"): (uuid, key) =>
-    insert(namespace, uuid, key, OwnLimits().asJson.noSpaces, administered = 0)
+  def establish(namespace: String): Option[String] =
+    val issued = withPair("creating a namespace", namespace): (uuid, key) =>
+      insert(namespace, uuid, key, OwnLimits().asJson.noSpaces, administered = 0)
+    issued.map(_.credentials)
 
   /** A fresh pair of keys, if it is stored. */
-  private def withPair(operation: String)(store: (String, String) => DBSession ?=> Boolean): Option[String] =
+  private def withPair(operation: String, namespace: String)(
+      store: (String, String) => DBSession ?=> Boolean
+  ): Option[Issued] =
     val (uuid, key) = freshPair()
-    Option.when(database.change(operation)(store(uuid, key)))(s"$uuid:$key")
+    database.change(operation):
+      if store(uuid, key) then select(namespace).map(Issued(_, s"$uuid:$key")) else None
 
   private def insert(namespace: String, uuid: String, key: String, limits: String, administered: Int)(using
       DBSession
@@ -58,11 +63,13 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     VALUES ($namespace, $uuid, ${hash(key)}, $limits, ${System.currentTimeMillis() * 1000}, $administered)
     ON CONFLICT (name) DO NOTHING""".update() == 1
 
-  def renewKey(namespace: String): Option[String] = withPair("renewing a key"): (uuid, key) =>
-    sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}
-          WHERE name = $namespace AND administered = 0 AND revoked IS NULL""".update() == 1
+  def renewKey(namespace: String): Option[String] =
+    val issued = withPair("renewing a key", namespace): (uuid, key) =>
+      sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}
+            WHERE name = $namespace AND administered = 0 AND revoked IS NULL""".update() == 1
+    issued.map(_.credentials)
 
-  def replaceKey(namespace: String): Option[String] = withPair("replacing a key"): (uuid, key) =>
+  def replaceKey(namespace: String): Option[Issued] = withPair("replacing a key", namespace): (uuid, key) =>
     sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, administered = 1
           WHERE name = $namespace AND revoked IS NULL""".update() == 1
 

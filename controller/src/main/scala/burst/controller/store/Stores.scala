@@ -251,21 +251,28 @@ final case class Namespace(
   /** As whoever acts for it without its key. */
   def identity: Identity = Identity(name, limits, Some(uuid))
 
+/** A namespace with the key pair `uuid:key` that it just got, the only time that is seen in clear. Whoever
+  * has to show the one needs nothing more of the database, which may fail by then.
+  */
+final case class Issued(namespace: Namespace, credentials: String)
+
 trait NamespaceStore:
   /** The identity behind a key pair, or nothing; takes the same time either way. A program's key, which it
     * has until its deadline, opens what its caller's does.
     */
   def authenticate(uuid: String, key: String): Option[Identity]
 
-  /** Creates a namespace with a fresh key pair and returns `uuid:key`, the only time it is seen in clear;
-    * nothing when it exists. With `overwrite` an existing one, revoked or not, gets these limits and a fresh
-    * pair; the old one opens nothing any more.
+  /** Creates a namespace with a fresh key pair; nothing when it exists. With `overwrite` an existing one,
+    * revoked or not, gets these limits and a fresh pair; the old one opens nothing any more.
     */
-  def create(
+  def issue(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[Issued]
+
+  /** The same for who needs the key pair alone. */
+  final def create(
       namespace: String,
       limits: OwnLimits = OwnLimits(),
       overwrite: Boolean = false
-  ): Option[String]
+  ): Option[String] = issue(namespace, limits, overwrite).map(_.credentials)
 
   /** Creates the namespace of who starts the platform, as [[create]] does. Its key may be renewed. */
   def establish(namespace: String): Option[String]
@@ -278,7 +285,7 @@ trait NamespaceStore:
   /** Gives one that is not revoked a fresh key pair, and leaves it otherwise as it is: the old pair opens
     * nothing any more. Nothing when there is none.
     */
-  def replaceKey(namespace: String): Option[String]
+  def replaceKey(namespace: String): Option[Issued]
 
   /** Gives a namespace these limits, and leaves it those that are not named, and its key. */
   def limit(namespace: String, limits: OwnLimits): Option[Namespace]

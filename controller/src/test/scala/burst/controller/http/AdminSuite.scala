@@ -2,10 +2,15 @@ package burst.controller.http
 
 import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import burst.controller.scheduler.{CancelOutcome, CancelledBy}
+import burst.controller.store.{Blocking, NamespaceStore, StoreException}
 import burst.protocol.InvokerId
 import ch.qos.logback.classic.spi.ILoggingEvent
 import ch.qos.logback.core.read.ListAppender
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpMethod, HttpMethods, HttpRequest}
+import org.apache.pekko.http.scaladsl.server.Route
 import org.slf4j.LoggerFactory
+import scala.concurrent.{Await, ExecutionContext}
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 
 class AdminSuite extends HttpSuite:
@@ -54,6 +59,31 @@ class AdminSuite extends HttpSuite:
     refused(send("DELETE", s"$administration/flares/$flare", auth = administrator), 409)
     for (method, path) <- Seq("GET" -> "flares", "GET" -> "groups", "DELETE" -> s"flares/$flare") do
       refused(send(method, s"$administration/$path", auth = auth), 401, "admin:key")
+
+  test("a key that was stored is shown, though the database fails then"):
+    val inner = storage.namespaces
+    val failing = new NamespaceStore:
+      export inner.{create as _, find as _, limits as _, *}
+      def find(namespace: String) = throw StoreException("reading a namespace", null, "it failed")
+    val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
+    given ExecutionContext = system.executionContext
+    val route = NamespacesRoutes(failing, service, body, Blocking(system.executionContext)).route
+    val json = HttpEntity(ContentTypes.`application/json`, "{}")
+    val serve = Route.toFunction(route)
+    def shown(method: HttpMethod, path: String): String =
+      val answer = serve(HttpRequest(method, s"/namespaces/$path", entity = json))
+      val text = answer.flatMap(_.entity.toStrict(10.seconds)).map(_.data.utf8String)
+      io.circe.parser.parse(Await.result(text, 20.seconds)).flatMap(_.hcursor.get[String]("auth")).fold(
+        throw _,
+        identity
+      )
+    for
+      (method, path) <- Seq(
+        HttpMethods.PUT -> "issued-once",
+        HttpMethods.POST -> "issued-once/key",
+        HttpMethods.PUT -> "issued-once?overwrite=true"
+      )
+    do assertEquals(send("GET", bursts, auth = Some(shown(method, path))).status, 200)
 
   test("a namespace gets another key with the limits it has, and other limits with the key it has"):
     val first = Some(create("moved", """{"limits":{"burstSize":3}}""").string("auth"))

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.action.*
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.limits.{OwnLimits, PlatformLimits}
-import burst.controller.store.{Blocking, Identity, Namespace, NamespaceStore, Samples}
+import burst.controller.store.{Blocking, Identity, Issued, Namespace, NamespaceStore, Samples}
 import burst.protocol.FlareId
 import com.typesafe.config.{Config, ConfigFactory}
 import io.circe.parser.parse
@@ -209,10 +209,10 @@ final class FakeNamespaces(limits: burst.controller.limits.NamespaceLimits, pair
     case "guest" => Some(Namespace(namespace, limits, 0, None, pair(0)))
     case "gone" => Some(Namespace(namespace, limits, 0, Some(1), pair(0)))
     case _ => None
-  def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
+  def issue(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[Issued] = None
   def establish(namespace: String): Option[String] = None
   def renewKey(namespace: String): Option[String] = None
-  def replaceKey(namespace: String): Option[String] = None
+  def replaceKey(namespace: String): Option[Issued] = None
   def limit(namespace: String, limits: OwnLimits): Option[Namespace] = None
   def revoke(namespace: String): Option[Namespace] = None
   def revoked(): Set[String] = Set("gone")

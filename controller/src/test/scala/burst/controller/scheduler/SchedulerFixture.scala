@@ -7,6 +7,7 @@ import burst.controller.secrets.Secrets
 import burst.controller.store.{
   DrainedInvokers,
   Identity,
+  Issued,
   MemoryDrainedInvokers,
   Namespace,
   NamespaceStore,
@@ -116,10 +117,10 @@ class Namespaces extends NamespaceStore:
   @volatile var gone = Set.empty[String]
   def revoked(): Set[String] = gone
   def authenticate(uuid: String, key: String): Option[Identity] = None
-  def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
+  def issue(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[Issued] = None
   def establish(namespace: String): Option[String] = None
   def renewKey(namespace: String): Option[String] = None
-  def replaceKey(namespace: String): Option[String] = None
+  def replaceKey(namespace: String): Option[Issued] = None
   def limit(namespace: String, limits: OwnLimits): Option[Namespace] = None
   def revoke(namespace: String): Option[Namespace] = None
   def find(namespace: String): Option[Namespace] =

@@ -63,7 +63,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
   storage.test("a key is replaced and the limits stay, limits are changed and the key stays"): s =>
     val own = OwnLimits(burstSize = Some(7), egress = Some(true))
     val (uuid, key) = split(s.namespaces.create("team", own))
-    val (newUuid, newKey) = split(s.namespaces.replaceKey("team"))
+    val (newUuid, newKey) = split(s.namespaces.replaceKey("team").map(_.credentials))
     assertEquals(s.namespaces.authenticate(uuid, key), None)
     val kept = s.namespaces.authenticate(newUuid, newKey).map(_.limits)
     assertEquals(kept.map(limits => (limits.burstSize, limits.egress)), Some((7, true)))
