@@ -18,7 +18,13 @@ import org.flywaydb.core.api.{MigrationInfo, MigrationState}
 private[store] final class Migrations(source: DataSource, location: String):
   import Migrations.*
 
-  private val flyway = Flyway.configure().dataSource(source).locations(s"classpath:$location").load()
+  private[store] val flyway = Flyway
+    .configure()
+    .dataSource(source)
+    .locations(s"classpath:$location")
+    // Who comes second waits for as long as the first one takes.
+    .lockRetryCount(-1)
+    .load()
 
   /** Blocks until it is done; of several at once one does it. Throws `SetupException` with what the operator
     * has to know, and Flyway's exceptions.

@@ -15,7 +15,7 @@ import scalikejdbc.*
 /** Where PostgreSQL is and who we are there. `toString` shows no password.
   *
   * @param url
-  *   `postgresql://host:port/database?options`, without user and password
+  *   `postgresql://host:port,…/database?options`, without user and password
   * @param connections
   *   for statements
   * @param connectTimeout
@@ -60,10 +60,10 @@ object PostgresDatabase:
     try
       // While one of its connections works another holds a lock, and stands still for as long.
       // Controllers that start together migrate one after the other: Flyway takes a lock for it.
-      Using.resource(pool("burst-store-migration", settings, 3, "")): source =>
+      Using.resource(migrating(settings)): source =>
         Migrations(source, "db/migration/postgresql").migrate(others = AdvisoryLock.members(settings))
       val bounded = s"-c idle_in_transaction_session_timeout=${settings.idleTransaction.toMillis}"
-      val main = pool("burst-store", settings, settings.connections, bounded)
+      val main = pool("burst-store", settings, settings.connections, driverProperties(settings), bounded)
       // The server flushes every commit, unless its operator wants otherwise.
       Database(
         main,
@@ -95,7 +95,18 @@ object PostgresDatabase:
     properties.merge("options", s"$seconds -c tcp_user_timeout=20000", (own, more) => s"$own $more")
     DriverManager.getConnection(s"jdbc:${settings.url}", properties)
 
-  private def pool(name: String, settings: PostgresSettings, size: Int, options: String): HikariDataSource =
+  /** Connections without a statement time-out: an index of a large table takes as long as it takes. */
+  private[store] def migrating(settings: PostgresSettings): HikariDataSource =
+    val properties = driverProperties(settings) - "socketTimeout"
+    pool("burst-store-migration", settings, 3, properties, "-c statement_timeout=0")
+
+  private def pool(
+      name: String,
+      settings: PostgresSettings,
+      size: Int,
+      properties: Map[String, String],
+      options: String
+  ): HikariDataSource =
     val config = HikariConfig()
     config.setPoolName(name)
     config.setJdbcUrl(s"jdbc:${settings.url}")
@@ -106,18 +117,20 @@ object PostgresDatabase:
     config.setConnectionTimeout(settings.connectTimeout.toMillis)
     config.setValidationTimeout(settings.connectTimeout.toMillis)
     config.setInitializationFailTimeout(settings.connectTimeout.toMillis)
-    driverProperties(settings).foreach(config.addDataSourceProperty(_, _))
+    properties.foreach(config.addDataSourceProperty(_, _))
     config.getDataSourceProperties.merge("options", options, (own, more) => s"$own $more")
     HikariDataSource(config)
 
   private def driverProperties(settings: PostgresSettings): Map[String, String] =
-    val connectTimeout = settings.connectTimeout.toSeconds.max(1).toString
+    val connectTimeout = settings.connectTimeout.toSeconds.max(1)
+    // Those that are named are tried one after the other.
+    val hosts = settings.url.getRawAuthority.split(',').length
     Map(
       "options" -> s"-c statement_timeout=${settings.statementTimeout.toMillis}",
       // The server ends its statement first, when it still can.
       "socketTimeout" -> (settings.statementTimeout + 5.seconds).toSeconds.toString,
-      "connectTimeout" -> connectTimeout,
-      "loginTimeout" -> connectTimeout,
+      "connectTimeout" -> (connectTimeout / hosts).max(1).toString,
+      "loginTimeout" -> connectTimeout.toString,
       "tcpKeepAlive" -> "true",
       "ApplicationName" -> "burst",
       // A batch of rows is one statement and one round trip.

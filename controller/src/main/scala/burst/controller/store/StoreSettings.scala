@@ -65,7 +65,7 @@ object StoreSettings:
   private def postgres(config: Config): Option[PostgresSettings] =
     nonEmpty(config, "url").map: text =>
       PostgresSettings(
-        address(text, "postgresql", "burst.store.postgresql.url", "postgresql://host:port/database"),
+        address(text, "postgresql", "burst.store.postgresql.url", "postgresql://host:port,…/database"),
         config.getString("user"),
         config.getString("password"),
         config.getInt("connections"),
@@ -75,7 +75,7 @@ object StoreSettings:
 
   private def s3(config: Config): Option[S3Settings] =
     nonEmpty(config, "url").map: text =>
-      val url = address(text, "s3", "burst.store.s3.url", "s3://bucket/prefix")
+      val url = address(text, "s3", "burst.store.s3.url", "s3://bucket/prefix", _.getHost != null)
       val folders = Option(url.getPath).getOrElse("").split('/').filter(_.nonEmpty)
       S3Settings(
         url.getHost,
@@ -95,10 +95,20 @@ object StoreSettings:
   private def nonEmpty(config: Config, key: String): Option[String] =
     Some(config.getString(key)).filter(_.nonEmpty)
 
+  // Of several hosts Java's URI tells no parts.
+  private val Host = """(\[[0-9a-fA-F:.]+]|[A-Za-z0-9._-]+)(:\d{1,5})?""".r
+
   /** An address stands in logs and messages, so that no secret must stand in it. A wrong one is not repeated.
     */
-  private def address(text: String, scheme: String, key: String, form: String): URI =
+  private def address(
+      text: String,
+      scheme: String,
+      key: String,
+      form: String,
+      more: URI => Boolean = _ => true
+  ): URI =
     Try(URI(text)).toOption
-      .filter(url => url.getScheme == scheme && url.getHost != null && url.getUserInfo == null)
+      .filter(url => url.getScheme == scheme && more(url))
+      .filter(url => Option(url.getRawAuthority).exists(_.split(",", -1).forall(Host.matches)))
       .filterNot(url => Option(url.getQuery).exists(_.toLowerCase.contains("password=")))
       .getOrElse(throw ConfigException.BadValue(key, s"it must be $form, with user and password elsewhere"))

@@ -3,6 +3,7 @@ package burst.controller.store
 import burst.node.SetupException
 import java.nio.file.{Files, Path}
 import org.sqlite.SQLiteDataSource
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
@@ -55,6 +56,14 @@ class MigrationsSuite extends munit.FunSuite:
     finally
       sessions.foreach(_.close())
       own.close()
+
+  test("a migration may take longer than a statement, and who comes second waits for it"):
+    val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    Using.resource(PostgresDatabase.migrating(settings.copy(statementTimeout = 500.millis))): source =>
+      Using.resource(source.getConnection()): connection =>
+        Using.resource(connection.createStatement())(_.execute("SELECT pg_sleep(1)"))
+        assertEquals(connection.getNetworkTimeout, 0)
+      assertEquals(Migrations(source, "db/releases/first").flyway.getConfiguration.getLockRetryCount, -1)
 
   test("a migration that the release before cannot go on with says so in its name"):
     val removing = """(?i)\b(DROP\s+(TABLE|COLUMN)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN)\b""".r

@@ -5,6 +5,8 @@ import burst.controller.store.Samples.*
 import burst.node.SetupException
 import burst.protocol.{FlareId, InvokerId}
 import io.circe.JsonObject
+import java.net.{InetAddress, ServerSocket}
+import java.nio.channels.SocketChannel
 import java.nio.file.{Files, Path}
 import java.util.concurrent.CountDownLatch
 import scala.concurrent.ExecutionContext.Implicits.global
@@ -203,6 +205,24 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       activations.renew(Vector(record.id), -1.second)
       assertEquals(activations.endAbandoned(Duration.Zero, 2000), 1)
     finally database.close()
+
+  directory.test("of several hosts the primary is used, also where the first is gone or does not answer"):
+    root =>
+      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 4.seconds)
+      // Connections beyond its backlog are not answered.
+      val silent = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
+      val waiting = Vector.fill(4)(SocketChannel.open())
+      try
+        waiting.foreach: channel =>
+          channel.configureBlocking(false)
+          channel.connect(silent.getLocalSocketAddress)
+        for first <- Vector("127.0.0.1:1", s"127.0.0.1:${silent.getLocalPort}") do
+          val path = s"$first,${good.url.getRawAuthority}${good.url.getPath}?targetServerType=primary"
+          val several = good.copy(url = java.net.URI(s"postgresql://$path"))
+          Storage.open(this.settings(root, Some(several)), limits).close()
+      finally
+        waiting.foreach(_.close())
+        silent.close()
 
   sharing.test("epochs only count up, whoever asks for them"): (one, other) =>
     assertEquals(one.epochs.present(), 0L)

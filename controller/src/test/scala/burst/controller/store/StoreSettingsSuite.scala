@@ -1,0 +1,34 @@
+package burst.controller.store
+
+import com.typesafe.config.{ConfigException, ConfigFactory}
+
+class StoreSettingsSuite extends munit.FunSuite:
+  private def read(key: String, url: String): StoreSettings =
+    val own = s"""burst.store { directory = "d", $key.url = "$url" }"""
+    StoreSettings.from(ConfigFactory.parseString(own).withFallback(ConfigFactory.load()))
+
+  test("a database has one host or several"):
+    Vector(
+      "postgresql://db/burst",
+      "postgresql://my_db:5432/burst?sslmode=verify-full",
+      "postgresql://[::1]:5432/burst",
+      "postgresql://a.example:5432,b:5432,10.0.0.3/burst?targetServerType=primary"
+    ).foreach: url =>
+      assertEquals(read("postgresql", url).postgres.map(_.url.toString), Some(url))
+
+  test("an address with a password, or without a host, is refused and not repeated"):
+    Vector(
+      "postgresql" -> "postgresql://me:hidden@a:5432/burst",
+      "postgresql" -> "postgresql://me:hidden@a:5432,b:5432/burst",
+      "postgresql" -> "postgresql://a:5432,me:hidden@b:5432/burst",
+      "postgresql" -> "postgresql://a:5432,b:5432/burst?password=hidden",
+      "postgresql" -> "postgresql://a:hidden,b/burst",
+      "postgresql" -> "postgresql://a,/hidden",
+      "postgresql" -> "postgresql:///hidden",
+      "postgresql" -> "mysql://a/hidden",
+      "s3" -> "s3://a,b/hidden",
+      "s3" -> "s3://me:hidden@bucket/prefix"
+    ).foreach: (key, url) =>
+      val failure = intercept[ConfigException](read(key, url))
+      assert(!failure.getMessage.contains("hidden"), failure.getMessage)
+      assert(failure.getMessage.contains(s"burst.store.$key.url"), failure.getMessage)
