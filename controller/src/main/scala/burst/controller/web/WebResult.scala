@@ -35,7 +35,17 @@ object WebResult:
     case Some(fields) => fields("body").orElse(fields(extension.suffix.drop(1)))
     case None => Some(result)
 
-  private def text(value: Json): String = value.asString.getOrElse(value.spaces2)
+  /** Indented, as OpenWhisk has it. Not what is deep and wide at once: it would be hundreds of times as long.
+    */
+  private def text(value: Json): String = value.asString.getOrElse:
+    if indentation(value, 1) <= MostIndentation then value.spaces2 else value.noSpaces
+
+  private val MostIndentation = 1024 * 1024
+
+  /** Characters by which it is longer when it is indented, about. */
+  private def indentation(value: Json, depth: Int): Long =
+    val inside = value.asArray.orElse(value.asObject.map(_.values)).getOrElse(Iterable.empty)
+    inside.iterator.map(it => 2L * depth + 1 + indentation(it, depth + 1)).sum
 
   private def entity(extension: WebExtension, text: String): HttpResponse =
     HttpResponse(entity =

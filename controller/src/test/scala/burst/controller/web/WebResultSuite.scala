@@ -170,6 +170,14 @@ class WebResultSuite extends ScalaCheckSuite:
     assertEquals(got(Text, """{"text":null}""")(2), "null")
     assertEquals(got(Html, "\"an error\"")(2), "an error")
 
+  test("what is deep and wide is not indented as text"):
+    def nested(depth: Int, width: Int) =
+      "[" * depth + Vector.fill(width)("0").mkString(",") + "]" * depth
+    assertEquals(got(Text, nested(2, 1))(2), "[\n  [\n    0\n  ]\n]")
+    val large = nested(250, 100_000)
+    assertEquals(got(Text, large)(2), large)
+    assertEquals(got(Text, s"""{"body":{"a":$large}}""")(2), s"""{"a":$large}""")
+
   test("what an extension cannot show is refused"):
     Seq(
       Http -> "[]",
