@@ -6,7 +6,7 @@ import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.JsonPieces
 import burst.controller.scheduler.{CancelledBy, FlareService}
-import burst.controller.store.{Blocking, FlareStore, Identity}
+import burst.controller.store.{Blocking, FlareStore, Identity, StoreException}
 import burst.protocol.FlareId
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
@@ -80,9 +80,12 @@ final class BurstCall(
       wanted <- flareBody.readBurst(caller, action, body.large, own, transaction)
     yield wanted
 
-  /** The flare once its packs are known. One for which there was no room in time is cancelled. */
+  /** The flare once its packs are known. One for which there was no room in time is cancelled. It goes on
+    * though the store fails for a moment.
+    */
   private def placed(id: FlareId, deadline: Deadline, pause: FiniteDuration): Future[Option[Flare]] =
-    blocking(flares.find(id)).flatMap:
+    val found = blocking(flares.find(id)).recover { case _: StoreException => None }
+    found.flatMap:
       case Some(flare) if flare.packs.nonEmpty || flare.state.isFinal => Future.successful(Some(flare))
       case _ if deadline.isOverdue() => service.cancel(id, CancelledBy.User).map(_ => None)
       case _ => Pause.before(pause)(placed(id, deadline, Pause.next(pause)))

@@ -7,8 +7,14 @@ import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
 import burst.protocol.{Failure, FailureKind, FlareId, Inputs, InvokerId, JsonText, LogStream, PackStart}
 import io.circe.Json
+import java.sql.DriverManager
+import org.apache.pekko.pattern.after
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Using
 
 class InvokeSuite extends HttpSuite:
+  private given ExecutionContext = ExecutionContext.global
   private val actions = "/api/v1/namespaces/_/actions"
   private val activations = "/api/v1/namespaces/_/activations"
 
@@ -305,6 +311,22 @@ class InvokeSuite extends HttpSuite:
     )
     val other = ids(1).dropRight(1) + "0123".filterNot(ids.map(_.last).contains).head
     assertEquals(send("GET", s"$activations/$other").status, 404)
+
+  test("a burst is waited for though the store fails for a moment"):
+    def rename(from: String, to: String): Unit =
+      val file = s"jdbc:sqlite:${config.getString("burst.store.directory")}/burst.db"
+      Using.resource(DriverManager.getConnection(file)): connection =>
+        val _ = connection.createStatement().execute(s"ALTER TABLE $from RENAME TO $to")
+    service.meanwhile = () =>
+      service.requests.keys.foreach: flare =>
+        storage.flares.find(flare).foreach: queued =>
+          val pack = PackRecord(0, InvokerId("invoker0"), Vector(0), Some(PackStart.Warm))
+          storage.flares.update(ended(FlareState.Succeeded)(queued).copy(packs = Vector(pack)))
+      rename("flare", "flare_away")
+      val _ = after(200.millis)(Future(rename("flare_away", "flare")))
+    val reply = burst("", """{"value":[1]}""")
+    assertEquals(reply.status, 202, reply.body)
+    assertEquals(reply.json.hcursor.get[Vector[String]]("activationIds").map(_.size), Right(1))
 
   test("bursts that make no sense are refused"):
     refused(burst("", """{"value":[]}"""), 400, "array")
