@@ -10,12 +10,13 @@ final case class ApiPath private (segments: Vector[ApiPath.Part]):
 
   /** What the parameters are in a path, if it is one of these. */
   def values(path: Vector[String]): Option[Vector[(String, String)]] =
-    val pairs = segments.zip(path)
-    Option.when(segments.sizeIs == path.size && pairs.forall {
+    // Most paths are none of these, which costs nothing to see.
+    val fits = segments.sizeIs == path.size && segments.corresponds(path):
       case (Part.Literal(text), segment) => text == segment
       // Of nothing there is no value.
       case (Part.Parameter(_), segment) => segment.nonEmpty
-    })(pairs.collect { case (Part.Parameter(name), segment) => name -> segment })
+    Option.when(fits):
+      segments.zip(path).collect { case (Part.Parameter(name), segment) => name -> segment }
 
 object ApiPath:
   enum Part:

@@ -17,6 +17,8 @@ final class Gateway(store: ApiStore):
         .flatMap((base, revision) => below(base, path).map((base, revision, _)))
         // The longest base path first: another API may go on where it has nothing.
         .sortBy((_, _, rest) => rest.size)
+        // Nor is one read before it is asked.
+        .to(LazyList)
         .map((base, revision, rest) => operations(tenant, base, revision).find(rest, verb))
       targets
         .collectFirst { case found: ApiTarget.Found => found }

@@ -1,5 +1,7 @@
 package burst.controller.gateway
 
+import com.sun.management.ThreadMXBean
+import java.lang.management.ManagementFactory
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
@@ -16,6 +18,16 @@ class ApiPathSuite extends ScalaCheckSuite:
     assertEquals(values("/", "/"), Some(Vector.empty))
     Seq("/books", "/books/", "/books/1/2", "/Books/1", "/").foreach: asked =>
       assertEquals(values("/books/{isbn}", asked), None, asked)
+
+  test("a path of another length costs nothing"):
+    val template = path("/a" * 200)
+    val asked = Vector.fill(100)("a")
+    def allocated: Long = ManagementFactory.getThreadMXBean match
+      case threads: ThreadMXBean => threads.getCurrentThreadAllocatedBytes()
+      case _ => fail("this machine does not count")
+    val before = allocated
+    (1 to 10_000).foreach(_ => assert(template.values(asked).isEmpty))
+    assert(allocated - before < 10_000_000, s"${allocated - before} bytes")
 
   test("what is no path"):
     Seq(

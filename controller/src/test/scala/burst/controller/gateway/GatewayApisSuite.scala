@@ -1,8 +1,10 @@
 package burst.controller.gateway
 
 import burst.controller.action.ActionName
-import burst.controller.store.EmbeddedStorage
+import burst.controller.store.{ApiStore, EmbeddedStorage, StoredApi}
 import burst.controller.web.WebExtension
+import java.util.concurrent.ConcurrentLinkedQueue
+import scala.jdk.CollectionConverters.*
 
 class GatewayApisSuite extends EmbeddedStorage:
   private val template = "/a"
@@ -33,6 +35,23 @@ class GatewayApisSuite extends EmbeddedStorage:
       assertEquals(apis.delete("other", name, None, None), Left(GatewayProblem.NoSuchApi(name)))
     assertEquals(apis.create("other", operation("Mine"), "http://h"), Left(GatewayProblem.NoSuchApi("Mine")))
     assertEquals(apis.list("guest", None, None, None, 10, 0).map(_(0).title), Vector("Mine"))
+
+  storage.test("no more of the APIs is read than a request needs"): s =>
+    val apis = GatewayApis(s.apis)
+    Seq("/", "/x", "/x/y").foreach: base =>
+      assert(apis.create("guest", operation(base), "http://h").isRight)
+    val read = ConcurrentLinkedQueue[String]()
+    object counting extends ApiStore:
+      export s.apis.{find as _, *}
+      def find(tenant: String, basePath: String): Option[StoredApi] =
+        read.add(basePath)
+        s.apis.find(tenant, basePath)
+    val gateway = Gateway(counting)
+    def find(path: String*) = gateway.find(Tenant.of("guest"), path.toVector, "get")
+    assert(find("x", "y", "a").exists(_.isInstanceOf[ApiTarget.Found]))
+    assertEquals(read.asScala.toSeq, Seq("/x/y"))
+    assert(find("x", "y").contains(ApiTarget.Nowhere))
+    assertEquals(read.asScala.toSeq, Seq("/x/y", "/x", "/"))
 
   storage.test("what was read of an API is not used once it has changed"): s =>
     val (apis, gateway) = (GatewayApis(s.apis), Gateway(s.apis))
