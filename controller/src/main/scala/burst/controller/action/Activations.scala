@@ -36,6 +36,10 @@ final class Activations(
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[ActivationHead] =
     store.list(namespace, filter, limit, skip).map(found => record(found).head)
 
+  /** Those in the list, of which no outputs have to be read. */
+  def ids(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[FlareId] =
+    store.list(namespace, filter, limit, skip).map(_.id)
+
   def count(namespace: String, filter: ActivationFilter): Long = store.count(namespace, filter)
 
   /** Of a flare of one worker that has ended. */

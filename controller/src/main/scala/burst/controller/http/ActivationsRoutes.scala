@@ -73,10 +73,12 @@ final class ActivationsRoutes(
       if count then
         blocking(activations.count(namespace, filter)).map: all =>
           ok(JsonMarshalling.entity(Json.obj("activations" -> (all - page.skip).max(0).asJson)))
+      else if docs then
+        blocking(activations.ids(namespace, filter, page.limit, page.skip)).map: ids =>
+          ok(streamed(documents(caller, ids)))
       else
         reading(caller)(activations.list(namespace, filter, page.limit, page.skip)).map: found =>
-          if docs then ok(streamed(documents(caller, found.map(_.id))))
-          else ok(JsonMarshalling.entity(Json.fromValues(found.map(ActivationViews.inList))))
+          ok(JsonMarshalling.entity(Json.fromValues(found.map(ActivationViews.inList))))
 
   private def show(caller: Identity, id: FlareId): Answer =
     Refusable(own(caller, id))(found => document(caller, found).map(source => ok(streamed(source))))
