@@ -2,7 +2,7 @@ package burst.controller.action
 
 import burst.controller.definition.FlareTerms
 import burst.controller.flare.{ActivationFields, FlareRequest, Submission}
-import burst.controller.json.{Defaults, JsonPieces}
+import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, FlareView, Refusal}
 import burst.controller.store.{Blocking, Identity, Patiently, Transfers}
@@ -117,8 +117,6 @@ private[action] final class ActionRuns(
 
   private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
     val limits = call.caller.limits
-    val parameters =
-      Defaults(call.action.parameters.toVector.map((name, value) => name -> JsonText.of(value)))
     val terms = FlareTerms.of(
       call.action.definition.options.copy(granularity = None, backend = None),
       defaults.copy(memory = defaults.memory.min(limits.memory))
@@ -130,7 +128,7 @@ private[action] final class ActionRuns(
         call.caller,
         call.action,
         size = 1,
-        Inputs.Shared(pieces.over(parameters, call.payload).text),
+        Inputs.Shared(pieces.over(call.action.defaults, call.payload).text),
         terms,
         fields(call)
       ).copy(

@@ -1,6 +1,7 @@
 package burst.controller.action
 
 import burst.controller.definition.Definition
+import burst.controller.json.Defaults
 import burst.controller.store.Identity
 import io.circe.JsonObject
 
@@ -25,6 +26,9 @@ final case class Action(
   def target: ActionName = ActionName.of(definition.namespace, definition.name)
 
   def annotations: JsonObject = definition.action.annotations
+
+  /** The parameters as they are put under what is given. */
+  lazy val defaults: Defaults = Defaults.of(parameters)
 
 /** Why a caller does not reach an action. */
 enum ActionProblem:

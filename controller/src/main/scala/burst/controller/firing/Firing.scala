@@ -124,7 +124,7 @@ final class Firing(
 
 object Firing:
   /** Rules of one trigger whose actions are begun at the same time. */
-  private val AtOnce = 8
+  private[controller] val AtOnce = 8
 
   private val log = LoggerFactory.getLogger(classOf[Firing])
 

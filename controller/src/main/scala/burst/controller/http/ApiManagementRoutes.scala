@@ -1,6 +1,7 @@
 package burst.controller.http
 
 import burst.controller.gateway.*
+import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.{Blocking, Identity}
 import burst.controller.web.{WebExtension, WebProblem}
 import io.circe.{Json, JsonObject}
@@ -52,7 +53,7 @@ final class ApiManagementRoutes(
       .choice("responsetype", Extensions)
       .flatMap(extension => deploys.admit(caller).map(_ => extension.getOrElse(WebExtension.Json)))
     Refusable(wanted): extension =>
-      intake.ofAnyType(caller.namespace, request)(read(caller, extension)): wanted =>
+      intake.ofAnyType(caller.namespace, request)(read(caller, extension)(_).map(Growing.done)): wanted =>
         val site = GatewayAddress.site(request)
         blocking(apis.create(caller.namespace, wanted, site)).map:
           _.left

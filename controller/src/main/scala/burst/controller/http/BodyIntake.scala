@@ -25,8 +25,8 @@ final class BodyIntake(
 
   private val reserve = settings.reserve
   private val small = budget(reserve, (reserve / Namespaces).max(Small))
-  private val large =
-    budget(settings.limit - reserve, (settings.limit / Namespaces).max(settings.bodyLimit))
+  private val most = (settings.limit / Namespaces).max(settings.bodyLimit)
+  private val large = budget(settings.limit - reserve, most)
 
   private def budget(total: Long, most: Long) =
     BodyBudget(total, most, Some(BytePace(settings.rate, settings.burst)))
@@ -43,14 +43,15 @@ final class BodyIntake(
         else Refusable(executor(namespace)(body.checked(bytes)))(taken)
 
   /** Works with what is made of a body of any type. */
-  def ofAnyType[A, B](namespace: String, request: HttpRequest)(read: ByteString => Either[ApiError, A])(
+  def ofAnyType[A, B](namespace: String, request: HttpRequest)(
+      read: ByteString => Either[ApiError, Growing[A]]
+  )(
       work: A => Future[Either[ApiError, B]]
   ): Future[Either[ApiError, B]] =
     val isSmall = request.entity.contentLengthOption.exists(_ <= Small)
     (if isSmall then small else large).within(namespace): share =>
       Refusable(body.bytes(request, settings.bodyLimit, share)): bytes =>
-        def made = read(bytes.compact)
-        Refusable(if isSmall then Future(made) else executor(namespace)(made))(work)
+        Taken(namespace, bytes.compact).growing(read)(work)
 
   /** A body in one piece, whose JSON may be read. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
@@ -75,10 +76,11 @@ final class BodyIntake(
       if bytes.length + more <= Small then anyThreads.reading(work) else inTurn(_ => work)
 
     /** For as much as the body itself has there is memory in any case. More of it has the price of a body of
-      * that size, but nobody waits: he would hold the memory of the body meanwhile.
+      * that size, but nobody waits: he would hold the memory of the body meanwhile. What is more than a
+      * namespace's share has all of that: it would never be let in.
       */
     private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room = made =>
-      val more = made - bytes.length
+      val more = made.min(most) - bytes.length
       def isIn(share: BodyBudget.Share) = share.announce(more).isDefined && share.take(more)
       more <= 0 || (more <= Small && isIn(few)) || isIn(many)
 
@@ -106,8 +108,17 @@ object BodyIntake:
     /** Nothing has to be made. */
     def done[A](whole: A): Growing[A] = Growing(0, _ => Right(whole))
 
+    /** It is made larger by so many bytes only when it is worked with. Few are free, as most calls have them.
+      */
+    def later[A](body: ByteString, more: Long)(whole: A): Growing[A] =
+      if more <= Few then done(whole)
+      else Growing(more, room => Either.cond(room(body.length + more), whole, ApiError.Busy))
+
   /** Bytes of a body, with what is made of it, that any thread may take apart. */
   private val Small = 64 * 1024
+
+  /** Bytes that may be added to the body of any request under way. */
+  private val Few = 16 * 1024
 
   /** How many namespaces share the memory at least, unless it is that of a few bodies. */
   private val Namespaces = 4

@@ -1,10 +1,13 @@
 package burst.controller.http
 
+import burst.controller.action.{ActionName, Actions}
 import burst.controller.definition.EntityName
 import burst.controller.firing.Firing
 import burst.controller.http.BodyIntake.Growing
+import burst.controller.json.Defaults
 import burst.controller.limits.MinuteCounts
-import burst.controller.store.{Blocking, Identity, Patiently, TriggerStore}
+import burst.controller.store.{Identity, Patiently, StoreException, TriggerStore}
+import burst.controller.trigger.{RuleStatus, Trigger}
 import burst.protocol.FlareId
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
@@ -14,7 +17,7 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.ExecutionContext
 
 /** `POST /triggers/NAME`: fires it.
   *
@@ -24,11 +27,11 @@ import scala.concurrent.{ExecutionContext, Future}
   */
 final class FireRoutes(
     triggers: TriggerStore,
+    actions: Actions,
     firing: Firing,
     fires: MinuteCounts,
     body: RequestBody,
     intake: BodyIntake,
-    blocking: Blocking,
     patience: Patiently
 )(using ExecutionContext):
   import FireRoutes.*
@@ -45,13 +48,36 @@ final class FireRoutes(
       .map(used => ApiError.OfTrigger(TriggerProblem.FiresLimited(used)))
     Refusable(limited): _ =>
       intake(caller.namespace, request, EntityFields.MostParameters): taken =>
-        taken.growing(bytes => payload(body, bytes).map(Growing.done)): payload =>
-          blocking(triggers.find(caller.namespace, name)).flatMap:
-            case None => Future.successful(Left(noSuch(name)))
-            case Some(trigger) =>
-              firing
-                .fire(caller, trigger, payload, headers(request), RequestTraces.origin(request), patience)
-                .map(id => Right(id.fold(HttpResponse(StatusCodes.NoContent))(fired)))
+        taken.growing(wanted(caller, name, _)): (trigger, payload) =>
+          firing
+            .fire(caller, trigger, payload, headers(request), RequestTraces.origin(request), patience)
+            .map(id => Right(id.fold(HttpResponse(StatusCodes.NoContent))(fired)))
+
+  private def wanted(
+      caller: Identity,
+      name: String,
+      bytes: ByteString
+  ): Either[ApiError, Growing[(Trigger, JsonObject)]] =
+    for
+      trigger <- triggers.find(caller.namespace, name).toRight(noSuch(name))
+      payload <- payload(body, bytes)
+    yield Growing.later(bytes, parameters(caller, trigger))((trigger, payload))
+
+  /** Bytes of those under the payload, of as many actions as are begun at once. */
+  private def parameters(caller: Identity, trigger: Trigger): Long =
+    val own = Defaults.of(trigger.parameters).length.toLong
+    val each =
+      for
+        rule <- trigger.rules.getOrElse(Vector.empty) if rule.status == RuleStatus.Active
+        name <- ActionName.parse(rule.action.qualified, caller.namespace)
+      yield own + parameters(caller, name)
+    each.sorted.takeRight(Firing.AtOnce).sum
+
+  private def parameters(caller: Identity, name: ActionName): Int =
+    try actions.find(caller, name).fold(_ => 0, _.defaults.length)
+    catch
+      // Who fires is patient with it.
+      case _: StoreException => 0
 
 object FireRoutes:
   private val MostPatience = 20.seconds

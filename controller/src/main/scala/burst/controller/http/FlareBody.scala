@@ -10,7 +10,7 @@ import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.NamespaceLimits
 import burst.protocol.{GroupRole, Inputs}
-import io.circe.{Json, JsonObject}
+import io.circe.Json
 
 /** Turns the body of a request for a flare or a group into a complete, checked request. Pure. */
 final class FlareBody(
@@ -36,7 +36,7 @@ final class FlareBody(
       (workers, inputs) = sized
       request = complete(definition, workers, inputs, own, limits)
       _ <- allowed(request, limits)
-    yield growing(request, FlareBody.defaults(definition.all.ofInputs))
+    yield growing(request, Defaults.of(definition.all.ofInputs))
 
   /** A burst of an action that may be another namespace's, in the caller's name.
     *
@@ -67,7 +67,7 @@ final class FlareBody(
       terms = plain.terms.copy(retries = 0)
       request = FlareInvocation.request(caller, action, workers, inputs, terms, fields)
       _ <- allowed(request, limits)
-    yield growing(request, FlareBody.defaults(action.parameters))
+    yield growing(request, action.defaults)
 
   /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
   def readGroup(
@@ -196,6 +196,3 @@ final class FlareBody(
 object FlareBody:
   private val GroupNames: Seq[String] =
     Seq("definition", "version", "size", "idleTimeout") ++ FlareOptions.Names.filter(_ != "retries")
-
-  private def defaults(parameters: JsonObject): Defaults =
-    Defaults(parameters.toVector.map((name, value) => name -> JsonText.of(value)))

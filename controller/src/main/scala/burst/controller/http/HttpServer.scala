@@ -168,11 +168,11 @@ object HttpServer:
         TriggersRoutes(storage.triggers, triggerBody, deploys, blocking),
         FireRoutes(
           storage.triggers,
+          actions,
           firing,
           fires,
           body,
           flareIntake,
-          blocking,
           Patiently(FireRoutes.patience(settings.server.timeouts.requestTimeout))
         ),
         RulesRoutes(storage.rules, actions, triggerBody, body, deploys, blocking)

@@ -1,6 +1,7 @@
 package burst.controller.http
 
 import burst.controller.action.*
+import burst.controller.http.BodyIntake.Growing
 import burst.controller.http.connection.Connection
 import burst.controller.store.{Blocking, Identity, NamespaceStore}
 import burst.controller.web.*
@@ -103,7 +104,9 @@ final class WebCall(
       user.map(_.namespace),
       more.arguments
     )
-    intake.ofAnyType(found.owner.namespace, request)(arguments(request.entity, asked, found.rules)): fields =>
+    def read(bytes: ByteString) = arguments(request.entity, asked, found.rules)(bytes).map: fields =>
+      Growing.later(bytes, found.action.defaults.length)(fields)
+    intake.ofAnyType(found.owner.namespace, request)(read): fields =>
       val invocation =
         Invocation(found.owner, found.action, Json.fromJsonObject(fields), RequestTraces.origin(request))
       invocations

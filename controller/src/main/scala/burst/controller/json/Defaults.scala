@@ -1,7 +1,7 @@
 package burst.controller.json
 
 import burst.protocol.JsonText
-import io.circe.Json
+import io.circe.{Json, JsonObject}
 import org.apache.pekko.util.ByteString
 import scala.collection.immutable.BitSet
 
@@ -38,6 +38,10 @@ final class Defaults(members: Vector[(String, JsonText)]):
       at += member.length
     own.copyToArray(whole, 1 + more, own.length)
     JsonText(ByteString.fromArrayUnsafe(whole))
+
+object Defaults:
+  def of(parameters: JsonObject): Defaults =
+    Defaults(parameters.toVector.map((name, value) => name -> JsonText.of(value)))
 
 /** An object with defaults under it, of which the length is known before it is made.
   *

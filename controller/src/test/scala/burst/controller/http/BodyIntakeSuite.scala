@@ -6,7 +6,7 @@ import org.apache.pekko.actor.ActorSystem
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 
 /** On which threads something is made of a body, and within which memory. */
 class BodyIntakeSuite extends munit.FunSuite:
@@ -35,14 +35,18 @@ class BodyIntakeSuite extends munit.FunSuite:
 
   /** Whether it was made at once and not in turn, of a body that becomes so large; or why not. */
   private def made(intake: BodyIntake, body: Int, becomes: Int): Either[ApiError, Boolean] =
+    Await.result(making(intake, body, becomes)(Future.unit), 10.seconds)
+
+  private def making(intake: BodyIntake, body: Int, becomes: Int)(
+      work: => Future[Unit]
+  ): Future[Either[ApiError, Boolean]] =
     val text = ByteString("\"" + "x" * (body - 2) + "\"")
     val request = HttpRequest(entity = HttpEntity(ContentTypes.`application/json`, text))
     val growing = Growing(
       becomes - body,
       room => Either.cond(room(becomes), !inTurn.get, ApiError.Busy)
     )
-    val answer = intake("a", request)(_.growing(_ => Right(growing))(made => Future.successful(Right(made))))
-    Await.result(answer, 10.seconds)
+    intake("a", request)(_.growing(_ => Right(growing))(made => work.map(_ => Right(made))))
 
   test("a small body that becomes large is made so in turn, as a large one is taken apart"):
     val roomy = intake(memory = 10L << 20)
@@ -54,5 +58,15 @@ class BodyIntakeSuite extends munit.FunSuite:
   test("what it becomes is within the memory for large bodies"):
     val scarce = intake(memory = 1L << 20)
     assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
-    assertEquals(made(scarce, body = kib, becomes = 600 * kib), Left(ApiError.Busy))
+    val (begun, end) = (Promise[Unit](), Promise[Unit]())
+    val first = making(scarce, body = kib, becomes = 400 * kib):
+      begun.success(())
+      end.future
+    Await.result(begun.future, 10.seconds)
+    assertEquals(made(scarce, body = kib, becomes = 200 * kib), Left(ApiError.Busy))
+    end.success(())
+    assertEquals(Await.result(first, 10.seconds), Right(false))
     assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
+
+  test("what is more than a namespace's share has all of it, and is let in when it is alone"):
+    assertEquals(made(intake(memory = 1L << 20), body = kib, becomes = 3000 * kib), Right(false))

@@ -72,13 +72,14 @@ class FireSuite extends HttpSuite:
     val blocking = Blocking(system.executionContext)
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
     val bodies = BodyIntake.Settings(1 << 20, 10 << 20, rate = 1, burst = 100L << 20).fitting
+    val actions = FakeActions("awaited-action")
     val routes = FireRoutes(
       storage.triggers,
-      Firing(FakeActions("awaited-action"), invocations, blocking, _ => (false, "No.")),
+      actions,
+      Firing(actions, invocations, blocking, _ => (false, "No.")),
       MinuteCounts(),
       body,
       BodyIntake(body, bodies, FairExecutor(system.executionContext), blocking),
-      blocking,
       Patiently(FireRoutes.patience(90.seconds))
     )
     val answer = Route.toFunction(routes.route(Identity("guest", Samples.limits)))

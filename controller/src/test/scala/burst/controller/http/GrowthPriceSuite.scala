@@ -1,5 +1,9 @@
 package burst.controller.http
 
+import burst.controller.flare.FlareState
+import burst.controller.http.FakeFlareService.ended
+import burst.protocol.JsonText
+
 /** What small bodies cost whose inputs grow by the parameters under them. */
 class GrowthPriceSuite extends HttpSuite:
   override def settings = """
@@ -15,3 +19,54 @@ class GrowthPriceSuite extends HttpSuite:
     // A burst, and another one ahead of its time, of 400 KB each.
     assertEquals(answers, Vector.fill(5)(202) ++ Vector.fill(5)(503))
     assertEquals(send("POST", s"$bursts/padded", Some("""{"params":[{},{}]}""")).status, 202)
+
+/** The same of calls of actions, each of which has their parameters. */
+class ParametersPriceSuite extends HttpSuite:
+  override def settings = """
+    burst.http.flare-bodies-rate = 1KiB
+    burst.http.flare-bodies-burst = 1MiB
+    burst.http.web-bodies-rate = 1KiB
+    burst.http.web-bodies-burst = 1MiB
+    """
+
+  private val here = "/api/v1/namespaces/_"
+
+  /** A burst, and another one ahead of its time, of 200 KB each; of little there is any number. */
+  private def priced(status: Int, call: String => Reply)(using munit.Location): Unit =
+    assertEquals(Vector.fill(15)(call("padded").status), Vector.fill(10)(status) ++ Vector.fill(5)(503))
+    assertEquals(Vector.fill(200)(call("light").status).distinct, Vector(status))
+
+  private def put(path: String, body: String, auth: String)(using munit.Location): Unit =
+    assertEquals(send("PUT", s"$here/$path", Some(body), Some(auth)).status, 200)
+
+  private def actions(auth: String)(using munit.Location): Unit =
+    Seq("padded" -> 200_000, "light" -> 16_000).foreach: (name, length) =>
+      put(
+        s"actions/$name",
+        s"""{"exec":{"kind":"nodejs","code":"function main() {}"},
+          "parameters":[{"key":"pad","value":"${"x" * length}"}],
+          "annotations":[{"key":"web-export","value":true}]}""",
+        auth
+      )
+
+  test("calls, and strangers' calls, have the price of what they become"):
+    actions(credentials)
+    service.ending = ended(FlareState.Succeeded)
+    service.program = Some(_ => JsonText("""{"body":"x"}"""))
+    priced(202, name => send("POST", s"$here/actions/$name", Some("{}")))
+    priced(200, name => send("GET", s"/api/v1/web/guest/default/$name.http", auth = None))
+
+  test("so have fires, with the parameters of all that they begin"):
+    val own = send("PUT", s"$admin/firing", Some("{}"), caller(admin)).string("auth")
+    actions(own)
+    Seq("padded" -> 150_000, "light" -> 0).foreach: (name, length) =>
+      put(s"triggers/on-$name", s"""{"parameters":[{"key":"more","value":"${"x" * length}"}]}""", own)
+    put("actions/half", """{"exec":{"kind":"nodejs","code":"function main() {}"}}""", own)
+    put("rules/one", """{"trigger":"/_/on-padded","action":"/_/half"}""", own)
+    put("rules/two", """{"trigger":"/_/on-light","action":"/_/light"}""", own)
+    assertEquals(send("POST", s"$here/triggers/on-padded", Some("{}"), Some(own)).status, 202)
+    put("rules/three", """{"trigger":"/_/on-padded","action":"/_/padded"}""", own)
+    // A fire of 150 KB, and then of 500 KB each.
+    def fire(name: String) = send("POST", s"$here/triggers/on-$name", Some("{}"), Some(own)).status
+    assertEquals(Vector.fill(8)(fire("padded")), Vector.fill(3)(202) ++ Vector.fill(5)(503))
+    assertEquals(Vector.fill(200)(fire("light")).distinct, Vector(202))
