@@ -31,13 +31,17 @@ final class WebCall(
 )(using ExecutionContext):
   import WebCall.*
 
+  private val sandbox = WebSandbox(settings.domain)
   private val limits = RequestLimits(RateLimiter())
   private val misses = FailedLogins(settings.missesPerMinute, RateLimiter())
 
   /** @param more
     *   arguments, and headers, that the path stands for
     */
-  def apply(path: WebPath, more: More = More()): Route = context =>
+  def apply(path: WebPath, more: More = More()): Route =
+    sandbox.directive(called(path, more))
+
+  private def called(path: WebPath, more: More): Route = context =>
     val request = context.request
     find(request, path.action).flatMap:
       case Left(error) => Answer.refused(error)(context)

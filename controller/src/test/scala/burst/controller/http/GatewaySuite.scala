@@ -81,6 +81,7 @@ class GatewaySuite extends GatewayFixture:
     val got = ask("GET", s"${address(reply)}/world?name=me")
     assertEquals((got.status, got.string("name"), got.string("__ow_method")), (200, "me", "get"))
     assertEquals(got.headers("access-control-allow-origin"), "*")
+    assert(got.headers("content-security-policy").startsWith("sandbox "))
 
   test("parameters of a path are arguments, which nothing that is sent stands above"):
     val at = address(made(operation("/club", "/books/{isbn}", "POST", "hello"), "?responsetype=json"))

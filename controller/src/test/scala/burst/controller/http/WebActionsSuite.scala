@@ -2,9 +2,12 @@ package burst.controller.http
 
 import burst.controller.action.ActivationStatus
 import io.circe.Json
+import scala.util.Using
 
 /** Web actions as those meet them who call them. */
 class WebActionsSuite extends WebSuite:
+  override def settings = "burst.http.web.domain = example.org"
+
   private val web = "/api/v1/web/guest"
   private val form = "Content-Type: application/x-www-form-urlencoded"
   private val jsonType = "Content-Type: application/json"
@@ -118,6 +121,20 @@ class WebActionsSuite extends WebSuite:
       json("""{"headers":{"access-control-allow-origin":"https://a.example"},"body":"x"}""")
     )
     assertEquals(ask("GET", s"$web/default/echo").headers("access-control-allow-origin"), "https://a.example")
+
+  test("pages at the API's host have an origin of their own, whatever the action says"):
+    val sandbox = "sandbox allow-scripts allow-forms allow-popups allow-downloads"
+    def policies(host: String) = Using.resource(RawConnection(port)): connection =>
+      connection.send(s"GET $web/default/echo HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n")
+      connection.rest().linesIterator.collect { case s"Content-Security-Policy: $value" => value }.toSeq
+    invocations.returning(json("""{"body":"<p>"}"""))
+    assertEquals(policies("api.example.com"), Seq(sandbox))
+    assertEquals(policies("guest.example.org"), Seq.empty)
+    Seq("sandbox allow-same-origin", "default-src *").foreach: own =>
+      invocations.returning(json(s"""{"body":"<p>","headers":{"Content-Security-Policy":"$own"}}"""))
+      assertEquals(policies("api.example.com").toSet, Set(own, sandbox))
+    invocations.returning(json("""{"body":"<p>","headers":{"Connection":"Content-Security-Policy"}}"""))
+    assertEquals(policies("api.example.com"), Seq(sandbox))
 
   test("who has credentials is known to the action, also where nobody needs them"):
     assertEquals(ask("GET", s"$web/default/known.json", Seq(known)).string("__ow_user"), "guest")

@@ -10,7 +10,9 @@ class WebWiringSuite extends ConnectionSuite:
     c.send(s"GET $path HTTP/1.1\r\nHost: $host\r\n\r\n").reply()
 
   test("strangers are told what is not there"):
-    refused(send("GET", "/api/v1/web/guest/default/nobody", auth = None), 404, "web action")
+    val reply = send("GET", "/api/v1/web/guest/default/nobody", auth = None)
+    refused(reply, 404, "web action")
+    assert(reply.headers("content-security-policy").startsWith("sandbox "))
     refused(send("GET", s"/api/${"0" * 32}/a", auth = None), 404, "no such API")
 
   test("APIs are made, shown and removed with a key"):
@@ -35,6 +37,8 @@ class WebWiringSuite extends ConnectionSuite:
       "/metrics",
       "/api/v1/namespaces/_/actions"
     ).foreach: path =>
-      refused(at("guest.example.org", path), 404, "web action")
+      val reply = at("guest.example.org", path)
+      refused(reply, 404, "web action")
+      assert(!reply.headers.contains("content-security-policy"))
     assertEquals(at("example.org", "/ping").body, "pong")
     assertEquals(at("guest.example.com", "/ping").body, "pong")
