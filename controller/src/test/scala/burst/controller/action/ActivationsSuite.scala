@@ -16,6 +16,7 @@ import burst.controller.store.{
 import burst.protocol.{FlareId, JsonText}
 import java.nio.file.Path
 import java.util.concurrent.atomic.AtomicInteger
+import scala.concurrent.duration.FiniteDuration
 import org.apache.pekko.util.ByteString
 
 class ActivationsSuite extends munit.FunSuite:
@@ -34,10 +35,11 @@ class ActivationsSuite extends munit.FunSuite:
     def find(namespace: String, id: FlareId): Option[StoredActivation] = ???
     def findNear(namespace: String, id: FlareId): Vector[StoredActivation] = ???
     def count(namespace: String, filter: ActivationFilter): Long = ???
-    def open(record: OpenRecord, lease: Long): Unit = ???
-    def renew(ids: Vector[FlareId], lease: Long): Unit = ???
+    def open(record: OpenRecord, lease: FiniteDuration): Unit = ???
+    def areOpen(ids: Vector[FlareId]): Set[FlareId] = ???
+    def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit = ???
     def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit = ???
-    def endAbandoned(before: Long, now: Long): Int = ???
+    def endAbandoned(over: FiniteDuration, now: Long): Int = ???
 
   private object blobs extends FlareBlobStore:
     val read: AtomicInteger = AtomicInteger()
