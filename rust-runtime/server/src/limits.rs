@@ -47,7 +47,7 @@ pub(crate) const BYTES_SENT: u64 = 1 << 50;
 pub(crate) const NO_CORE: u64 = 1;
 /// How executables of Linux begin.
 pub(crate) const ELF: [u8; 4] = *b"\x7fELF";
-/// Files in a package.
+/// Files and directories of a package.
 pub(crate) const ENTRIES: usize = 10_000;
 /// What all workers of a pack and the pack itself may log together, at once and then in a second.
 /// What each of them may in all is a limit of the protocol's.

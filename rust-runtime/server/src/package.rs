@@ -41,7 +41,7 @@ pub enum PackageError {
     #[error("the zip entry `{0}` is not a plain file or directory inside the package")]
     Entry(String),
     /// It is too large.
-    #[error("the package has more than {} files or {} MiB", limits::ENTRIES, limits::UNPACKED >> 20)]
+    #[error("the package has more than {} files and directories or {} MiB", limits::ENTRIES, limits::UNPACKED >> 20)]
     TooLarge,
     /// The file system failed.
     #[error("cannot prepare the package: {0}")]
@@ -272,6 +272,7 @@ fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), PackageError> 
         return Err(PackageError::TooLarge);
     }
     let mut left = limits::UNPACKED;
+    let mut entries = limits::ENTRIES;
     for index in 0..archive.len() {
         let entry = archive.by_index(index)?;
         let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
@@ -281,12 +282,13 @@ fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), PackageError> 
         };
         let path = directory.join(path);
         if entry.is_dir() {
-            fs::create_dir_all(path)?;
+            make_directories(&path, &mut entries)?;
             continue;
         }
         if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent)?;
+            make_directories(parent, &mut entries)?;
         }
+        entries = entries.checked_sub(1).ok_or(PackageError::TooLarge)?;
         let mode = entry.unix_mode().unwrap_or(0o644) & 0o755 | 0o600;
         let mut file = create(&path, mode).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => PackageError::Entry(name),
@@ -297,6 +299,19 @@ fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), PackageError> 
         if left == 0 {
             return Err(PackageError::TooLarge);
         }
+    }
+    Ok(())
+}
+
+/// Each counts, also those that a zip does not name but goes through: each of its paths may have hundreds.
+fn make_directories(path: &Path, entries: &mut usize) -> Result<(), PackageError> {
+    let missing = path.ancestors().take_while(|it| !it.is_dir());
+    let missing: Vec<_> = missing.take(*entries + 1).collect();
+    *entries = entries
+        .checked_sub(missing.len())
+        .ok_or(PackageError::TooLarge)?;
+    for directory in missing.iter().rev() {
+        fs::create_dir(directory)?;
     }
     Ok(())
 }
@@ -377,6 +392,24 @@ mod tests {
                 "{name}: {refused:?}"
             );
         }
+    }
+
+    #[test]
+    fn directories_count_whether_a_zip_names_them_or_not() {
+        let wide = |files: usize| {
+            let names = (0..files).map(|it| format!("{it}/{}f", "a/".repeat(98)));
+            let names: Vec<_> = names.collect();
+            let mut entries: Vec<_> = names.iter().map(|it| (it.as_str(), &b""[..])).collect();
+            entries.push(("exec", b"#!/bin/true"));
+            unpack(zipped(&entries))
+        };
+        // 100 each, and the executable.
+        wide(99).unwrap();
+        let refused = wide(100);
+        assert!(
+            matches!(refused, Err(PackageError::TooLarge)),
+            "{refused:?}"
+        );
     }
 
     #[test]

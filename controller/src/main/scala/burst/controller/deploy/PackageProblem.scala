@@ -16,7 +16,9 @@ enum PackageProblem:
   case NotAProgram
   case UnsafePath(path: String)
   case NotAFile(path: String)
-  case TooManyEntries(count: Int, allowed: Int)
+
+  /** Files, and directories whether they are named or not: counted no further than to the limit. */
+  case TooManyEntries(allowed: Int)
   case ExecutableTooLarge(bytes: Long, allowed: Long)
   case UnpacksTooLarge(bytes: Long, allowed: Long)
 

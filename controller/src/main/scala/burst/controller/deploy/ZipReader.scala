@@ -2,6 +2,7 @@ package burst.controller.deploy
 
 import burst.controller.limits.PackageLimits
 import java.util.zip.{CRC32, DataFormatException, Inflater}
+import scala.collection.mutable
 
 /** Reads a zip as whoever will unpack it does, and trusts nothing in it: both descriptions of each entry must
   * agree, every entry is unpacked once (into nowhere, but for the wanted one), and it may not grow beyond the
@@ -37,6 +38,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
     for
       entries <- directory()
       _ <- first(entries)(checkPath)
+      _ <- Either.cond(fits(entries), (), TooManyEntries(limits.entries))
       total = entries.iterator.map(_.size).sum
       _ <- Either.cond(total <= limits.unpackedBytes, (), UnpacksTooLarge(total, limits.unpackedBytes))
       _ <- Either.cond(
@@ -52,7 +54,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       case Some(at) =>
         (view.u16(at + 10), view.u32(at + 12), view.u32(at + 16)) match
           case (Some(count), Some(size), Some(start)) =>
-            if count > limits.entries then Left(TooManyEntries(count, limits.entries))
+            if count > limits.entries then Left(TooManyEntries(limits.entries))
             // Others take the directory that ends here, wherever it is said to start.
             else if start + size != at then Left(CorruptZip("its directory is cut off"))
             else entries(start, at, count)
@@ -112,6 +114,18 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       Left(NotAFile(entry.path))
     else if entry.isDirectory && entry.size != 0 then Left(CorruptZip("a directory in it has content"))
     else Right(())
+
+  /** Whether its files and directories are no more than allowed. Directories that no entry is for, but a path
+    * goes through, are made as well: each path may have hundreds. Goes no further than to the limit.
+    */
+  private def fits(entries: Vector[Entry]): Boolean =
+    val made = mutable.HashSet.empty[String]
+    entries.iterator
+      .flatMap(entry =>
+        Iterator.iterate(entry.path.stripSuffix("/"))(above).takeWhile(it => it.nonEmpty && made.add(it))
+      )
+      .drop(limits.entries)
+      .isEmpty
 
   /** Unpacks an entry piece by piece, and proves its size and checksum. */
   private def unpack(entry: Entry, sink: (Array[Byte], Int) => Unit): Either[PackageProblem, Unit] =
@@ -198,6 +212,9 @@ private object ZipReader:
   val Encrypted = 1
   val DirectoryMode = 0x4000
   val FileMode = 0x8000
+
+  /** The directory a path is in; empty at the top. */
+  def above(path: String): String = path.take(path.lastIndexOf('/').max(0))
 
   def first(entries: Vector[Entry])(
       check: Entry => Either[PackageProblem, Unit]

@@ -336,8 +336,8 @@ object ApiError:
       "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
     case PackageProblem.NotAFile(_) =>
       "The package holds a link or device; pack regular files and directories only."
-    case PackageProblem.TooManyEntries(count, allowed) =>
-      s"The package holds $count entries, but at most $allowed are allowed."
+    case PackageProblem.TooManyEntries(allowed) =>
+      s"The package holds more than $allowed files and directories; pack fewer, or put them where the workers can read them."
     case PackageProblem.UnpacksTooLarge(bytes, allowed) =>
       s"The package unpacks to $bytes bytes, but at most $allowed are allowed."
     case PackageProblem.ExecutableTooLarge(bytes, allowed) =>

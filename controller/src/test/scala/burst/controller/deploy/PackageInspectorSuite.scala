@@ -84,9 +84,18 @@ class PackageInspectorSuite extends munit.FunSuite:
 
   test("too many entries and too much content are refused before they are unpacked"):
     val many = zip(("exec" -> elf()) +: Vector.tabulate(20)(i => s"f$i" -> Array.empty[Byte])*)
-    assertEquals(refused(many), TooManyEntries(21, 20))
+    assertEquals(refused(many), TooManyEntries(20))
     val bomb = zip("exec" -> elf(), "zeros" -> new Array[Byte](3 << 20))
     assertEquals(refused(bomb), UnpacksTooLarge((3 << 20) + elf().length, 1 << 20))
+
+  test("directories count, whether a zip names them or goes through them, and each once"):
+    def deep(depth: Int) = zip("exec" -> elf(), "a/" -> Array.empty, "a/" * depth + "f" -> Array.empty)
+    assertEquals(inspect(deep(18)), Right(()))
+    assertEquals(refused(deep(19)), TooManyEntries(20))
+    // Few files that go through more directories than could be counted one by one.
+    val many = Vector.tabulate(9999)(i => f"$i%05d/" + "a/" * 507 + "f" -> Array.empty[Byte])
+    val usual = PackageInspector(limits.copy(entries = 10_000))
+    assertEquals(usual.inspect(zip(("exec" -> elf()) +: many*), Seq(runtime)), Left(TooManyEntries(10_000)))
 
   test("an executable that is too large to look at is refused before it is unpacked"):
     val large = zip("exec" -> (elf() ++ new Array[Byte](1 << 19)))

@@ -126,7 +126,7 @@ private final class PackageFetch(
             else Unpacker.unpack(archive, unpacked, settings.unpack)
           Files.delete(archive)
           bytes
-        case PackageForm.Archive => Right(Files.size(archive))
+        case PackageForm.Archive => Right(Files.size(archive) + Unpacker.EntryBytes)
       made.foreach(_ => Files.move(scratch, target, StandardCopyOption.ATOMIC_MOVE))
       made
 

@@ -17,9 +17,9 @@ import java.nio.file.{
 }
 import java.util.zip.{ZipEntry, ZipException, ZipFile}
 import scala.jdk.CollectionConverters.*
-import scala.jdk.StreamConverters.*
 import scala.util.Using
 
+/** `entries` are files and directories. */
 final case class UnpackLimits(bytes: Long, entries: Int)
 
 /** Turns an uploaded package into a directory. A package is a zip, a bare executable, which becomes `exec`,
@@ -34,6 +34,9 @@ private[burst] object Unpacker:
   val Executable = "exec"
   private val SourceFile = "source"
 
+  /** No longer path can be opened on Linux. */
+  private val LongestName = 4096
+
   private val ReadOnly = PosixFilePermissions.fromString("r-xr-xr-x")
   private val Owner = PosixFilePermissions.fromString("rwx------")
   private val ElfMagic = Vector[Byte](0x7f, 'E', 'L', 'F')
@@ -41,9 +44,12 @@ private[burst] object Unpacker:
 
   private final class Refused(message: String) extends IOException(message)
 
-  /** Unpacks into the new directory `target` and returns how many bytes that took, or why it was refused;
-    * then `target` may be there in part. Throws where it is not the package that is at fault but this
-    * machine.
+  /** What a file or directory takes on a disk beside its contents: a small one has a block of its own. */
+  private[packages] val EntryBytes = 4096L
+
+  /** Unpacks into the new directory `target` and returns how many bytes that took on the disk, or why it was
+    * refused; then `target` may be there in part. Throws where it is not the package that is at fault but
+    * this machine.
     */
   def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[String, Long] =
     try
@@ -53,8 +59,7 @@ private[burst] object Unpacker:
         case ZipMagic => zip(archive, target, limits)
         case empty if empty.isEmpty => throw Refused("it is empty")
         case _ => bare(archive, target.resolve(SourceFile), limits)
-      seal(target)
-      Right(bytes)
+      Right(bytes + seal(target))
     catch
       case refused: Refused => Left(refused.getMessage)
       case problem if isOfPackage(problem) => Left("it is a damaged zip")
@@ -63,7 +68,6 @@ private[burst] object Unpacker:
   def nothing(target: Path): Long =
     Files.createDirectories(target)
     seal(target)
-    0L
 
   /** Deletes a directory with what `unpack` made in it, although that is read-only, and may have become
     * worse: a program that is a process here may take its user's rights from its package as it likes.
@@ -101,20 +105,41 @@ private[burst] object Unpacker:
 
   private def zip(archive: Path, target: Path, limits: UnpackLimits): Long =
     Using.resource(ZipFile(archive.toFile)): file =>
-      if file.size > limits.entries then
-        throw Refused(s"it holds ${file.size} files, more than the ${limits.entries} allowed")
+      val room = Room(limits.entries)
+      if file.size > limits.entries then room.refuse()
       file.entries.asScala.foldLeft(0L): (sofar, entry) =>
         val path = inside(target, entry)
         if entry.isDirectory then
-          Files.createDirectories(path)
+          room.directories(path)
           sofar
         else
-          Files.createDirectories(path.getParent)
+          room.directories(path.getParent)
+          room.take(1)
           sofar + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - sofar))
+
+  /** For so many files and directories. Those that a zip does not name, but goes through, are made as well:
+    * each of its paths may have hundreds.
+    */
+  private final class Room(entries: Int):
+    private var left = entries
+
+    def refuse() = throw Refused(s"it holds more than the $entries files and directories allowed")
+
+    def take(count: Int): Unit =
+      if count > left then refuse()
+      left -= count
+
+    def directories(path: Path): Unit =
+      val missing =
+        Iterator.iterate(path)(_.getParent).takeWhile(!Files.isDirectory(_)).take(left + 1).toVector
+      take(missing.size)
+      missing.reverseIterator.foreach(Files.createDirectory(_))
 
   private def inside(target: Path, entry: ZipEntry): Path =
     val name = entry.getName
     def refuse = throw Refused("it holds a file whose name would leave the package")
+    // Before anything is done for each of its directories.
+    if name.length > LongestName then throw Refused("it holds a file whose name is too long")
     val segments = name.stripSuffix("/").split("/", -1)
     if name.contains('\\') || segments.exists(segment => segment.isEmpty || segment == "." || segment == "..")
     then refuse
@@ -133,11 +158,12 @@ private[burst] object Unpacker:
           output.write(buffer, 0, read)
           sofar + read
 
-  private def seal(directory: Path): Unit =
-    Using.resource(Files.walk(directory))(_.toScala(Vector)).foreach(Files.setPosixFilePermissions(
-      _,
-      ReadOnly
-    ))
+  /** Returns what the entries themselves take. */
+  private def seal(directory: Path): Long =
+    Using.resource(Files.walk(directory)): paths =>
+      paths.iterator.asScala.foldLeft(0L): (sofar, path) =>
+        Files.setPosixFilePermissions(path, ReadOnly)
+        sofar + EntryBytes
 
   /** What its bytes or its files' names bring about on any machine. */
   private def isOfPackage(problem: Throwable): Boolean = problem match

@@ -12,6 +12,9 @@ class UnpackerSuite extends munit.FunSuite:
     val archive = Files.write(scratch.resolve("archive"), bytes)
     Unpacker.unpack(archive, scratch.resolve("inner/target"), limits)
 
+  /** What so many files and directories take, that of the package included. */
+  private def entries(count: Int): Long = count * 4096L
+
   private def files(scratch: Path): Set[String] =
     Files.walk(
       scratch
@@ -19,7 +22,7 @@ class UnpackerSuite extends munit.FunSuite:
 
   scratch.test("a zip becomes a directory that is read-only and executable"): scratch =>
     val bytes = Zips.of("exec" -> Zips.Elf, "data/table.csv" -> "a,b".getBytes, "empty/" -> Array.empty)
-    assertEquals(unpack(scratch, bytes), Right(Zips.Elf.length + 3L))
+    assertEquals(unpack(scratch, bytes), Right(Zips.Elf.length + 3L + entries(5)))
     val target = scratch.resolve("inner/target")
     assertEquals(files(target), Set("exec", "data/table.csv"))
     assert(Files.isExecutable(target.resolve("exec")))
@@ -27,7 +30,7 @@ class UnpackerSuite extends munit.FunSuite:
     assert(Files.isDirectory(target.resolve("empty")))
 
   scratch.test("a bare executable becomes exec"): scratch =>
-    assertEquals(unpack(scratch, Zips.Elf), Right(Zips.Elf.length.toLong))
+    assertEquals(unpack(scratch, Zips.Elf), Right(Zips.Elf.length + entries(2)))
     assertEquals(files(scratch.resolve("inner/target")), Set("exec"))
 
   for name <- List("../x", "a/../../x", "/x", "a//x", "./x", "..", "a/..", "a\\..\\x", "x\u0000y") do
@@ -48,8 +51,31 @@ class UnpackerSuite extends munit.FunSuite:
 
   scratch.test("too many files are refused before any is written"): scratch =>
     val many = (1 to 20).map(i => s"f$i" -> Array.empty[Byte])
-    assert(unpack(scratch, Zips.of(("exec" -> Zips.Elf) +: many*)).left.exists(_.contains("21 files")))
+    assert(unpack(
+      scratch,
+      Zips.of(("exec" -> Zips.Elf) +: many*)
+    ).left.exists(_.contains("more than the 10 files")))
     assertEquals(files(scratch), Set("archive"))
+
+  scratch.test("directories count, whether a zip names them or goes through them, and each once"): scratch =>
+    val exec = "exec" -> Zips.Elf
+    val most = Zips.of(
+      exec,
+      "a/b/" -> Array.empty,
+      "a/b/c/f" -> Zips.Elf,
+      "a/b/c/d/g" -> Zips.Elf,
+      "e/i/h" -> Zips.Elf
+    )
+    assertEquals(unpack(scratch, most), Right(4L * Zips.Elf.length + entries(11)))
+    Unpacker.delete(scratch.resolve("inner"))
+    val deep = Zips.of(exec, ("a/" * 500) + "f" -> Array.empty)
+    assert(unpack(scratch, deep).left.exists(_.contains("more than the 10 files and directories")))
+    assert(!Files.exists(scratch.resolve("inner/target/a/a/a/a/a/a/a/a/a/a")))
+
+  scratch.test("a path that is longer than any may be is refused before its directories are made"): scratch =>
+    val long = Zips.of("exec" -> Zips.Elf, ("a/" * 30_000) + "f" -> Array.empty)
+    assert(unpack(scratch, long, limits.copy(entries = 50_000)).left.exists(_.contains("too long")))
+    assert(!Files.exists(scratch.resolve("inner/target/a")))
 
   scratch.test("what this machine cannot take is no fault of the package"): scratch =>
     val archive = Files.write(scratch.resolve("archive"), Zips.of("exec" -> Zips.Elf))
@@ -59,7 +85,7 @@ class UnpackerSuite extends munit.FunSuite:
 
   scratch.test("a file of source becomes source, and no zip needs an executable"): scratch =>
     val source = "#!/usr/bin/env python3\ndef main(args): return {}".getBytes
-    assertEquals(unpack(scratch, source), Right(source.length.toLong))
+    assertEquals(unpack(scratch, source), Right(source.length + entries(2)))
     assertEquals(files(scratch.resolve("inner/target")), Set("source"))
     Unpacker.delete(scratch.resolve("inner"))
     assert(unpack(scratch, Zips.of("__main__.py" -> source)).isRight)
