@@ -106,6 +106,39 @@ fn a_flare_works_without_credentials_under_its_own_name() {
 }
 
 #[test]
+fn a_service_that_obeys_what_is_not_signed_is_refused() {
+    let server = S3Server::start_obeying_unsigned();
+    under_watchdog(move || {
+        let secret = "u5".into();
+        let error = admit(&Admission::new("u5", &secret), &platform(&server)).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("x-amz-copy-source"), "{error}");
+        assert!(
+            error.contains("shared-credentials") && !error.contains(SECRET),
+            "{error}"
+        );
+        assert_eq!(server.objects(""), Vec::<String>::new());
+        let shared = platform(&server).with_shared_credentials();
+        let given = admit(&Admission::new("u5", &secret), &shared).unwrap();
+        assert_eq!(given.backend, shared);
+    });
+}
+
+#[test]
+fn a_service_is_asked_once_for_what_it_obeys_and_keeps_nothing_of_it() {
+    let server = S3Server::start();
+    under_watchdog(move || {
+        let puts = || server.requests().get("PUT").copied().unwrap_or(0);
+        let _first = let_in(&server, "u6");
+        assert_eq!(server.objects(""), Vec::<String>::new());
+        // It was asked to write one object, and to copy it.
+        assert_eq!(puts(), 2);
+        let _second = let_in(&server, "u7");
+        assert_eq!(puts(), 2);
+    });
+}
+
+#[test]
 fn nothing_else_is_signed() {
     let server = S3Server::shared();
     under_watchdog(move || {
@@ -175,6 +208,8 @@ fn nothing_else_is_signed() {
         assert_eq!(request("GET", &put, ""), 403);
         assert_eq!(request("PUT", &put.replace("/u2/", "/u3/"), ""), 403);
         assert_eq!(request("PUT", &format!("{put}&acl="), ""), 403);
+        let copied = "x-amz-copy-source: /messages/some/where/burst/u1/x\r\n";
+        assert_eq!(request("PUT", &put, copied), 403);
 
         // Who asks slowly keeps nobody else waiting.
         let address = SocketAddr::from_abstract_name(&signer).unwrap();

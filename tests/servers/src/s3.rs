@@ -44,9 +44,18 @@ impl S3Server {
 
     /// At one of this machine's addresses.
     pub fn start_at(host: &str) -> Self {
+        Self::of(host, false)
+    }
+
+    /// One that does what headers say which are not signed.
+    pub fn start_obeying_unsigned() -> Self {
+        Self::of("127.0.0.1", true)
+    }
+
+    fn of(host: &str, obeys_unsigned: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
-        let files = Files::new(directory.path());
+        let files = Files::new(directory.path(), obeys_unsigned);
         let mut service = S3ServiceBuilder::new(files);
         service.set_auth(SimpleAuth::from_single("key", SECRET));
         let service = service.build();

@@ -29,6 +29,11 @@ impl Locations {
         self.at(["joined".to_owned(), pack.to_string()])
     }
 
+    /// Where the platform tries what the service does, under a name of its own.
+    pub(super) fn probe(&self, name: &str) -> Path {
+        self.at(["probe".to_owned(), name.to_owned()])
+    }
+
     /// A batch of frames.
     pub(super) fn log(&self, to: u32, from: u32, number: u64) -> Path {
         let parts = [to.to_string(), from.to_string(), number.to_string()];

@@ -10,6 +10,7 @@
 //!          +https://host/bucket/some/where/…?X-Amz-Signature=…  ◀
 //! ```
 
+use std::collections::BTreeSet;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use object_store::path::Path;
 use parking_lot::Mutex;
 use reqwest::Method;
+use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
@@ -76,7 +78,10 @@ pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Adm
         root: Mutex::default(),
     });
     let (runtime, serving) = (Runtime::start(NAME)?, Arc::clone(&state));
+    let probe = Locations::new(state.store.prefix(), flare.flare_id).probe(&name);
+    let configuration = Sha256::digest(config.uri.as_deref().unwrap_or_default()).into();
     runtime.run_for(STARTING, async move {
+        refuse_obedient(&serving.store, &probe, configuration).await?;
         let listener = tokio::net::UnixListener::from_std(listener).map_err(error)?;
         tokio::spawn(serve(serving, listener));
         Ok(())
@@ -90,6 +95,28 @@ pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Adm
         backend: config.clone().with_uri(uri),
         agent: Some(Arc::new(signer)),
     })
+}
+
+/// A signature must be all that a request may do. Asked once for each configuration, of which a process has few.
+async fn refuse_obedient(
+    store: &Store,
+    probe: &Path,
+    configuration: [u8; 32],
+) -> Result<(), Error> {
+    static SOUND: Mutex<BTreeSet<[u8; 32]>> = Mutex::new(BTreeSet::new());
+    if SOUND.lock().contains(&configuration) {
+        return Ok(());
+    }
+    if store.obeys_unsigned(probe).await? {
+        return Err(error(
+            "the service copies objects at the word of a header that is not signed \
+             (x-amz-copy-source), so that no flare could be kept from what the platform's \
+             credentials reach: use another service, or set shared-credentials = true for this \
+             backend if all flares may trust each other",
+        ));
+    }
+    SOUND.lock().insert(configuration);
+    Ok(())
 }
 
 impl Agent for Signer {

@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
-use object_store::client::{HttpError, HttpErrorKind};
+use object_store::client::{
+    HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, ReqwestConnector,
+};
 use object_store::path::Path;
 use object_store::signer::Signer;
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
 };
 use reqwest::Method;
+use reqwest::header::HeaderValue;
 use url::Url;
 
 use super::NAME;
@@ -32,6 +35,9 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// said again after 1 s, and 2 s after that.
 const CONNECT: Duration = Duration::from_secs(5);
 
+/// What an object holds that is to be copied, or not.
+const PROBE: &[u8] = b"a probe of the platform's";
+
 /// Stands for a service whose address comes with each signature.
 const ELSEWHERE: &str = "http://signed.invalid";
 
@@ -41,6 +47,7 @@ pub(super) struct Store {
     bucket: String,
     prefix: Path,
     client: Arc<AmazonS3>,
+    options: ClientOptions,
     recovery: Duration,
 }
 
@@ -87,15 +94,14 @@ impl Store {
                 }),
             None => AmazonS3Builder::from_env(),
         };
+        let options = ClientOptions::new()
+            .with_allow_http(true)
+            .with_timeout(REQUEST)
+            .with_connect_timeout(CONNECT);
         let mut builder = builder
             .with_bucket_name(bucket)
             .with_retry(retries(recovery))
-            .with_client_options(
-                ClientOptions::new()
-                    .with_allow_http(signer.is_some())
-                    .with_timeout(REQUEST)
-                    .with_connect_timeout(CONNECT),
-            );
+            .with_client_options(options.clone().with_allow_http(signer.is_some()));
         if signer.is_none() && !uri.username().is_empty() {
             builder = builder
                 .with_access_key_id(decode(uri.username()))
@@ -121,6 +127,7 @@ impl Store {
             bucket: bucket.to_owned(),
             prefix: Path::from(uri.path()),
             client: Arc::new(client),
+            options,
             recovery,
         })
     }
@@ -128,13 +135,7 @@ impl Store {
     /// The address of the same objects for who has no credentials but a signer.
     pub(super) fn signed_uri(&self, signer: &str, token: &str) -> String {
         let (bucket, prefix) = (&self.bucket, &self.prefix);
-        let prefix = prefix.parts().fold(String::new(), |all, part| {
-            let part = percent_encoding::utf8_percent_encode(
-                part.as_ref(),
-                percent_encoding::NON_ALPHANUMERIC,
-            );
-            format!("{all}/{part}")
-        });
+        let prefix = escaped(prefix);
         format!("s3://flare:{token}@{bucket}{prefix}?signer={signer}")
     }
 
@@ -147,6 +148,35 @@ impl Store {
     ) -> object_store::Result<String> {
         let url = self.client.signed_url(method, location, valid).await?;
         Ok(url.into())
+    }
+
+    /// Whether the service does what headers say that a signature does not cover: then who may
+    /// write one object may have any other that the credentials reach copied into it. Tried on two
+    /// objects under `place`, which are removed.
+    pub(super) async fn obeys_unsigned(&self, place: &Path) -> Result<bool, Error> {
+        let (source, target) = (place.clone().join("source"), place.clone().join("target"));
+        let obeyed = self.copies_unsigned(&source, &target).await;
+        let removed = self.delete(vec![source, target]).await;
+        obeyed.and_then(|obeyed| removed.map(|()| obeyed))
+    }
+
+    async fn copies_unsigned(&self, source: &Path, target: &Path) -> Result<bool, Error> {
+        self.put(source, Bytes::from_static(PROBE)).await?;
+        let signed = self.sign(Method::PUT, target, REQUEST).await;
+        let mut request = HttpRequest::new(HttpRequestBody::empty());
+        *request.method_mut() = Method::PUT;
+        *request.uri_mut() = signed.map_err(failed)?.parse().map_err(error)?;
+        let source = format!("/{}{}", self.bucket, escaped(source));
+        let source = HeaderValue::from_str(&source).map_err(error)?;
+        request.headers_mut().insert("x-amz-copy-source", source);
+        let client = ReqwestConnector::default().connect(&self.options);
+        let answer = client.map_err(failed)?.execute(request).await;
+        let status = answer.map_err(error)?.status();
+        match status.is_server_error() {
+            true => Err(error(format!("the service failed: {status}"))),
+            false if status.is_success() => Ok(self.get(target).await?.as_deref() == Some(PROBE)),
+            false => Ok(false),
+        }
     }
 
     /// What the names of all objects begin with.
@@ -260,6 +290,17 @@ pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Erro
         .and_then(|(_, endpoint)| ServerAddress::of_url(&endpoint))
         .into_iter()
         .collect())
+}
+
+/// As a URL has it, with a slash before each part.
+fn escaped(path: &Path) -> String {
+    path.parts().fold(String::new(), |all, part| {
+        let part = percent_encoding::utf8_percent_encode(
+            part.as_ref(),
+            percent_encoding::NON_ALPHANUMERIC,
+        );
+        format!("{all}/{part}")
+    })
 }
 
 fn retries(recovery: Duration) -> RetryConfig {
