@@ -6,7 +6,7 @@ import burst.protocol.RuntimeInfo
 import com.github.dockerjava.api.DockerClient
 import com.github.dockerjava.api.async.ResultCallback
 import com.github.dockerjava.api.exception.NotFoundException
-import com.github.dockerjava.api.model.{PullResponseItem, WaitResponse}
+import com.github.dockerjava.api.model.{AuthConfig, PullResponseItem, WaitResponse}
 import com.github.dockerjava.core.{DefaultDockerClientConfig, DockerClientImpl, RemoteApiVersion}
 import com.github.dockerjava.zerodep.ZerodepDockerHttpClient
 import java.time.Duration
@@ -56,9 +56,12 @@ final class DockerDaemon private (
         TimeUnit.MILLISECONDS.sleep(DockerDaemon.RetryMillis)
         if !exit.isCompleted then awaitExit(id, exit)
 
-  /** For as long as it takes; `told` hears how it goes on, and may break it off. */
+  /** For as long as it takes; `told` hears how it goes on, and may break it off. As whoever has not logged
+    * in: users name what is pulled, and the client would show the registry what this machine's user logged in
+    * by.
+    */
   private[driver] def pull(image: String, told: ResultCallback[PullResponseItem]): Unit =
-    val _ = waits.pullImageCmd(image).exec(told)
+    val _ = waits.pullImageCmd(image).withAuthConfig(AuthConfig()).exec(told)
 
   def close(): Unit =
     Try(calls.close())
