@@ -30,6 +30,9 @@ final case class Action(
   /** The parameters as they are put under what is given. */
   lazy val defaults: Defaults = Defaults.of(parameters)
 
+  /** Bytes by which they make a call larger; a sequence has none. */
+  def growth: Int = if Composition.isSequence(this) then 0 else defaults.length
+
 /** Why a caller does not reach an action. */
 enum ActionProblem:
   case NoSuchAction(name: ActionName)

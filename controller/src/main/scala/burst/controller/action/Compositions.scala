@@ -226,14 +226,17 @@ private[action] final class Compositions(
             fault(s"Failed to resolve action with name \"${name.qualified}\" during composition.")
           case Right(action) =>
             val _ = spent.action()
-            // As bytes of its own, or the whole of what the conductor said would stay in memory.
-            val state = next.state.map(own => JsonText(own.bytes.compact))
-            keeping(call.caller.namespace, state)(run(part(call, id, action, next.params), spent)).flatMap:
+            // As bytes of their own, or the whole of what the conductor said would stay in memory.
+            val state = next.state.map(own)
+            val params = own(next.params)
+            keeping(call.caller.namespace, state)(run(part(call, id, action, params), spent)).flatMap:
               case Left(problem) => Future.successful(Composed(problem, progress))
               case Right(record) => conduct(call, id, spent, record.result, state, progress.after(record))
       case _ =>
         val shown = next.name.fold(_.bytes.utf8String, Json.fromString(_).noSpaces).take(MostShown)
         fault(s"Failed to parse action name from json value $shown during composition.")
+
+  private def own(text: JsonText): JsonText = JsonText(text.bytes.compact)
 
   /** Works while a state is kept, if there is room for it. */
   private def keeping[A](namespace: String, state: Option[JsonText])(

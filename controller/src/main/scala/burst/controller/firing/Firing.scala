@@ -138,10 +138,10 @@ object Firing:
       val origin: Origin,
       val reading: Patiently
   )(using ExecutionContext):
-    /** That there is no room for more, by whether it was said of a sequence or conductor: they are counted
-      * apart from programs.
+    /** That there is no room for more, by of whom it was said: sequences and conductors, programs that queue
+      * alike, or one of those that may need no place of their own.
       */
-    private val full = ConcurrentHashMap[Boolean, InvocationRefusal]()
+    private val full = ConcurrentHashMap[String, InvocationRefusal]()
 
     def invocation(action: Action): Invocation =
       Invocation(caller, action, arguments, origin, text = Some(text))
@@ -150,15 +150,24 @@ object Firing:
     def asking(action: Action)(
         begin: => Future[Either[InvocationRefusal, Invoked]]
     ): Future[Either[InvocationRefusal, Invoked]] =
-      val isComposition = Composition.isComposition(action)
-      Option(full.get(isComposition)) match
+      val kin = Fired.kin(action)
+      Option(full.get(kin)) match
         case Some(refusal) => Future.successful(Left(refusal))
         case None =>
           begin.map: answer =>
             answer match
-              case Left(refusal) if isFull(refusal) => val _ = full.put(isComposition, refusal)
+              case Left(refusal) if isFull(refusal) => val _ = full.put(kin, refusal)
               case _ => ()
             answer
+
+  private object Fired:
+    /** Those of whom the same holds when there is no room for one. */
+    def kin(action: Action): String =
+      val isByItself =
+        action.definition.kind == BuiltIns.Kind || action.definition.action.concurrency > 1
+      if isByItself then action.name.qualified
+      else if Composition.isComposition(action) then "composition"
+      else "program"
 
   private def isFull(refusal: InvocationRefusal): Boolean = refusal match
     case InvocationRefusal.RateLimited(_) | InvocationRefusal.Refused(Refusal.QueueFull(_)) => true

@@ -100,7 +100,8 @@ object BodyIntake:
   /** Sets bytes aside, unless there are too few left. */
   type Room = Long => Boolean
 
-  /** What was read of a body, and is to be made larger: by `most` bytes at most. */
+  /** What was read of a body, and is to be made larger: by `most` bytes at most, or by none that is any work.
+    */
   final case class Growing[A](most: Long, make: Room => Either[ApiError, A]):
     def map[B](change: A => B): Growing[B] = Growing(most, make(_).map(change))
 
@@ -112,7 +113,7 @@ object BodyIntake:
       */
     def later[A](body: ByteString, more: Long)(whole: A): Growing[A] =
       if more <= Few then done(whole)
-      else Growing(more, room => Either.cond(room(body.length + more), whole, ApiError.Busy))
+      else Growing(0, room => Either.cond(room(body.length + more), whole, ApiError.Busy))
 
   /** Bytes of a body, with what is made of it, that any thread may take apart. */
   private val Small = 64 * 1024

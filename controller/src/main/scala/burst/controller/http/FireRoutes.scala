@@ -63,21 +63,22 @@ final class FireRoutes(
       payload <- payload(body, bytes)
     yield Growing.later(bytes, parameters(caller, trigger))((trigger, payload))
 
-  /** Bytes of those under the payload, of as many actions as are begun at once. */
+  /** Bytes of those under the payload, of as many actions as are begun at once: the first ones, as each is
+    * read.
+    */
   private def parameters(caller: Identity, trigger: Trigger): Long =
-    val own = Defaults.of(trigger.parameters).length.toLong
-    val each =
-      for
-        rule <- trigger.rules.getOrElse(Vector.empty) if rule.status == RuleStatus.Active
-        name <- ActionName.parse(rule.action.qualified, caller.namespace)
-      yield own + parameters(caller, name)
-    each.sorted.takeRight(Firing.AtOnce).sum
-
-  private def parameters(caller: Identity, name: ActionName): Int =
-    try actions.find(caller, name).fold(_ => 0, _.defaults.length)
+    val begun =
+      trigger.rules.getOrElse(Vector.empty).filter(_.status == RuleStatus.Active).take(Firing.AtOnce)
+    val names = begun.flatMap(rule => ActionName.parse(rule.action.qualified, caller.namespace))
+    val own = Defaults.of(trigger.parameters).length.toLong * names.length
+    try
+      val lengths = names.distinct.map(name =>
+        name.qualified -> actions.find(caller, name).fold(_ => 0, _.growth).toLong
+      ).toMap
+      own + names.map(name => lengths(name.qualified)).sum
     catch
       // Who fires is patient with it.
-      case _: StoreException => 0
+      case _: StoreException => own
 
 object FireRoutes:
   private val MostPatience = 20.seconds

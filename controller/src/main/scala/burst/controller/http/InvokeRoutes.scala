@@ -85,7 +85,7 @@ final class InvokeRoutes(
             for
               payload <- payload(body)
               action <- actions.find(caller, name).left.map(refusal)
-            yield Growing.later(body, action.defaults.length)(Wanted.New(action, payload, submission))
+            yield Growing.later(body, action.growth)(Wanted.New(action, payload, submission))
     def begin(taken: BodyIntake#Taken, tries: Int): Future[Either[ApiError, Begun]] =
       val tried = taken.growing(wanted):
         case Wanted.Begun(id) => Future.successful(Right(invocations.begun(caller, id)))

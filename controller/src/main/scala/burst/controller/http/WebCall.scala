@@ -109,7 +109,7 @@ final class WebCall(
       more.arguments
     )
     def read(bytes: ByteString) = arguments(request.entity, asked, found.rules)(bytes).map: fields =>
-      Growing.later(bytes, found.action.defaults.length)(fields)
+      Growing.later(bytes, found.action.growth)(fields)
     intake.ofAnyType(found.owner.namespace, request)(read): fields =>
       val invocation =
         Invocation(found.owner, found.action, Json.fromJsonObject(fields), RequestTraces.origin(request))

@@ -18,5 +18,8 @@ private[http] final class WebSandbox(domain: Option[String]):
     if isOwn then pass else mapResponse(_.addHeader(WebSandbox.Header))
 
 private[http] object WebSandbox:
-  val Header: RawHeader =
-    RawHeader("Content-Security-Policy", "sandbox allow-scripts allow-forms allow-popups allow-downloads")
+  /** What they open of others' is not shut in, and what they open here says so itself. */
+  val Header: RawHeader = RawHeader(
+    "Content-Security-Policy",
+    "sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads"
+  )

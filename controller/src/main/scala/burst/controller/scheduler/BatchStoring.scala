@@ -18,7 +18,8 @@ private[scheduler] final class BatchStoring(
     spool: Spool,
     id: FlareId,
     blocking: ExecutionContext,
-    transfers: ExecutionContext
+    transfers: ExecutionContext,
+    gatherers: ExecutionContext
 ):
   import BatchStoring.*
 
@@ -41,7 +42,8 @@ private[scheduler] final class BatchStoring(
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
         beside <- step(forgotten, hasBlobs(forgotten, create, parts))(transfers)(keep(_, create, parts))
         ended = beside.record.filter(_.state.isFinal)
-        _ <- step(beside, ended.nonEmpty && spool.gathers(id))(transfers)(discard)
+        // On this machine alone: a bucket that hangs is not to be waited for.
+        _ <- step(beside, ended.nonEmpty && spool.gathers(id))(gatherers)(discard)
         full <- commit(beside, create, begun, parts)
         _ <- ended.filter(Spool.hasLargeInputs).fold(Future.unit)(_ => Future(settle())(using transfers))
       yield Written.Done(batch.confirms, batch.waiting, batch.told, full)

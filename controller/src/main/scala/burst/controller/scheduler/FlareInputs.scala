@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.node.FairSemaphore
-import burst.protocol.{FlareId, Inputs}
+import burst.protocol.{FlareId, Inputs, JsonText}
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -18,7 +18,7 @@ private[scheduler] final class FlareInputs(
   import FlareActor.{InputsGranted, InputsLoaded}
 
   // `accepted` is used here and never after: what a method used would be held.
-  private var held = accepted
+  private var held = FlareInputs.own(accepted)
 
   /** The last attempt for which they could not be read. */
   private var unread = Option.empty[Int]
@@ -69,3 +69,12 @@ private[scheduler] final class FlareInputs(
 
   /** Nobody is here any more. */
   def close(): Unit = asked.foreach(_.foreach(_.close())(using ExecutionContext.parasitic))
+
+private object FlareInputs:
+  /** Small ones as bytes of their own: as parts of a body they would hold all of it. */
+  private def own(inputs: Inputs): Inputs =
+    def copied(text: JsonText) = JsonText(text.bytes.compact)
+    inputs match
+      case Inputs.Shared(value) if inputs.length <= Inputs.Small => Inputs.Shared(copied(value))
+      case Inputs.Each(values) if inputs.length <= Inputs.Small => Inputs.Each(values.map(copied))
+      case _ => inputs

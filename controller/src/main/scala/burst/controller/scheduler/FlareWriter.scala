@@ -73,7 +73,7 @@ final class FlareWriter(
     gatherers: ExecutionContext,
     tell: Written => Unit
 ):
-  private val storing = BatchStoring(store, spool, id, blocking, transfers)
+  private val storing = BatchStoring(store, spool, id, blocking, transfers, gatherers)
   private val gathering = OutputGathering(spool, id, gatherers, outcome => tell(Written.Gathered(outcome)))
   private var pending = WriteBatch()
   private var busy = false
@@ -176,16 +176,20 @@ final class FlareWriter(
   /** The outputs that cannot be gathered for now. */
   def unkept: Option[Unkept] = gathering.unkept
 
-  /** What was to stand beside the database is given up, so that the rest can be stored. Not while something
-    * is being written.
+  /** What was to stand beside the database is given up, so that the rest can be stored: what cannot be
+    * gathered, if that is what fails, or else what is whole and goes no further. Not while something is being
+    * written.
     */
   def giveUpBeside(): FlareWriter.Lost =
-    val (beside, kept) = pending.results.partition(_.isOutOfLine)
+    val ungathered = unkept.fold(Set.empty[Int])(_ => gathering.workers)
+    val isStuck = unkept.isDefined
+    val (beside, kept) =
+      pending.results.partition(result => result.isOutOfLine && (!isStuck || ungathered(result.worker)))
     val lost = FlareWriter.Lost(
-      gathering.workers ++ beside.map(_.worker),
-      if BatchStoring.isLarge(pending.logs) then pending.logs else Vector.empty
+      ungathered ++ beside.map(_.worker),
+      if !isStuck && BatchStoring.isLarge(pending.logs) then pending.logs else Vector.empty
     )
-    gathering.clear()
+    if isStuck then gathering.clear()
     drop(lost.lines)
     pending = pending.copy(results = kept, logs = if lost.lines.isEmpty then pending.logs else Vector.empty)
     unstored.foreach(_.clear())

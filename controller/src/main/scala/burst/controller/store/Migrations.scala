@@ -4,6 +4,7 @@ import burst.node.SetupException
 import javax.sql.DataSource
 import org.flywaydb.core.Flyway
 import org.flywaydb.core.api.{MigrationInfo, MigrationState}
+import org.slf4j.LoggerFactory
 
 /** Brings a database to the form that this release works with.
   *
@@ -48,9 +49,13 @@ private[store] final class Migrations(source: DataSource, location: String):
           s"this release changes the database (${name(info)}) so that those before it cannot work with it, and " +
             s"$up other controllers are up: stop them first."
         )
+    if known.pending().nonEmpty then
+      log.info("the database's tables are being changed; another controller that does so is waited for")
     val _ = flyway.migrate()
 
 private[store] object Migrations:
+  private val log = LoggerFactory.getLogger(classOf[Migrations])
+
   private def isBreaking(info: MigrationInfo): Boolean = info.getDescription.startsWith("breaking ")
 
   private def name(info: MigrationInfo): String = s"V${info.getVersion}, ${info.getDescription}"

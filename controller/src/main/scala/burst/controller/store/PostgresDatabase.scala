@@ -90,15 +90,22 @@ object PostgresDatabase:
     properties.setProperty("password", settings.password)
     driverProperties(settings).foreach(properties.setProperty(_, _))
     properties.setProperty("ApplicationName", OwnSessions)
-    // Asked after when idle; what was sent to a machine that vanished is given up after the same time.
-    val seconds = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
-    properties.merge("options", s"$seconds -c tcp_user_timeout=20000", (own, more) => s"$own $more")
+    properties.merge("options", SoonMissed, (own, more) => s"$own $more")
     DriverManager.getConnection(s"jdbc:${settings.url}", properties)
 
-  /** Connections without a statement time-out: an index of a large table takes as long as it takes. */
+  /** For a server that is to know soon when a machine has vanished: it is asked after when idle, and what was
+    * sent to it is given up after the same time.
+    */
+  private val SoonMissed =
+    "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 " +
+      "-c tcp_user_timeout=20000"
+
+  /** Connections without a statement time-out: an index of a large table takes as long as it takes. Whoever
+    * vanishes meanwhile is soon without Flyway's lock.
+    */
   private[store] def migrating(settings: PostgresSettings): HikariDataSource =
     val properties = driverProperties(settings) - "socketTimeout"
-    pool("burst-store-migration", settings, 3, properties, "-c statement_timeout=0")
+    pool("burst-store-migration", settings, 3, properties, s"-c statement_timeout=0 $SoonMissed")
 
   private def pool(
       name: String,

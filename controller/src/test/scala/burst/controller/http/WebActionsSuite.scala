@@ -123,7 +123,8 @@ class WebActionsSuite extends WebSuite:
     assertEquals(ask("GET", s"$web/default/echo").headers("access-control-allow-origin"), "https://a.example")
 
   test("pages at the API's host have an origin of their own, whatever the action says"):
-    val sandbox = "sandbox allow-scripts allow-forms allow-popups allow-downloads"
+    val sandbox =
+      "sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads"
     def policies(host: String) = Using.resource(RawConnection(port)): connection =>
       connection.send(s"GET $web/default/echo HTTP/1.1\r\nHost: $host\r\nConnection: close\r\n\r\n")
       connection.rest().linesIterator.collect { case s"Content-Security-Policy: $value" => value }.toSeq

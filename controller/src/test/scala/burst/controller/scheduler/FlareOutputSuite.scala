@@ -107,8 +107,8 @@ class FlareOutputSuite extends SchedulerFixture:
         Vector(None, Some(5002), Option.unless(isLate)(1))
       )
 
-  /** A spool whose disk has no room for what a flare's worker 0 puts out. */
-  private final class FullSpool(inTime: Boolean):
+  /** A spool whose disk has no room for what a flare's worker 0 puts out, after worker 1's `other`. */
+  private final class FullSpool(inTime: Boolean, other: String = "1"):
     private val root = Files.createTempDirectory("burst-spool")
     private val settings = Samples.settings.copy(storeDeadline = 2.minutes)
     val world: World = World(settings = settings, spool = Spool.open(root, Samples.blobs))
@@ -118,18 +118,13 @@ class FlareOutputSuite extends SchedulerFixture:
     private val pack = a.prepared()
     private val full = Files.createDirectory(root.resolve(flare.id.value)).resolve(BlobName.output(0).text)
     Files.createSymbolicLink(full, Path.of("/dev/full"))
-    private val first = Vector(
-      PackEvent.Ready(None, 0),
-      PackEvent.WorkerSucceeded(1, "1", 1),
-      PackEvent.Output(0, "\"" + "x" * 5000)
-    )
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(1, other, 1))
+    if other.length > 4096 then a.outputStored()
+    private val beginning = PackEvent.Output(0, "\"" + "x" * 5000)
     if inTime then
-      a.report(
-        pack,
-        first ++ Vector(PackEvent.WorkerSucceeded(0, "\"", 1), PackEvent.PackEnded(true, None, 3))*
-      )
+      a.report(pack, beginning, PackEvent.WorkerSucceeded(0, "\"", 1), PackEvent.PackEnded(true, None, 3))
     else
-      a.report(pack, first*)
+      a.report(pack, beginning)
       // Its program is not to put out more.
       a.hearsNothing()
       world.pass(20.seconds)
@@ -171,6 +166,17 @@ class FlareOutputSuite extends SchedulerFixture:
     disk.free()
     assertEquals(disk.ended().state, FlareState.Succeeded)
     assertEquals(kept(disk.flare.id, 0), "\"" + "x" * 5000 + "\"")
+
+  test("what is whole is kept though something else cannot be"):
+    val other = "\"" + "y" * 5000 + "\""
+    val disk = FullSpool(inTime = true, other)
+    disk.world.pass(2.minutes)
+    val ended = disk.ended()
+    assertEquals(ended.workers.map(_.state), Vector(WorkerState.Failed, WorkerState.Succeeded))
+    kit.createTestProbe[Any]().awaitAssert:
+      disk.world.pass(1.second)
+      assertEquals(disk.world.store.find(ended.id).map(_.state), Some(FlareState.Failed))
+    assertEquals(kept(ended.id, 1), other)
 
   test("outputs that cannot be kept for too long are given up, and the flare's end is stored without them"):
     val disk = FullSpool(inTime = true)
