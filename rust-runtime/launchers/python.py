@@ -95,9 +95,10 @@ class Loader(importlib.machinery.SourceFileLoader):
     """Loads a function's module. A source that is a package by itself came without a name: traces have one that says
     what it is, in place of that of the file it was put into."""
 
-    def source_to_code(self, data, path, **options):
+    def source_to_code(self, data, path, *more, **options):
+        # More: since Python 3.15, the module's full name.
         shown = SHOWN if os.path.basename(path) == SOURCE else path
-        return super().source_to_code(data, shown, **options)
+        return super().source_to_code(data, shown, *more, **options)
 
 
 class Function:
