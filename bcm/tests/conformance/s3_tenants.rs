@@ -11,7 +11,7 @@ use burst_bcm::{
 
 use crate::harness::{pattern, under_watchdog};
 use burst_test_servers::S3Server;
-use burst_test_servers::s3::SECRET;
+use burst_test_servers::s3::{Manners, SECRET};
 
 fn platform(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
@@ -107,7 +107,10 @@ fn a_flare_works_without_credentials_under_its_own_name() {
 
 #[test]
 fn a_service_that_obeys_what_is_not_signed_is_refused() {
-    let server = S3Server::start_obeying_unsigned();
+    let server = S3Server::start_with(Manners {
+        obeys_unsigned: true,
+        ..Manners::default()
+    });
     under_watchdog(move || {
         let secret = "u5".into();
         let error = admit(&Admission::new("u5", &secret), &platform(&server)).unwrap_err();
@@ -135,6 +138,49 @@ fn a_service_is_asked_once_for_what_it_obeys_and_keeps_nothing_of_it() {
         assert_eq!(puts(), 2);
         let _second = let_in(&server, "u7");
         assert_eq!(puts(), 2);
+    });
+}
+
+#[test]
+fn a_service_need_not_delete_what_it_was_tried_on() {
+    let server = S3Server::start_with(Manners {
+        deletes_singly: true,
+        ..Manners::default()
+    });
+    under_watchdog(move || {
+        let _given = let_in(&server, "u8");
+        // It goes with the flare, whose name it has.
+        let kept = server.objects("");
+        assert!(
+            matches!(&kept[..], [one] if one.starts_with("some/where/burst/u8/probe/")),
+            "{kept:?}"
+        );
+    });
+}
+
+#[test]
+fn a_service_that_is_busy_is_asked_again() {
+    let refused = |busy: u32| {
+        let server = S3Server::start_with(Manners {
+            obeys_unsigned: true,
+            busy,
+            ..Manners::default()
+        });
+        let secret = "u9".into();
+        let error = admit(&Admission::new("u9", &secret), &platform(&server)).unwrap_err();
+        (error.to_string(), server.requests()["PUT"])
+    };
+    under_watchdog(move || {
+        let (error, puts) = refused(2);
+        assert!(error.contains("x-amz-copy-source"), "{error}");
+        assert_eq!(puts, 4);
+        // Not for ever, and it is said what was asked.
+        let (error, _) = refused(u32::MAX);
+        assert!(
+            error.contains("headers that are not signed") && error.contains("503"),
+            "{error}"
+        );
+        assert!(!error.contains(SECRET), "{error}");
     });
 }
 

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 use crate::s3_files::Files;
+pub use crate::s3_files::Manners;
 
 /// What opens everything on it, with the access key `key`.
 pub const SECRET: &str = "s3-secret-of-tests";
@@ -44,18 +45,18 @@ impl S3Server {
 
     /// At one of this machine's addresses.
     pub fn start_at(host: &str) -> Self {
-        Self::of(host, false)
+        Self::of(host, Manners::default())
     }
 
-    /// One that does what headers say which are not signed.
-    pub fn start_obeying_unsigned() -> Self {
-        Self::of("127.0.0.1", true)
+    /// One that is not as Amazon's.
+    pub fn start_with(manners: Manners) -> Self {
+        Self::of("127.0.0.1", manners)
     }
 
-    fn of(host: &str, obeys_unsigned: bool) -> Self {
+    fn of(host: &str, manners: Manners) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
-        let files = Files::new(directory.path(), obeys_unsigned);
+        let files = Files::new(directory.path(), manners);
         let mut service = S3ServiceBuilder::new(files);
         service.set_auth(SimpleAuth::from_single("key", SECRET));
         let service = service.build();

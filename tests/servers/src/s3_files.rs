@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
@@ -11,22 +12,33 @@ use s3s_fs::FileSystem;
 /// What a list may have where nobody says.
 const LONGEST: i32 = 1000;
 
+/// How a service differs from Amazon's.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Manners {
+    /// Copies where the header that says so is not signed. Amazon's refuses that, and so do most.
+    pub obeys_unsigned: bool,
+    /// Deletes objects only one by one, as Google's.
+    pub deletes_singly: bool,
+    /// To how many requests to copy it says that it is busy.
+    pub busy: u32,
+}
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Files {
     inner: FileSystem,
     root: PathBuf,
-    obeys_unsigned: bool,
+    manners: Manners,
+    busy: AtomicU32,
 }
 
 impl Files {
-    /// `obeys_unsigned`: copies where the header that says so is not signed. Amazon's service refuses that, and so do
-    /// most.
-    pub(crate) fn new(root: &Path, obeys_unsigned: bool) -> Self {
+    pub(crate) fn new(root: &Path, manners: Manners) -> Self {
         Self {
             inner: FileSystem::new(root).unwrap(),
             root: root.to_owned(),
-            obeys_unsigned,
+            manners,
+            busy: AtomicU32::new(manners.busy),
         }
     }
 
@@ -118,14 +130,28 @@ macro_rules! otherwise {
                 &self,
                 request: S3Request<CopyObjectInput>,
             ) -> S3Result<S3Response<CopyObjectOutput>> {
+                let less = |busy: u32| busy.checked_sub(1);
+                if self.busy.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
+                    return Err(s3_error!(SlowDown));
+                }
                 let query = request.uri.query().unwrap_or_default();
                 if query.contains("X-Amz-Signature=")
                     && !query.contains("x-amz-copy-source")
-                    && !self.obeys_unsigned
+                    && !self.manners.obeys_unsigned
                 {
                     return Err(s3_error!(AccessDenied));
                 }
                 self.inner.copy_object(request).await
+            }
+
+            async fn delete_objects(
+                &self,
+                request: S3Request<DeleteObjectsInput>,
+            ) -> S3Result<S3Response<DeleteObjectsOutput>> {
+                match self.manners.deletes_singly {
+                    true => Err(s3_error!(NotImplemented)),
+                    false => self.inner.delete_objects(request).await,
+                }
             }
 
             $(async fn $call(
@@ -144,7 +170,6 @@ otherwise! {
     complete_multipart_upload: CompleteMultipartUploadInput -> CompleteMultipartUploadOutput,
     abort_multipart_upload: AbortMultipartUploadInput -> AbortMultipartUploadOutput,
     delete_object: DeleteObjectInput -> DeleteObjectOutput,
-    delete_objects: DeleteObjectsInput -> DeleteObjectsOutput,
     get_object: GetObjectInput -> GetObjectOutput,
     head_bucket: HeadBucketInput -> HeadBucketOutput,
     head_object: HeadObjectInput -> HeadObjectOutput,
@@ -166,7 +191,7 @@ mod tests {
             fs::create_dir_all(bucket.join(name).parent().unwrap()).unwrap();
             fs::write(bucket.join(name), name).unwrap();
         }
-        let files = Files::new(root.path(), false);
+        let files = Files::new(root.path(), Manners::default());
         let page = |after: Option<String>| {
             let input = ListObjectsV2Input {
                 bucket: "bucket".into(),

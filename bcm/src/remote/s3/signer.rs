@@ -40,8 +40,8 @@ const QUESTION: u64 = 4 << 10;
 /// How long one may take to be asked, and how many are asked at once.
 const ASKING: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 64;
-/// How long it may take to begin.
-const STARTING: Duration = Duration::from_secs(5);
+/// How long it may take to begin, with the requests by which the service is tried.
+const STARTING: Duration = Duration::from_secs(15);
 
 /// See the module's documentation. Ends when dropped.
 struct Signer {

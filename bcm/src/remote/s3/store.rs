@@ -15,8 +15,8 @@ use object_store::signer::Signer;
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
 };
-use reqwest::Method;
 use reqwest::header::HeaderValue;
+use reqwest::{Method, StatusCode};
 use url::Url;
 
 use super::NAME;
@@ -34,6 +34,9 @@ const REQUEST: Duration = Duration::from_secs(30);
 /// Who is not there refuses at once. A busy one lets the first word of a connection drop, which is
 /// said again after 1 s, and 2 s after that.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// How soon a request that failed is made again at the latest.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What an object holds that is to be copied, or not.
 const PROBE: &[u8] = b"a probe of the platform's";
@@ -152,12 +155,14 @@ impl Store {
 
     /// Whether the service does what headers say that a signature does not cover: then who may
     /// write one object may have any other that the credentials reach copied into it. Tried on two
-    /// objects under `place`, which are removed.
+    /// objects under `place`, which are removed if the service lets them be.
     pub(super) async fn obeys_unsigned(&self, place: &Path) -> Result<bool, Error> {
         let (source, target) = (place.clone().join("source"), place.clone().join("target"));
         let obeyed = self.copies_unsigned(&source, &target).await;
-        let removed = self.delete(vec![source, target]).await;
-        obeyed.and_then(|obeyed| removed.map(|()| obeyed))
+        // Not every service deletes several at once, nor may all credentials delete: what stays
+        // there goes with the flare.
+        let _ = self.delete(vec![source, target]).await;
+        obeyed
     }
 
     async fn copies_unsigned(&self, source: &Path, target: &Path) -> Result<bool, Error> {
@@ -169,13 +174,35 @@ impl Store {
         let source = format!("/{}{}", self.bucket, escaped(source));
         let source = HeaderValue::from_str(&source).map_err(error)?;
         request.headers_mut().insert("x-amz-copy-source", source);
+        let copies = self.answer(request).await?.is_success();
+        Ok(copies && self.get(target).await?.as_deref() == Some(PROBE))
+    }
+
+    /// What the service says to a request that the client would not make, and so does not make
+    /// again either.
+    async fn answer(&self, request: HttpRequest) -> Result<StatusCode, Error> {
+        let unknown = |reason: String| {
+            error(format!(
+                "whether the service obeys headers that are not signed could not be found out: \
+                 {reason}"
+            ))
+        };
         let client = ReqwestConnector::default().connect(&self.options);
-        let answer = client.map_err(failed)?.execute(request).await;
-        let status = answer.map_err(error)?.status();
-        match status.is_server_error() {
-            true => Err(error(format!("the service failed: {status}"))),
-            false if status.is_success() => Ok(self.get(target).await?.as_deref() == Some(PROBE)),
-            false => Ok(false),
+        let client = client.map_err(failed)?;
+        let mut failed: Option<Instant> = None;
+        loop {
+            let reason = match client.execute(request.clone()).await {
+                Ok(answer) if !may_pass(answer.status()) => return Ok(answer.status()),
+                Ok(answer) => format!("the service failed: {}", answer.status()),
+                Err(reason) if is_cut(&reason) || reason.kind() == HttpErrorKind::Connect => {
+                    reason.to_string()
+                }
+                Err(reason) => return Err(unknown(reason.to_string())),
+            };
+            if failed.get_or_insert_with(Instant::now).elapsed() > self.recovery {
+                return Err(unknown(reason));
+            }
+            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -307,7 +334,7 @@ fn retries(recovery: Duration) -> RetryConfig {
     RetryConfig {
         backoff: BackoffConfig {
             init_backoff: Duration::from_millis(20),
-            max_backoff: Duration::from_millis(100),
+            max_backoff: PAUSE,
             base: 2.,
         },
         max_retries: 20,
@@ -319,12 +346,25 @@ fn was_cut(reason: &object_store::Error) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(reason);
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<HttpError>() {
-            let kind = error.kind();
-            return matches!(kind, HttpErrorKind::Request | HttpErrorKind::Interrupted);
+            return is_cut(error);
         }
         next = error.source();
     }
     false
+}
+
+fn is_cut(reason: &HttpError) -> bool {
+    let kind = reason.kind();
+    matches!(kind, HttpErrorKind::Request | HttpErrorKind::Interrupted)
+}
+
+/// Whether the same request may be answered otherwise later. What is not implemented stays so.
+fn may_pass(status: StatusCode) -> bool {
+    match status {
+        StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => true,
+        StatusCode::NOT_IMPLEMENTED => false,
+        status => status.is_server_error(),
+    }
 }
 
 pub(super) fn error(reason: impl ToString) -> Error {
@@ -339,6 +379,14 @@ fn failed(reason: object_store::Error) -> Error {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+
+    #[test]
+    fn what_a_busy_service_says_is_no_answer() {
+        let passing = |status: u16| may_pass(StatusCode::from_u16(status).unwrap());
+        assert!([408, 429, 500, 502, 503, 504].into_iter().all(passing));
+        let answers = [200, 204, 301, 400, 403, 404, 405, 409, 501];
+        assert!(!answers.into_iter().any(passing));
+    }
 
     #[test]
     fn a_secret_is_never_shown() {
