@@ -293,7 +293,10 @@ class InvokeSuite extends HttpSuite:
     assertEquals((request.backend, request.chunkSize), ("redis-list", Some(8192)))
     val ids = reply.json.hcursor.get[Vector[String]]("activationIds").getOrElse(Vector.empty)
     assertEquals(ids.size, 2)
-    def record(id: String) = send("GET", s"$activations/$id").json.hcursor
+    def record(id: String) =
+      val reply = send("GET", s"$activations/$id")
+      assertEquals(reply.status, 200, reply.body)
+      reply.json.hcursor
     assertEquals(
       record(ids(0)).downField("response").downField("result").focus.map(_.noSpaces),
       Some("""[{"n":0}]""")
