@@ -15,6 +15,7 @@ pub mod redis;
 pub mod s3;
 mod s3_files;
 pub mod s3_process;
+mod stopping;
 pub mod wait;
 
 pub use backend::BackendServer;

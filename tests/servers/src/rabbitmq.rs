@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 use crate::port;
+use crate::stopping::wait_until_stopped;
 
 /// Who may do anything.
 pub const USER: &str = "burst";
@@ -193,6 +194,9 @@ impl RabbitMq {
             .args(["-s", name, "--", &group])
             .status();
         assert!(sent.unwrap().success());
+        if name == "STOP" {
+            wait_until_stopped(self.server.id());
+        }
     }
 
     /// What the server's own tool says, by line.

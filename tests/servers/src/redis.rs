@@ -8,6 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::command::{self, Lines};
+use crate::stopping::wait_until_stopped;
 use crate::{port, wait};
 
 /// The password every server is given, so that logging in is tested too. It must never show in a log.
@@ -138,6 +139,9 @@ impl Redis {
         let process = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &process]).status();
         assert!(sent.unwrap().success());
+        if name == "STOP" {
+            wait_until_stopped(self.child.id());
+        }
     }
 
     /// Kills the server and starts it again on the same port, with what it had on disk.

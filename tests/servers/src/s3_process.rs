@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::command::{self, Lines};
 use crate::s3::{self, BUCKET, S3Server, SECRET};
+use crate::stopping::wait_until_stopped;
 
 /// The argument by which a program is this server and nothing else.
 const SERVE: &str = "serve-s3";
@@ -103,6 +104,9 @@ impl S3Process {
         let process = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", name, &process]).status();
         assert!(sent.unwrap().success());
+        if name == "STOP" {
+            wait_until_stopped(self.child.id());
+        }
     }
 
     /// The names of all objects in its bucket, in order.

@@ -118,8 +118,11 @@ class FlareOutputSuite extends SchedulerFixture:
     private val pack = a.prepared()
     private val full = Files.createDirectory(root.resolve(flare.id.value)).resolve(BlobName.output(0).text)
     Files.createSymbolicLink(full, Path.of("/dev/full"))
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(1, other, 1))
-    if other.length > 4096 then a.outputStored()
+    if other.length > 4096 then
+      a.report(pack, PackEvent.Ready(None, 0), PackEvent.Output(1, other.init))
+      a.outputStored()
+      a.report(pack, PackEvent.WorkerSucceeded(1, other.takeRight(1), 1))
+    else a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(1, other, 1))
     private val beginning = PackEvent.Output(0, "\"" + "x" * 5000)
     if inTime then
       a.report(pack, beginning, PackEvent.WorkerSucceeded(0, "\"", 1), PackEvent.PackEnded(true, None, 3))
