@@ -17,7 +17,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.Await
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Duration, DurationInt}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.OptionConverters.*
 
@@ -31,6 +31,9 @@ final case class Reply(status: Int, body: String, headers: Map[String, String]):
   * held against openapi.yaml.
   */
 abstract class HttpSuite extends munit.FunSuite:
+  /** Hundreds of requests take a while where the processors are others'. */
+  override def munitTimeout: Duration = 3.minutes
+
   /** Settings that differ from the defaults. */
   def settings: String = ""
 
