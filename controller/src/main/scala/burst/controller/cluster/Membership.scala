@@ -1,6 +1,13 @@
 package burst.controller.cluster
 
-import burst.controller.store.{AdvisoryLock, LockMode, SharedLock, StoreSettings, UncontendedLock}
+import burst.controller.store.{
+  AdvisoryLock,
+  LockMode,
+  SharedLock,
+  StoreSettings,
+  StoreUnavailable,
+  UncontendedLock
+}
 import burst.node.{ClusterSettings, SetupException}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -100,6 +107,7 @@ private final class Joining(
   private var pause = FirstPause
   private var told = false
   private var failing = false
+  private var away = Option.empty[StoreUnavailable]
 
   def behavior: Behavior[Message] =
     context.setLoggerName(classOf[Membership])
@@ -141,7 +149,7 @@ private final class Joining(
         act()
         Behaviors.same
       case Overdue =>
-        joined.tryFailure(SetupException(overdue))
+        joined.tryFailure(away.getOrElse(SetupException(overdue)))
         Behaviors.same
       case Removed => leave()
 
@@ -171,22 +179,36 @@ private final class Joining(
         context.log.warn("the database has lost that this controller is a member; telling it again")
       held = now
       failing = false
+      away = None
       if claimed then
         if now.nonEmpty then context.log.info("nobody is a member of the cluster: this controller founds it")
         else refused()
     case Failure(cause) =>
       held = None
-      // Without the database a controller could do nothing, as a member either.
-      if claimed then joined.tryFailure(cause)
-      else if !failing then
-        context.log.error("the database cannot be told that this controller is a member; trying again", cause)
+      (claimed, cause) match
+        case (true, unavailable: StoreUnavailable) if unavailable.mayPass => awaitDatabase(unavailable)
+        // Without the database a controller could do nothing, as a member either.
+        case (true, _) => joined.tryFailure(cause)
+        case (false, _) =>
+          if !failing then
+            context.log
+              .error("the database cannot be told that this controller is a member; trying again", cause)
       failing = true
+
+  /** It may begin later than its controllers. */
+  private def awaitDatabase(unavailable: StoreUnavailable): Unit =
+    if away.isEmpty then context.log.warn(s"${unavailable.getMessage}; still trying", unavailable)
+    away = Some(unavailable)
+    lookAgain()
 
   /** Somebody is a member, or is about to be, and may answer now. Each time they have longer to do so. */
   private def refused(): Unit =
     if !told && pause == LongestPause then
       told = true
       context.log.warn(s"$silence: waiting for one to answer, or for all of them to end")
+    lookAgain()
+
+  private def lookAgain(): Unit =
     answersUntil = Deadline.now + pause
     pause = (pause * 2).min(LongestPause)
     look()

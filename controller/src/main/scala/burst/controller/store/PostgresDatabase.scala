@@ -1,11 +1,11 @@
 package burst.controller.store
 
 import burst.controller.metrics.DatabaseMetrics
-import burst.node.SetupException
+import burst.node.{FullDisk, SetupException}
 import burst.node.metrics.MetricsRegistry
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.net.URI
-import java.sql.{Connection, DriverManager}
+import java.sql.{Connection, DriverManager, SQLException}
 import java.util.{Properties, UUID}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.Using
@@ -19,7 +19,7 @@ import scalikejdbc.*
   * @param connections
   *   for statements
   * @param connectTimeout
-  *   how long a call waits for a connection, and a start for the server
+  *   how long a call waits for a connection
   * @param statementTimeout
   *   how long a statement may take
   * @param idleTransaction
@@ -107,6 +107,10 @@ object PostgresDatabase:
     val properties = driverProperties(settings) - "socketTimeout"
     pool("burst-store-migration", settings, 3, properties, s"-c statement_timeout=0 $SoonMissed")
 
+  /** What both ends do for the first time takes longer than a connection later, and nobody waits for it yet.
+    */
+  private val StartPatience = 4
+
   private def pool(
       name: String,
       settings: PostgresSettings,
@@ -123,7 +127,7 @@ object PostgresDatabase:
     config.setMinimumIdle(1)
     config.setConnectionTimeout(settings.connectTimeout.toMillis)
     config.setValidationTimeout(settings.connectTimeout.toMillis)
-    config.setInitializationFailTimeout(settings.connectTimeout.toMillis)
+    config.setInitializationFailTimeout((settings.connectTimeout * StartPatience).toMillis)
     properties.foreach(config.addDataSourceProperty(_, _))
     config.getDataSourceProperties.merge("options", options, (own, more) => s"$own $more")
     HikariDataSource(config)
@@ -151,7 +155,18 @@ object PostgresDatabase:
 
 /** The configured database cannot be used. */
 final class StoreUnavailable(settings: PostgresSettings, cause: Throwable)
-    extends IllegalStateException(
+    extends SetupException(
       s"the database ($settings) cannot be used: ${Option(cause.getMessage).getOrElse(cause.toString).trim}",
       cause
-    )
+    ):
+  /** Whether that may be over by itself: it is not reached or not yet there, or busy. Who is not let in has
+    * another password to find.
+    */
+  def mayPass: Boolean = FullDisk
+    .causes(cause)
+    .collectFirst { case failure: SQLException => failure.getSQLState }
+    .forall(state => state == null || StoreUnavailable.Passing.exists(state.startsWith))
+
+object StoreUnavailable:
+  /** `connection_exception` and its kind, a server that begins or ends, `too_many_connections`. */
+  private val Passing = Vector("08", "57P", "53300")

@@ -1,9 +1,17 @@
 package burst.controller.cluster
 
-import burst.controller.store.{AdvisoryLock, LockMode, PostgresServer, SharedLock, UncontendedLock}
+import burst.controller.store.{
+  AdvisoryLock,
+  LockMode,
+  PostgresServer,
+  SharedLock,
+  StoreUnavailable,
+  UncontendedLock
+}
 import burst.node.SetupException
 import burst.protocol.Protocol
 import com.typesafe.config.{Config, ConfigFactory}
+import java.sql.SQLException
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit.SECONDS
 import org.apache.pekko.actor.Address
@@ -82,6 +90,22 @@ class MembershipSuite extends munit.FunSuite:
     assert(failure.getMessage.contains("other controllers are members"), failure.getMessage)
     silent.close()
 
+  nodes(1).test("a database that begins later is waited for"): nodes =>
+    val late = Failing(nodes.lock(), Vector.fill(3)("08001"))
+    Await.result(nodes.begin(0, late).joined, Soon)
+    assertEquals(late.held(), Some(LockMode.Shared))
+
+  nodes(1).test("a database that never begins is waited for no longer than may be, and is what is told"):
+    nodes =>
+      val away = Failing(nodes.lock(), Iterator.continually("08001"))
+      val failure = Await.result(nodes.begin(0, away, joinTimeout = 500.millis).joined.failed, Soon)
+      assert(failure.isInstanceOf[StoreUnavailable], failure)
+
+  nodes(1).test("one that does not let us in is not asked again"): nodes =>
+    val strict = Failing(nodes.lock(), Vector("28P01"))
+    val failure = Await.result(nodes.begin(0, strict).joined.failed, Soon)
+    assert(failure.isInstanceOf[StoreUnavailable], failure)
+
   nodes(1).test("whose hold is lost gets it again, and gives it up when it has left"): nodes =>
     val lock = Losing(() => nodes.lock())
     val begun = nodes.begin(0, lock)
@@ -148,6 +172,17 @@ class MembershipSuite extends munit.FunSuite:
         asked = true
         answered.await(Soon.toSeconds, SECONDS)
       lock.tryShared()
+    def close(): Unit = lock.close()
+
+  /** Fails with these SQL states first. */
+  private final class Failing(lock: SharedLock, states: IterableOnce[String]) extends SharedLock:
+    private val failures = states.iterator
+    def held(): Option[LockMode] = lock.held()
+    def tryExclusive(): Boolean = failures.nextOption() match
+      case Some(state) =>
+        throw StoreUnavailable(PostgresServer.shared.settings("nowhere"), SQLException("refused", state))
+      case None => lock.tryExclusive()
+    def tryShared(): Boolean = lock.tryShared()
     def close(): Unit = lock.close()
 
   /** Counts how often somebody tried to take the whole. */
