@@ -27,7 +27,7 @@ final class ApiManagementRoutes(
   val route: Route =
     pathPrefix("web" / "whisk.system" / "apimgmt"):
       extractRequest: request =>
-        mapResponse(WebCrossOrigin.allow(request, _)):
+        WebCrossOrigin.directive:
           if request.method == HttpMethods.OPTIONS then complete(HttpResponse())
           else
             concat(

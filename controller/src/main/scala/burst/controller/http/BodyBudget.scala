@@ -59,6 +59,11 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
       if pause.isDefined then BodyBudget.this.synchronized(announced += bytes)
       pause
 
+    def afford(bytes: Long): Boolean =
+      val there = pace.forall(_.take(namespace, bytes))
+      if there then BodyBudget.this.synchronized(announced += bytes)
+      there
+
     def reserve(bytes: Long): Future[Unit] = BodyBudget.this.synchronized:
       val waits = Waiting(bytes, this, Promise())
       waiting = waiting.updated(namespace, waiting.getOrElse(namespace, Queue.empty).enqueue(waits))
@@ -106,6 +111,9 @@ object BodyBudget:
       */
     def announce(bytes: Long): Option[FiniteDuration]
 
+    /** Announces bytes for which nobody has to wait; whether that was so. */
+    def afford(bytes: Long): Boolean
+
     /** Completes when bytes are set aside, of which [[take]] is to be served: namespaces take turns. What has
       * begun to come in this way can be ended, however many others begin.
       */
@@ -120,6 +128,7 @@ object BodyBudget:
   /** For bodies that are small in any case. */
   object Free extends Share:
     def announce(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)
+    def afford(bytes: Long): Boolean = true
     def reserve(bytes: Long): Future[Unit] = Future.unit
     def take(bytes: Long): Boolean = true
     def release(): Unit = ()

@@ -77,12 +77,13 @@ final class BodyIntake(
 
     /** For as much as the body itself has there is memory in any case. More of it has the price of a body of
       * that size, but nobody waits: he would hold the memory of the body meanwhile. What is more than a
-      * namespace's share has all of that: it would never be let in.
+      * namespace's share has all of that: it would never be let in. Small ones have that price only as long
+      * as it is there: those that come small and stay so would wait for it.
       */
     private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room = made =>
       val more = made.min(most) - bytes.length
       def isIn(share: BodyBudget.Share) = share.announce(more).isDefined && share.take(more)
-      more <= 0 || (more <= Small && isIn(few)) || isIn(many)
+      more <= 0 || (more <= Small && few.afford(more) && few.take(more)) || isIn(many)
 
 object BodyIntake:
   /** @param limit

@@ -26,7 +26,7 @@ final class GatewayRoutes(gateway: Gateway, call: WebCall, settings: WebSettings
       if !Tenant.isTenant(tenant) then reject
       else
         onSuccess(find(tenant, rest, request)):
-          case Left(error) => Answer.refused(error)
+          case Left(error) => refused(error)
           case Right(target) => answer(target, rest, request)
 
   private def answer(target: ApiTarget, rest: Path, request: HttpRequest): Route = target match
@@ -36,11 +36,13 @@ final class GatewayRoutes(gateway: Gateway, call: WebCall, settings: WebSettings
       val secret = backend.secret.map(WebAccess.Header -> _).toVector
       call(WebPath(backend.action, backend.extension, path), WebCall.More(values, secret))
     case ApiTarget.OtherVerbs(_) if request.method == HttpMethods.OPTIONS =>
-      complete(WebCrossOrigin.allow(request, HttpResponse()))
+      WebCrossOrigin.directive(complete(HttpResponse()))
     case ApiTarget.OtherVerbs(verbs) =>
       val allowed = verbs.map(_.toUpperCase(Locale.ROOT)).flatMap(HttpMethods.getForKey)
-      Answer.refused(ApiError.MethodNotAllowed(allowed))
-    case ApiTarget.Nowhere => Answer.refused(ApiError.NoSuchRoute)
+      refused(ApiError.MethodNotAllowed(allowed))
+    case ApiTarget.Nowhere => refused(ApiError.NoSuchRoute)
+
+  private def refused(error: ApiError): Route = WebCrossOrigin.directive(Answer.refused(error))
 
   private def find(tenant: String, rest: Path, request: HttpRequest): Future[Either[ApiError, ApiTarget]] =
     val verb = request.method.value.toLowerCase(Locale.ROOT)

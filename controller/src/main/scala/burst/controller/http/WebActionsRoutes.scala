@@ -11,6 +11,8 @@ final class WebActionsRoutes(call: WebCall):
       (extractMethod & extractUnmatchedPath): (method, path) =>
         WebPath.of(path) match
           case _ if !WebCrossOrigin.Methods.contains(method) =>
-            Answer.refused(ApiError.MethodNotAllowed(WebCrossOrigin.Methods))
+            refused(ApiError.MethodNotAllowed(WebCrossOrigin.Methods))
           case Some(found) => call(found)
-          case None => Answer.refused(ApiError.Web(WebProblem.NoSuchAction))
+          case None => refused(ApiError.Web(WebProblem.NoSuchAction))
+
+  private def refused(error: ApiError): Route = WebCrossOrigin.directive(Answer.refused(error))

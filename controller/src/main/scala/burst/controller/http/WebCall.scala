@@ -44,13 +44,12 @@ final class WebCall(
   private def called(path: WebPath, more: More): Route = context =>
     val request = context.request
     find(request, path.action).flatMap:
-      case Left(error) => Answer.refused(error)(context)
+      case Left(error) => WebCrossOrigin.directive(Answer.refused(error))(context)
       case Right(found) =>
-        val open = found.rules.customOptions
-        limits.within(found.limited(settings))(inner =>
-          answer(inner.request, path, more, found).map: response =>
-            RouteResult.Complete(if open then response else WebCrossOrigin.allow(inner.request, response))
-        )(context)
+        val limited = limits.within(found.limited(settings)): inner =>
+          answer(inner.request, path, more, found).map(RouteResult.Complete(_))
+        val route = if found.rules.customOptions then limited else WebCrossOrigin.directive(limited)
+        route(context)
 
   private def find(request: HttpRequest, name: ActionName): Future[Either[ApiError, Found]] =
     val client = Connection.of(request).fold("")(_.client)

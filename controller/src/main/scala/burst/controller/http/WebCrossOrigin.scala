@@ -3,10 +3,15 @@ package burst.controller.http
 import org.apache.pekko.http.scaladsl.model.HttpMethods.*
 import org.apache.pekko.http.scaladsl.model.headers.*
 import org.apache.pekko.http.scaladsl.model.{HttpHeader, HttpMethod, HttpRequest, HttpResponse}
+import org.apache.pekko.http.scaladsl.server.Directive0
+import org.apache.pekko.http.scaladsl.server.Directives.{extractRequest, mapResponse}
 
 /** Pages of any origin may call a web action, unless it says itself who may. */
 private[http] object WebCrossOrigin:
   val Methods: Seq[HttpMethod] = Seq(OPTIONS, GET, DELETE, POST, PUT, HEAD, PATCH)
+
+  /** The same of all that a route answers, so that a page's script also sees why it is refused. */
+  val directive: Directive0 = extractRequest.flatMap(request => mapResponse(allow(request, _)))
 
   def allow(request: HttpRequest, response: HttpResponse): HttpResponse =
     val said = response.headers.map(_.lowercaseName).toSet

@@ -99,6 +99,10 @@ class GatewaySuite extends GatewayFixture:
     assertEquals(ask("GET", s"${address(first)}/b").status, 200)
     val other = ask("POST", s"${address(first)}/a")
     refused(other, 405, "GET, PUT")
+    val unknown = ask("GET", s"${address(first)}/c")
+    refused(unknown, 404)
+    Seq(other, unknown).foreach: reply =>
+      assertEquals(reply.headers.get("access-control-allow-origin"), Some("*"))
 
   test("an action that asks for a secret is given the one that the API has, whatever a client sends"):
     val at = address(made(

@@ -40,7 +40,7 @@ class ParametersPriceSuite extends HttpSuite:
     assertEquals(send("PUT", s"$here/$path", Some(body), Some(auth)).status, 200)
 
   private def actions(auth: String)(using munit.Location): Unit =
-    Seq("padded" -> 200_000, "light" -> 16_000).foreach: (name, length) =>
+    Seq("padded" -> 200_000, "medium" -> 60_000, "light" -> 16_000).foreach: (name, length) =>
       put(
         s"actions/$name",
         s"""{"exec":{"kind":"nodejs","code":"function main() {}"},
@@ -55,6 +55,15 @@ class ParametersPriceSuite extends HttpSuite:
     service.program = Some(_ => JsonText("""{"body":"x"}"""))
     priced(202, name => send("POST", s"$here/actions/$name", Some("{}")))
     priced(200, name => send("GET", s"/api/v1/web/guest/default/$name.http", auth = None))
+
+  test("what grows a little is paid for by what is large once it is much: what stays small never waits"):
+    val own = send("PUT", s"$admin/growing", Some("{}"), caller(admin)).string("auth")
+    actions(own)
+    service.ending = ended(FlareState.Succeeded)
+    def call(name: String) = send("POST", s"$here/actions/$name", Some("{}"), Some(own)).status
+    // Of 60 KB each: a burst of what is small, then one of what is large, and another ahead of its time.
+    assertEquals(Vector.fill(60)(call("medium")), Vector.fill(17 + 34)(202) ++ Vector.fill(9)(503))
+    assertEquals(Vector.fill(200)(call("light")).distinct, Vector(202))
 
   test("so have fires, with the parameters of all that they begin"):
     val own = send("PUT", s"$admin/firing", Some("{}"), caller(admin)).string("auth")

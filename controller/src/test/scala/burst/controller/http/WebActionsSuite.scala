@@ -104,6 +104,12 @@ class WebActionsSuite extends WebSuite:
     assertEquals(reply.headers("access-control-allow-headers"), "X-One, X-Two")
     assertEquals(invocations.last.get, None)
 
+  test("a page's script sees why it is refused"):
+    Seq("GET" -> "default/nowhere", "TRACE" -> "default/known", "GET" -> "default").foreach: (method, path) =>
+      val reply = ask(method, s"$web/$path")
+      assert(reply.status >= 400, reply)
+      assertEquals(reply.headers.get("access-control-allow-origin"), Some("*"), s"$method $path")
+
   test("an action that says so answers for itself, also whom it does not know"):
     invocations.returning(
       json("""{"headers":{"Access-Control-Allow-Origin":"https://a.example"},"body":"x"}""")

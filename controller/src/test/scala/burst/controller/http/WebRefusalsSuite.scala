@@ -236,6 +236,7 @@ class WebSharesSuite extends WebSuite:
     val replies = Iterator.continually(ask("GET", s"$web/echo.json")).take(30).toVector
     val over = replies.find(_.status == 429).getOrElse(fail("no limit"))
     refused(over, 429, "20 requests a minute")
+    assertEquals(over.headers.get("access-control-allow-origin"), Some("*"))
     assert(over.headers.contains("retry-after"))
 
   test("who guesses is stopped, and keeps nobody from what was found before"):
