@@ -34,7 +34,7 @@ private[cluster] object InvokerSession:
   private case object Broken extends Internal
 
   /** For so long what nobody waits for waits for something that somebody does. */
-  private val Patience = 20.millis
+  private val Patience = 100.millis
 
   type Command = ToSession | InvokerRequest | Internal
 

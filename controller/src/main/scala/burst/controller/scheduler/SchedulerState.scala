@@ -36,6 +36,7 @@ private[scheduler] final class SchedulerState(
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
   private var walltimes = WalltimePredictor.empty(settings.abortDeadline.toMicros)
   private var pace = StartPace.empty(settings.startPace.toMicros, areStoredFirst = !beginsUnstored)
+  private var delays = DelayScheduling(settings.localityWait.toMicros)
   private val forecasts = Forecasts(
     settings.forecastLifetime.toMicros,
     elapsed,
@@ -73,6 +74,7 @@ private[scheduler] final class SchedulerState(
   def dequeue(id: FlareId, tenant: String): Unit =
     queue = queue.remove(id, tenant)
     shared = shared.waitsNoMore(id)
+    delays = delays.over(id)
 
   def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue)
 
@@ -88,12 +90,23 @@ private[scheduler] final class SchedulerState(
       pace = pace.at(elapsed())
       val starts = pace.room(cluster.slots)
       val outcome =
-        rounds.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), walltimes, starts)
+        rounds.run(
+          cluster,
+          queue,
+          elapsed(),
+          slotLimits.getOrElse(_, Int.MaxValue),
+          walltimes,
+          starts,
+          delays
+        )
       cluster = outcome.cluster
       queue = outcome.queue
+      delays = outcome.delays
       outcome.placed.foreach(p => pace = pace.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
       if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
         timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
+      if delays.isAnyWaiting && !timers.isTimerActive(SchedulerState.DelayOver) then
+        timers.startSingleTimer(SchedulerState.DelayOver, GangScheduler.Round, settings.localityWait)
       if quarantine.suspects.nonEmpty then
         outcome.placed.foreach { placement =>
           val machines = placement.plan.demand.keys
@@ -327,3 +340,7 @@ private[scheduler] final class SchedulerState(
         if left > 0 then timers.startSingleTimer(due, due, left.micros)
       }
     }
+
+private object SchedulerState:
+  /** Of the timer by which whoever waits for one machine is looked at again. */
+  private case object DelayOver

@@ -33,6 +33,9 @@ final case class Placement(flare: Waiting, plan: Plan, turn: Option[Turn] = None
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
   *     while it waited, or that waits for a cluster to grow.
   *
+  * A flare that would be split over machines of which one will soon have room for all of it may wait a
+  * little, see [[DelayScheduling]].
+  *
   * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's
   * not more than its share of that, so that none has to wait for a look behind hundreds of another's.
   *
@@ -51,9 +54,11 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       now: Long,
       slotLimit: String => Int,
       walltimes: WalltimePredictor,
-      starts: String => Int = _ => Int.MaxValue
+      starts: String => Int = _ => Int.MaxValue,
+      delays: DelayScheduling = DelayScheduling.Off
   ): Outcome =
-    var outcome = Outcome(cluster, queue, Vector.empty)
+    var outcome = Outcome(cluster, queue, Vector.empty, delays)
+    lazy val soon = delays.soon(cluster)
     var open = Open(cluster.view, None)
     val share = (depth / queue.waitingTenants.max(1)).max(1)
     val started = mutable.Map.empty[String, Int].withDefaultValue(0)
@@ -65,12 +70,23 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       val walltime = walltimes.walltime(next.request, now)
       val atLimit = outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant) ||
         started(next.tenant) >= starts(next.tenant)
+      def isDelayed(plan: Plan) =
+        delays.mayWait(next.id, now) && DelayScheduling.wouldBeWhole(plan, next.request, soon, place)
       val placed = if atLimit then Left(None) else attempt(outcome.cluster, next, walltime, open)
       placed match
+        case Right((_, plan)) if isDelayed(plan) =>
+          passed += 1
+          looks(next.tenant) -= 1
+          outcome = outcome.copy(delays = outcome.delays.waits(next.id, now))
         case Right((after, plan)) =>
           started(next.tenant) += 1
           val placement = Placement(next, plan, outcome.queue.turn(next))
-          outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ placement)
+          outcome = Outcome(
+            after,
+            outcome.queue.served(next),
+            outcome.placed :+ placement,
+            outcome.delays.over(next.id)
+          )
           open = open.after(plan, next.request.memory, walltime, after.view)
         case Left(why) =>
           passed += 1
@@ -125,7 +141,12 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       .map(Reserved(_, end))
 
 object SchedulingRound:
-  final case class Outcome(cluster: ClusterState, queue: FlareQueue, placed: Vector[Placement])
+  final case class Outcome(
+      cluster: ClusterState,
+      queue: FlareQueue,
+      placed: Vector[Placement],
+      delays: DelayScheduling
+  )
 
   /** The reservation of a round, and which ends of walltimes count. */
   private final case class Reserved(reservation: Reservation, end: Walltime => Long)

@@ -60,6 +60,7 @@ object Samples:
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,
     startPace = 1.milli,
+    localityWait = 0.millis,
     backfillDepth = 100,
     queueDeadline = 10.minutes,
     startDeadline = 30.seconds,
