@@ -197,7 +197,7 @@ mod tests {
         let mut command = Command::new(&line[0]);
         let finished = command::run(
             command.args(&line[1..]).current_dir("/"),
-            Duration::from_secs(10),
+            Duration::from_secs(60),
         );
         assert_eq!(finished.code, Some(0), "{finished:#?}");
         finished.stdout.trim().to_owned()

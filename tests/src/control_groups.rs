@@ -27,7 +27,7 @@ pub fn of(owner: &str) -> BTreeSet<String> {
 pub fn remove(owner: &str) {
     let mut command = Command::new(built::dist("bin/burst-runtime"));
     command.args(["sandbox", "--remove", &format!("burst-{owner}-")]);
-    command::run(&mut command, Duration::from_secs(10));
+    command::run(&mut command, Duration::from_secs(60));
 }
 
 fn look(directory: &Path, prefix: &str, depth: u32, found: &mut BTreeSet<String>) {

@@ -73,7 +73,7 @@ impl Drop for SmallDisk {
 fn mount(arguments: &[&str]) {
     let finished = command::run(
         Command::new("mount").args(arguments),
-        Duration::from_secs(10),
+        Duration::from_secs(60),
     );
     assert_eq!(
         finished.code,

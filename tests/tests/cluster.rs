@@ -56,7 +56,7 @@ fn sort(cluster: &Cluster, accepted: &mut Accepted) {
 }
 
 fn tera(arguments: &[&str]) {
-    let limit = Duration::from_secs(60);
+    let limit = Duration::from_secs(180);
     let tera = built::program("tera");
     let finished = command::run(Command::new(tera).args(arguments), limit);
     assert_eq!(finished.code, Some(0), "{finished:#?}");

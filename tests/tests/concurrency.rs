@@ -160,7 +160,7 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
         "ends",
         ENDS,
         // Time enough for an interpreter to start on a busy machine.
-        json!({"concurrency": 3, "timeout": 10_000}),
+        json!({"concurrency": 3, "timeout": 20_000}),
     );
     let overdue = invoke(api, "ends", &json!({"what": "stay"}));
     let why = overdue["response"]["result"].to_string();
@@ -224,7 +224,7 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
         "waits",
         WAITS,
         // Time enough for an interpreter to start beside other tests.
-        json!({"concurrency": 4, "timeout": 10_000}),
+        json!({"concurrency": 4, "timeout": 20_000}),
     );
     let log = || {
         thread::scope(|scope| {

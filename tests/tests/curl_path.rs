@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use burst_tests::{Driver, Platform, Settings, built, command, failing, wait};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs lines of a shell with APIHOST and AUTH set as the README does it.
 fn shell(platform: &Platform, lines: &str) -> String {

@@ -56,7 +56,7 @@ fn cases(groups: bool) -> Vec<Case> {
             names_worker: false,
             warm: true,
             // As long as a busy machine may take to have workers begin, of whom one is to loop by then.
-            options: json!({"timeout": 10_000}),
+            options: json!({"timeout": 15_000}),
             ..Case::of_worker("loop", "timeout")
         },
     ];
@@ -294,7 +294,7 @@ fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
     };
     // In warm packs the worker returns long before the deadline.
     warm_up(&platform, &request(failing::succeed(), 60_000));
-    let request = request(failing::input("succeed", WHO), 10_000);
+    let request = request(failing::input("succeed", WHO), 20_000);
     let id = platform.api().flare(failing::NAME, &request);
     let flare = platform.api().ended(&id);
     assert!(

@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 /// How long the platform is patient, each time: a call is answered meanwhile, on a machine with other things to do, too.
-const PATIENCE: &str = "15s";
+const PATIENCE: &str = "30s";
 
 /// By when all are hung up on: other limits, which are as they come, would take longer.
 const GONE: Duration = Duration::from_secs(120);

@@ -98,7 +98,7 @@ fn who_is_given_up_runs_nothing() {
     let setup = Setup::new(Driver::Process).invokers(2).remote(REMOTE);
     // No other controller is to take over within the first; a busy machine may take its time to kill packs.
     let setup = setup
-        .set("burst.invokers.contact-timeout", "8s")
+        .set("burst.invokers.contact-timeout", "15s")
         .set("burst.invokers.kill-timeout", "10s");
     let (cluster, mut accepted) = invariants::cluster(setup);
     given_up(
@@ -250,7 +250,7 @@ fn a_clock_is_set() {
 
 #[track_caller]
 fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
-    const TIME_OUT: u64 = 8_000;
+    const TIME_OUT: u64 = 15_000;
     // In warm packs all of them begin long before the time-out.
     let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
     assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");

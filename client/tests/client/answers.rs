@@ -145,7 +145,7 @@ fn an_answer_may_take_long_while_it_comes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     // Together more than the time-out, each much less.
-    let (timeout, piece, pieces) = (Duration::from_secs(3), Duration::from_millis(700), 5);
+    let (timeout, piece, pieces) = (Duration::from_secs(10), Duration::from_secs(2), 6);
     let platform = thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();
         read(&connection);

@@ -116,9 +116,12 @@ fn refusals_and_what_starts_nothing_are_not_asked_again() {
 fn where_nobody_listens_nobody_is_waited_for() {
     // Nobody is given that port who asks for any.
     let client = burst_client::Client::new("127.0.0.1:1", "me:key").unwrap();
-    let begun = std::time::Instant::now();
-    let error = client.flare("x", &FlareRequest::default()).unwrap_err();
-    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
-    // Repeats would take longer.
-    assert!(begun.elapsed() < std::time::Duration::from_secs(7));
+    // Repeats would take longer each time; once may be as long on a busy machine.
+    let is_quick = (0..5).any(|_| {
+        let begun = std::time::Instant::now();
+        let error = client.flare("x", &FlareRequest::default()).unwrap_err();
+        assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+        begun.elapsed() < std::time::Duration::from_secs(7)
+    });
+    assert!(is_quick);
 }

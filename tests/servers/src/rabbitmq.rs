@@ -201,14 +201,16 @@ impl RabbitMq {
 
     /// What the server's own tool says, by line.
     pub fn ask(&self, arguments: &[&str]) -> Vec<String> {
-        let output = command("rabbitmqctl", self.directory.path(), self.ports)
-            .args(["--quiet", "--no-table-headers"])
-            .args(arguments)
-            .output()
-            .unwrap();
+        let ask = || {
+            command("rabbitmqctl", self.directory.path(), self.ports)
+                .args(["--quiet", "--no-table-headers"])
+                .args(arguments)
+                .output()
+                .unwrap()
+        };
+        // It gives up within seconds where the server has no turn.
+        let output = wait::until_seen("rabbitmqctl", wait::SOON, ask, |o| o.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{text}{said}");
         text.lines().map(str::to_owned).collect()
     }
 }

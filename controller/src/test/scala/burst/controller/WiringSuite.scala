@@ -16,6 +16,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Future}
 
 class WiringSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val kit = ActorTestKit()
   given ActorSystem[?] = kit.system
   private val stopped = AtomicInteger()

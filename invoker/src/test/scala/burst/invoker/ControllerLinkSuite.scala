@@ -13,6 +13,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The invoker's end of sessions; the test plays endpoint, session and invoker. */
 class ControllerLinkSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   // between processes messages are cut, and so written and read; here, too
   private val chunk = ConfigFactory
     .parseString("pekko.reliable-delivery.producer-controller.chunk-large-messages = 64KiB")
@@ -62,7 +63,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       consumer ! ConsumerController.RegisterToProducerController(beat.toController)
       probe
 
-    def ended(): Unit = invoker.fishForMessage(20.seconds) {
+    def ended(): Unit = invoker.fishForMessage(60.seconds) {
       case Invoker.EndPacks(_, replyTo) =>
         replyTo ! Done
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
@@ -179,7 +180,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     for beat <- 1 to 2 do hello.from ! Seen(beat, Some(packs))
     hello.from ! Over(welcome.session, handsOver = false)
     val told = Vector.fill(2):
-      fixture.invoker.fishForMessage(20.seconds):
+      fixture.invoker.fishForMessage(60.seconds):
         case InvokerRequest(_: WantRoom, _) => FishingOutcomes.complete
         case _ => FishingOutcomes.continueAndIgnore
       .last
@@ -193,7 +194,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val hello = fixture.endpoint.receiveMessage()
     fixture.welcome(hello)
     def heard(): Option[Boolean] =
-      val told = fixture.invoker.fishForMessage(20.seconds):
+      val told = fixture.invoker.fishForMessage(60.seconds):
         case _: Invoker.LeaveHeard => FishingOutcomes.complete
         case _ => FishingOutcomes.continueAndIgnore
       told.collectFirst { case Invoker.LeaveHeard(free) => free }.flatten
@@ -207,7 +208,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("one that is not free waits for a scheduler that is quiet, and not for one that hands over"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
-    val welcome = fixture.welcome(hello, contact = 10.seconds)
+    val welcome = fixture.welcome(hello, contact = 60.seconds)
     val leaving = status.copy(leaving = Some(true))
     fixture.link ! Heartbeat(leaving)
     hello.from ! Seen(1, free = Some(false))
@@ -217,14 +218,14 @@ class ControllerLinkSuite extends munit.FunSuite:
         fixture.link ! Heartbeat(leaving)
         fixture.endpoint.receiveMessage(100.millis)
       },
-      8.seconds
+      40.seconds
     )
     val told = Iterator.continually(scala.util.Try(fixture.invoker.receiveMessage(50.millis)).toOption)
     val heard = told.takeWhile(_.isDefined).flatten.toVector
     assert(!heard.contains(Invoker.LeaveHeard(None)), heard)
     hello.from ! Over(welcome.session, handsOver = true)
     fixture.link ! Heartbeat(leaving)
-    val _ = fixture.invoker.fishForMessage(20.seconds):
+    val _ = fixture.invoker.fishForMessage(60.seconds):
       case Invoker.LeaveHeard(None) => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore
 
@@ -318,14 +319,14 @@ class ControllerLinkSuite extends munit.FunSuite:
     val welcome = fixture.welcome(hello)
     fixture.events.expectMessage(ControllerLink.Event.Joined)
     // For more than half as long as the next session lasts unseen.
-    val contact = 6.seconds
+    val contact = 20.seconds
     val deadline = (contact * 6 / 10).fromNow
     while deadline.hasTimeLeft() do
       hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
       fixture.link ! Heartbeat(status)
     hello.from ! Over(welcome.session, handsOver = true)
     fixture.welcome(fixture.endpoint.receiveMessage(), epoch = 2, contact = contact)
-    val beat = fixture.session.fishForMessage(20.seconds):
+    val beat = fixture.session.fishForMessage(60.seconds):
       case beat: Beat if beat.toController.path.name.endsWith("-2") =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
@@ -335,7 +336,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("when nothing is seen for a while another scheduler is looked for, and the packs go on"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
-    fixture.welcome(hello, epoch = 1, contact = 20.seconds)
+    fixture.welcome(hello, epoch = 1, contact = 60.seconds)
     fixture.session.expectMessageType[Beat]
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     fixture.link ! Heartbeat(status)
@@ -345,7 +346,7 @@ class ControllerLinkSuite extends munit.FunSuite:
         fixture.link ! Heartbeat(status)
         fixture.endpoint.receiveMessage(100.millis)
       },
-      10.seconds
+      40.seconds
     )
     assertEquals(looked.tries, hello.tries)
     // the same scheduler answers by what it is already

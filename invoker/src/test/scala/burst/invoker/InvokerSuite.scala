@@ -13,6 +13,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
 class InvokerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 

@@ -15,7 +15,7 @@ import scala.jdk.CollectionConverters.*
 
 /** An invoker as its settings make it, which finds its cluster as it would anywhere. */
 class KubernetesWiringSuite extends munit.FunSuite:
-  override def munitTimeout = 60.seconds
+  override def munitTimeout = 5.minutes
   private val properties = List("kubernetes.master", "kubernetes.namespace")
   private lazy val cluster = MockCluster(Prerequisites.runtimeBinary)
   private lazy val kit = ActorTestKit()
@@ -42,7 +42,7 @@ class KubernetesWiringSuite extends munit.FunSuite:
     def pods = cluster.client.pods().list().getItems.asScala.toVector
 
     @tailrec def hear[A](what: PartialFunction[RegistryCommand[Invoker.Command], A]): A =
-      val message = controller.receiveMessage(20.seconds)
+      val message = controller.receiveMessage(60.seconds)
       if what.isDefinedAt(message) then what(message) else hear(what)
 
     hear { case PackageRequest(FetchPackage(id, _), replyTo) =>
@@ -55,6 +55,6 @@ class KubernetesWiringSuite extends munit.FunSuite:
     assertEquals(driver, "kubernetes")
     val memory = pods.map(_.getSpec.getContainers.get(0).getResources.getLimits.get("memory").getAmount)
     assertEquals(memory, Vector(((3 * 128L + 64) << 20).toString), "for the three workers of that pack")
-    Await.result(invoker.stop(30.seconds), 40.seconds)
+    Await.result(invoker.stop(30.seconds), 2.minutes)
     assertEquals(pods, Vector.empty)
     pack.runtime.close()

@@ -8,9 +8,10 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Future, Promise}
 
 class MainSuite extends FunSuite:
+  override def munitTimeout = 3.minutes
   test("the end is waited for, but not for ever"):
-    Await.result(Main.atMost(20.millis, Future.never), 10.seconds)
-    Await.result(Main.atMost(1.hour, Future.unit), 10.seconds)
+    Await.result(Main.atMost(20.millis, Future.never), 60.seconds)
+    Await.result(Main.atMost(1.hour, Future.unit), 60.seconds)
 
   test("a part that dies of a defect is told by its name"):
     val kit = ActorTestKit()
@@ -21,6 +22,6 @@ class MainSuite extends FunSuite:
       val told = Promise[String]()
       Main.broken(part)(told.success(_): Unit)
       part ! "go"
-      val reason = Await.result(told.future, 10.seconds)
+      val reason = Await.result(told.future, 60.seconds)
       assert(reason.startsWith("the-part died"), reason)
     finally kit.shutdownTestKit()

@@ -13,6 +13,7 @@ import scala.concurrent.{Future, Promise}
 
 /** Calls of an action that run in one container. */
 class SharedContainerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
@@ -50,22 +51,22 @@ class SharedContainerSuite extends munit.FunSuite:
         invoker ! InvokerRequest(AbortPack(assignment.flareId, 0, failure), probe.ref.unsafeUpcast)
 
       /** It is about to begin. */
-      def begins(): Unit = assertEquals(probe.receiveMessage(10.seconds).begins, Some(true))
+      def begins(): Unit = assertEquals(probe.receiveMessage(60.seconds).begins, Some(true))
 
-      def ended(): PackEvent.PackEnded = probe.receiveMessage(10.seconds).events.lastOption match
+      def ended(): PackEvent.PackEnded = probe.receiveMessage(60.seconds).events.lastOption match
         case Some(ended: PackEvent.PackEnded) => ended
         case _ => this.ended()
 
       /** It has ended without having begun, as the container takes it in no more. */
       def turnedAway(): Unit =
         begins()
-        assertEquals(probe.receiveMessage(10.seconds).begins, Some(false))
+        assertEquals(probe.receiveMessage(60.seconds).begins, Some(false))
         val end = ended()
         assert(!end.reusable)
         val why = end.error.map(error => (error.kind, error.operation))
         assertEquals(why, Some((FailureKind.PackLost, Some("start"))))
 
-      def start(): Option[PackStart] = probe.receiveMessage(10.seconds).start.orElse(start())
+      def start(): Option[PackStart] = probe.receiveMessage(60.seconds).start.orElse(start())
 
     /** The program runs a call: whose it is. */
     def runs(): FakePack =

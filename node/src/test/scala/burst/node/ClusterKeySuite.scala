@@ -15,6 +15,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Promise}
 
 class ClusterKeySuite extends FunSuite:
+  override def munitTimeout = 3.minutes
   private def directory(): Path = Files.createTempDirectory("burst-key")
 
   private def made(directory: Path = directory()): Path =

@@ -2,8 +2,10 @@ package burst.node
 
 import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
+import scala.concurrent.duration.DurationInt
 
 class SecondCompilerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   test("it goes after everything else, and nothing else does"):
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val command = Vector(java, "-XX:-UseDynamicNumberOfCompilerThreads", "-cp", sys.props("java.class.path"))

@@ -14,7 +14,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.Await
 
 class PlatformSuite extends munit.FunSuite:
-  override def munitTimeout = 60.seconds
+  override def munitTimeout = 5.minutes
   private val scratch = Files.createTempDirectory("standalone")
 
   /** Says what it is; nothing more of a runtime is needed here. */
@@ -35,13 +35,13 @@ class PlatformSuite extends munit.FunSuite:
   private def start(settings: Settings): (DataDirectory, Platform) =
     val data = DataDirectory.open(settings.data)
     val starting = Platform.start(settings, data)
-    Await.ready(starting, 50.seconds)
+    Await.ready(starting, 2.minutes)
     if starting.value.exists(_.isFailure) then data.close()
     (data, Await.result(starting, 0.seconds))
 
   private def stop(running: (DataDirectory, Platform)): Unit =
-    Await.result(running._2.stop(10.seconds), 20.seconds)
-    Await.result(running._2.terminate(), 20.seconds)
+    Await.result(running._2.stop(10.seconds), 2.minutes)
+    Await.result(running._2.terminate(), 2.minutes)
     running._1.close()
 
   private def get(platform: Platform, path: String, credentials: String): HttpResponse[String] =

@@ -16,6 +16,7 @@ import scala.concurrent.duration.DurationInt
 
 /** The scheduler's side as configured, upon the embedded stores, across a restart. */
 class ActorSchedulingSuite extends FunSuite:
+  override def munitTimeout = 3.minutes
   private val directory = Files.createTempDirectory("scheduling")
   private val config: Config = ConfigFactory
     .parseString(s"""burst.store.directory = "$directory", pekko.loglevel = WARNING""")
@@ -48,16 +49,16 @@ class ActorSchedulingSuite extends FunSuite:
       assert(storage.definitions.put(keeper, copy, overwrite = true, limits).isRight)
       val scheduling = ActorScheduling.start(config)(storage)(using system)
       work(scheduling, storage, system)
-      Await.result(scheduling.shutdown(), 10.seconds)
+      Await.result(scheduling.shutdown(), 60.seconds)
     finally
       system.terminate()
-      Await.result(system.whenTerminated, 20.seconds)
+      Await.result(system.whenTerminated, 60.seconds)
       storage.close()
 
   private def register(scheduling: Scheduling, system: ActorSystem[?], slots: Int): Unit =
     val status = InvokerStatus(InvokerId("a"), slots, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
     scheduling.invokers ! RegisterInvoker(status, system.systemActorOf(prompt, "a"))
-    while !Await.result(scheduling.service.invokers(), 10.seconds).exists(_.up) do Thread.onSpinWait()
+    while !Await.result(scheduling.service.invokers(), 60.seconds).exists(_.up) do Thread.onSpinWait()
 
   test("flares survive a restart, and what the platform adds to 48 workers is printed, not asserted"):
     var left = Option.empty[FlareId]
@@ -67,8 +68,8 @@ class ActorSchedulingSuite extends FunSuite:
       def run(): Long =
         val begin = System.nanoTime()
         val flare =
-          Await.result(scheduling.service.submit(Samples.request(48)), 10.seconds).toOption.get.flare
-        val end = Await.result(scheduling.service.await(flare.id, 10.seconds), 10.seconds)
+          Await.result(scheduling.service.submit(Samples.request(48)), 60.seconds).toOption.get.flare
+        val end = Await.result(scheduling.service.await(flare.id, 60.seconds), 60.seconds)
         assertEquals(end.map(_.flare.state), Some(FlareState.Succeeded))
         (System.nanoTime() - begin) / 1000
       val times = Vector.fill(200)(run()).drop(50).sorted
@@ -80,7 +81,7 @@ class ActorSchedulingSuite extends FunSuite:
     }
     controller { (scheduling, storage, system) =>
       register(scheduling, system, 2)
-      val ended = Await.result(scheduling.service.await(left.get, 10.seconds), 10.seconds)
+      val ended = Await.result(scheduling.service.await(left.get, 60.seconds), 60.seconds)
       assertEquals(ended.map(_.flare.state), Some(FlareState.Succeeded))
       assertEquals(
         storage.flares.results(left.get, 0, Int.MaxValue).flatMap(_.output),

@@ -10,6 +10,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The acceptor and its sessions; the test plays the invoker and the registry. */
 class SessionAcceptorSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   // between processes messages are cut, and so written and read; here, too
   private val chunk = ConfigFactory
     .parseString("pekko.reliable-delivery.producer-controller.chunk-large-messages = 64KiB")
@@ -115,7 +116,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     fixture.hello(2)
-    fixture.invoker.fishForMessage(20.seconds):
+    fixture.invoker.fishForMessage(60.seconds):
       case Over(session, false) if session == welcome.session =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
@@ -141,7 +142,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       fixture.registry.expectMessage(Heartbeat(status))
 
   test("an invoker cut off and its replacement of the same id are never there at once"):
-    val fixture = Fixture(contact = 4.seconds)
+    val fixture = Fixture(contact = 15.seconds)
     val (_, up) = fixture.join()
     val replacement = kit.createTestProbe[ToLink]()
     // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
@@ -162,7 +163,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     finally hellos.cancel(): Unit
 
   test("an invoker that is silent is told, and lost"):
-    val fixture = Fixture(contact = 4.seconds)
+    val fixture = Fixture(contact = 15.seconds)
     val (welcome, _) = fixture.join()
     fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
     assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))

@@ -11,6 +11,7 @@ import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
 class SessionEndpointSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val Soon = 20.seconds
 
   /** How often nodes tell each other short names for their actors: every minute otherwise. */

@@ -10,6 +10,7 @@ import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 
 /** On which threads something is made of a body, and within which memory. */
 class BodyIntakeSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private given system: ActorSystem = ActorSystem("body-intake")
   private given dispatcher: ExecutionContext = system.dispatcher
 

@@ -10,6 +10,7 @@ import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{Await, Future, Promise}
 
 class BodySinkSuite extends FunSuite:
+  override def munitTimeout = 3.minutes
   private given system: ActorSystem = ActorSystem("body-sink")
 
   override def afterAll(): Unit =

@@ -89,9 +89,9 @@ class CrowdSuite extends ConnectionSuite:
 class IdleSuite extends ConnectionSuite:
   // Enough for those that are not idle, also on a busy machine.
   override def settings = """
-    burst.http.connections { header-timeout = 4s, keep-alive = 4s, stall-timeout = 4s }
+    burst.http.connections { header-timeout = 8s, keep-alive = 8s, stall-timeout = 8s }
     """
-  private val longer = 6.seconds
+  private val longer = 10.seconds
 
   test("a connection on which no request comes, or none that ends, is ended"):
     def answered() =

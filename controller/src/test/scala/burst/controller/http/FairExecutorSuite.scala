@@ -5,6 +5,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 
 class FairExecutorSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   test("namespaces take turns, however much one of them has to do"):
     val thread = Executors.newSingleThreadExecutor()
     try

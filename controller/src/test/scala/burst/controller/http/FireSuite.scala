@@ -151,7 +151,7 @@ class FireSuite extends HttpSuite:
     val reply = send("POST", "/api/v1/namespaces/whisk.system/actions/utils/date", Some("{}"))
     assertEquals(reply.status, 202)
     val path = s"$here/activations/${reply.string("activationId")}"
-    val end = System.nanoTime() + 20.seconds.toNanos
+    val end = System.nanoTime() + 60.seconds.toNanos
     while send("GET", path).status != 200 && System.nanoTime() < end do Thread.onSpinWait()
     assertEquals(send("GET", path).json.hcursor.downField("response").get[Boolean]("success"), Right(true))
 
@@ -167,7 +167,7 @@ class FireSuite extends HttpSuite:
       .find((_, created) => created.status == 200)
       .getOrElse(fail("it is never made"))
     assertEquals(created.string("status"), "success", created.body)
-    val end = System.nanoTime() + 20.seconds.toNanos
+    val end = System.nanoTime() + 60.seconds.toNanos
     while send("GET", s"$here/triggers/woken").status != 404 && System.nanoTime() < end do Thread.onSpinWait()
     val inputs = service.last.get.getOrElse(fail("not fired")).inputs.text.utf8String
     val shared = parser.parse(inputs).toOption.get.hcursor.downField("shared")

@@ -7,7 +7,7 @@ import burst.protocol.JsonText
 /** What small bodies cost whose inputs grow by the parameters under them. */
 class GrowthPriceSuite extends HttpSuite:
   override def settings = """
-    burst.http.flare-bodies-rate = 1KiB
+    burst.http.flare-bodies-rate = 1B
     burst.http.flare-bodies-burst = 1MiB
     """
 
@@ -23,9 +23,9 @@ class GrowthPriceSuite extends HttpSuite:
 /** The same of calls of actions, each of which has their parameters. */
 class ParametersPriceSuite extends HttpSuite:
   override def settings = """
-    burst.http.flare-bodies-rate = 1KiB
+    burst.http.flare-bodies-rate = 1B
     burst.http.flare-bodies-burst = 1MiB
-    burst.http.web-bodies-rate = 1KiB
+    burst.http.web-bodies-rate = 1B
     burst.http.web-bodies-burst = 1MiB
     """
 

@@ -47,8 +47,12 @@ abstract class HttpSuite extends munit.FunSuite:
       pekko.coordinated-shutdown.exit-jvm = off
       """)
     .withFallback(ConfigFactory.parseString(settings))
-    // Parts that are well may take long to say so on a busy machine.
-    .withFallback(ConfigFactory.parseString("burst.http.ready.patience = 60s"))
+    // Parts that are well may take long to say so on a busy machine, and so may clients to say all.
+    .withFallback(ConfigFactory.parseString("""
+      burst.http.ready.patience = 60s
+      burst.http.connections.header-timeout = 60s
+      burst.http.body-pace.within = 60s
+      """))
     .withFallback(ConfigFactory.load())
   protected lazy val kit: ActorTestKit = ActorTestKit(config)
   given system: ActorSystem[?] = kit.system
@@ -58,7 +62,7 @@ abstract class HttpSuite extends munit.FunSuite:
 
   @volatile protected var service: FakeFlareService = null.asInstanceOf[FakeFlareService]
   protected lazy val controller: Controller =
-    Await.result(Wiring.start(config, scheduling, spans = spans), 30.seconds)
+    Await.result(Wiring.start(config, scheduling, spans = spans), 2.minutes)
   protected lazy val credentials: String = controller.guestCredentials.getOrElse(fail("guest is not new"))
   private lazy val client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()
 
@@ -76,7 +80,7 @@ abstract class HttpSuite extends munit.FunSuite:
   override def beforeEach(context: BeforeEach): Unit = service.reset()
 
   override def afterAll(): Unit =
-    Await.result(controller.shutdown(), 30.seconds)
+    Await.result(controller.shutdown(), 2.minutes)
     kit.shutdownTestKit()
     Files.walk(directory).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 

@@ -21,7 +21,7 @@ class ReadinessSuite extends EmbeddedStorage:
   override def afterAll(): Unit = kit.shutdownTestKit()
 
   private def asked(readiness: Readiness): (Int, Map[String, String]) =
-    val response = Await.result(readiness.answer(), 10.seconds)
+    val response = Await.result(readiness.answer(), 60.seconds)
     val body = response.entity.asInstanceOf[HttpEntity.Strict].data.utf8String
     val json = parser.parse(body).fold(throw _, identity).hcursor
     assertEquals(json.get[Boolean]("ready"), Right(response.status.isSuccess))
@@ -70,7 +70,7 @@ class ReadinessSuite extends EmbeddedStorage:
       override def probe(): Unit = answers.await()
     val single = Executors.newSingleThreadExecutor()
     val blocking = Blocking(ExecutionContext.fromExecutor(single))
-    val settings = Readiness.Settings(2.seconds, leastFree = 1)
+    val settings = Readiness.Settings(20.seconds, leastFree = 1)
     val service = FakeFlareService(s.flares)
     try
       val readiness = Readiness.of(
@@ -84,7 +84,7 @@ class ReadinessSuite extends EmbeddedStorage:
       val (status, said) = asked(readiness)
       assertEquals(status, 503)
       assertEquals(said.filter(_._2 != "ok").keySet, Set("blobs"))
-      assertEquals(Await.result(blocking(1), 10.seconds), 1)
+      assertEquals(Await.result(blocking(1), 60.seconds), 1)
     finally
       answers.countDown()
       single.shutdown()

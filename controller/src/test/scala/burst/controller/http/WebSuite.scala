@@ -22,6 +22,8 @@ import scala.util.Using
 
 /** Web actions on a port of their own, with actions that do as they are told. */
 abstract class WebSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
+
   /** Settings that differ from the defaults. */
   def settings: String = ""
 

@@ -21,7 +21,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
       ExecutionContext.parasitic
     )
 
-  private def get[A](future: Future[A]): A = Await.result(future, 20.seconds)
+  private def get[A](future: Future[A]): A = Await.result(future, 60.seconds)
 
   /** An invoker all of whose workers succeed at once. */
   private val prompt: Behavior[InvokerRequest] = Behaviors.receiveMessage {
@@ -69,7 +69,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     a.prepared()
     val answer = flares.await(flare.id, 30.seconds)
     // the timers that end the questions race with the questions themselves
-    val deadline = 10.seconds.fromNow
+    val deadline = 60.seconds.fromNow
     while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Starting))
 
@@ -126,7 +126,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
 
     /** Time passes until there is an answer. */
     def answered(answer: Future[Option[FlareView]]): Option[FlareState] =
-      val deadline = 10.seconds.fromNow
+      val deadline = 60.seconds.fromNow
       while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
       get(answer).map(_.flare.state)
 

@@ -129,6 +129,7 @@ class Namespaces extends NamespaceStore:
 
 /** A scheduler upon a store in memory, with time that passes when told to. */
 abstract class SchedulerFixture extends FunSuite:
+  override def munitTimeout = 3.minutes
   protected val kit: ActorTestKit = ActorTestKit(
     ManualTime.config.withFallback(
       ConfigFactory.parseString("pekko.loglevel = OFF")

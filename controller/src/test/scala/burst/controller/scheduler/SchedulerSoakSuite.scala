@@ -24,7 +24,7 @@ import scala.util.Random
   * error per worker, no invoker is ever given more than it has, and all slots come back.
   */
 class SchedulerSoakSuite extends FunSuite:
-  override val munitTimeout = 2.minutes
+  override val munitTimeout = 10.minutes
   private val kit =
     ActorTestKit(ConfigFactory.parseString("pekko.loglevel = OFF").withFallback(ConfigFactory.load()))
   private val threads = Executors.newFixedThreadPool(4)
@@ -34,7 +34,7 @@ class SchedulerSoakSuite extends FunSuite:
     ()
 
   private given ActorSystem[?] = kit.system
-  private given Timeout = Timeout(30.seconds)
+  private given Timeout = Timeout(2.minutes)
   private val stores = ExecutionContext.fromExecutor(threads)
 
   private val settings = Samples.settings.copy(
@@ -43,7 +43,7 @@ class SchedulerSoakSuite extends FunSuite:
     overtaking = 100.millis,
     startPace = 20.millis,
     queueDeadline = 60.seconds,
-    startDeadline = 150.millis,
+    startDeadline = 1.second,
     peerGrace = 20.millis,
     abortDeadline = 100.millis,
     lossDeadline = 200.millis,

@@ -30,7 +30,7 @@ class SubmittingSuite extends SchedulerFixture:
     val told = Iterator.continually(invoker.hears()).takeWhile(_.nonEmpty).flatten.toVector
     assertEquals(told.collect { case prepare: PreparePack => prepare }, Vector.empty)
 
-  private def get[A](future: Future[A]): A = Await.result(future, 20.seconds)
+  private def get[A](future: Future[A]): A = Await.result(future, 60.seconds)
 
   private def states(world: World, id: FlareId): Option[FlareState] = world.store.find(id).map(_.state)
 
@@ -181,7 +181,7 @@ class SubmittingSuite extends SchedulerFixture:
     asking.here.pass(5.seconds)
     assertEquals(asking.asked().id, first.id)
     // The timers that end the questions race with the questions themselves.
-    val deadline = 10.seconds.fromNow
+    val deadline = 60.seconds.fromNow
     while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
     intercept[TimeoutException](get(answer)): Unit
 
@@ -202,11 +202,11 @@ class SubmittingSuite extends SchedulerFixture:
       val asking = Asking(place, limit = 5.seconds)
       val answer = asking.submit(request)
       val first = asking.asked()
-      val deadline = 10.seconds.fromNow
+      val deadline = 60.seconds.fromNow
       while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
       intercept[TimeoutException](get(answer))
       asking.scheduler.ref ! GangScheduler.Settled
-      val told = asking.scheduler.fishForMessage(3.seconds):
+      val told = asking.scheduler.fishForMessage(60.seconds):
         case GangScheduler.Settled => FishingOutcomes.complete
         case _ => FishingOutcomes.continue
       val cancelled = told.collect { case GangScheduler.Cancel(id, CancelledBy.StoreFailure, _) => id }

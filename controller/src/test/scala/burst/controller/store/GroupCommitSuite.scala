@@ -9,6 +9,7 @@ import scala.util.{Failure, Success, Try}
 
 /** Who shares a transaction, and what becomes of those whose work fails. */
 class GroupCommitSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val threads = FunFixture[ExecutionContext](
     _ => ExecutionContext.fromExecutorService(Executors.newCachedThreadPool()),
     { case pool: java.util.concurrent.ExecutorService => pool.shutdown(); case _ => () }
@@ -52,7 +53,7 @@ class GroupCommitSuite extends munit.FunSuite:
     val others = Vector("a", "b", "c").map(name => commit(pool)(() => log.does(name)))
     assertEquals(commit.awaiting, 3)
     goOn.countDown()
-    Await.result(Future.sequence(first +: others), 10.seconds)
+    Await.result(Future.sequence(first +: others), 60.seconds)
     assertEquals(log.transactions.map(_.toSet), Vector(Set("first"), Set("a", "b", "c")))
 
   threads.test("one that fails takes nobody with it, and is told"): pool =>
@@ -68,10 +69,10 @@ class GroupCommitSuite extends munit.FunSuite:
         log.does(name)
         if name == "wrong" then throw IllegalStateException("taken")
     goOn.countDown()
-    val outcomes = others.map(other => Try(Await.result(other, 10.seconds)))
+    val outcomes = others.map(other => Try(Await.result(other, 60.seconds)))
     assertEquals(outcomes.map(_.isSuccess), Vector(true, false, true))
     assertEquals(outcomes(1).failed.map(_.getMessage), Try("taken"))
-    Await.result(first, 10.seconds)
+    Await.result(first, 60.seconds)
     assertEquals(log.transactions.flatten.toSet, Set("a", "c"))
 
   test("one that is refused is told, and the others' transaction stands"):
@@ -108,7 +109,7 @@ class GroupCommitSuite extends munit.FunSuite:
       assert(began.await(10, TimeUnit.SECONDS))
       val others = Vector("a", "b", "c").map(commit(pool)(_))
       goOn.countDown()
-      assertEquals(Await.result(Future.sequence(first +: others), 10.seconds), Vector.fill(4)(true))
+      assertEquals(Await.result(Future.sequence(first +: others), 60.seconds), Vector.fill(4)(true))
 
   test("a transaction has so many, and so many bytes, or one alone; an outcome too few is nobody's success"):
     val sizes = mutable.Buffer.empty[Int]
@@ -133,7 +134,7 @@ class GroupCommitSuite extends munit.FunSuite:
     val log = Log()
     val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val all = (0 until 500).map(number => commit(pool)(() => log.does(number.toString)))
-    Await.result(Future.sequence(all), 30.seconds)
+    Await.result(Future.sequence(all), 60.seconds)
     assertEquals(log.transactions.flatten.map(_.toInt).sorted, (0 until 500).toVector)
     assertEquals(commit.awaiting, 0)
 
@@ -142,7 +143,7 @@ class GroupCommitSuite extends munit.FunSuite:
     closed.shutdown()
     val commit = GroupCommit(Log().write, oneWriter = true, _ => 1)
     val refused = (1 to 2).map(_ => commit(ExecutionContext.fromExecutor(closed))(() => ()))
-    refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 10.seconds)))
+    refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 60.seconds)))
     assertEquals(commit.awaiting, 0)
 
   threads.test("where no thread can be started nothing is stored, and it is once one can"): pool =>
@@ -151,7 +152,7 @@ class GroupCommitSuite extends munit.FunSuite:
     val exhausted = new ExecutionContext:
       def execute(work: Runnable): Unit = throw OutOfMemoryError("unable to create native thread")
       def reportFailure(cause: Throwable): Unit = ()
-    val failed = Try(commit(exhausted)(() => log.does("lost"))).map(Await.ready(_, 10.seconds).value)
-    Await.result(commit(pool)(() => log.does("next")), 10.seconds)
+    val failed = Try(commit(exhausted)(() => log.does("lost"))).map(Await.ready(_, 60.seconds).value)
+    Await.result(commit(pool)(() => log.does("next")), 60.seconds)
     assert(failed.toOption.flatten.exists(_.isFailure))
     assertEquals(log.transactions, Vector(Vector("next")))

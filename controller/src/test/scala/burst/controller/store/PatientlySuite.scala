@@ -9,6 +9,7 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 
 /** What is tried again, and for how long. */
 class PatientlySuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   private given Scheduler = kit.system.scheduler
   private given ExecutionContext = kit.system.executionContext
@@ -24,7 +25,7 @@ class PatientlySuite extends munit.FunSuite:
       failures.lift(times).fold(Future.successful(times))(Future.failed)
 
   private def tried(limit: FiniteDuration, work: () => Future[Int], goesOn: () => Boolean = () => true) =
-    Await.ready(Patiently(limit, goesOn)("a test")(work), 30.seconds).value.get
+    Await.ready(Patiently(limit, goesOn)("a test")(work), 60.seconds).value.get
 
   test("what a store fails is tried again until it succeeds"):
     val work = Work(StoreException("reading", away), BlobStoreException("reading", away))
@@ -42,11 +43,11 @@ class PatientlySuite extends munit.FunSuite:
     assertEquals(work.begun.get, 1)
 
   test("the limit is each call's"):
-    val patiently = Patiently(3.seconds)
+    val patiently = Patiently(10.seconds)
     val failure = StoreException("reading", away)
     val lasting = Work(Vector.fill(100)(failure)*)
     assertEquals(
-      Await.ready(patiently("a test")(() => lasting()), 30.seconds).value.flatMap(_.failed.toOption),
+      Await.ready(patiently("a test")(() => lasting()), 60.seconds).value.flatMap(_.failed.toOption),
       Some(failure)
     )
     // After pauses of 200, 400 and 800 ms the next one, of 1600, would be the last before it is over.
@@ -54,17 +55,17 @@ class PatientlySuite extends munit.FunSuite:
     val end = System.nanoTime() + 3.seconds.toNanos
     while System.nanoTime() < end do Thread.onSpinWait()
     val short = Work(failure)
-    assertEquals(Await.result(patiently("a test")(() => short()), 30.seconds), 1)
+    assertEquals(Await.result(patiently("a test")(() => short()), 60.seconds), 1)
 
   test("calls may have the limit together"):
     val failure = StoreException("reading", away)
     val together = Patiently(300.millis).fromNow
     val first = Work(Vector.fill(100)(failure)*)
-    Await.ready(together("a test")(() => first()), 30.seconds)
+    Await.ready(together("a test")(() => first()), 60.seconds)
     val end = System.nanoTime() + 300.millis.toNanos
     while System.nanoTime() < end do Thread.onSpinWait()
     val second = Work(failure)
-    assert(Await.ready(together("a test")(() => second()), 30.seconds).value.exists(_.isFailure))
+    assert(Await.ready(together("a test")(() => second()), 60.seconds).value.exists(_.isFailure))
     assertEquals(second.begun.get, 1)
 
   test("nothing is tried again that is not worth while any more"):

@@ -116,7 +116,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
 
   server.test("a transaction that stands still does not keep its rows from others"): server =>
     val settings = server.settings(server.createDatabase())
-    val still = PostgresDatabase.open(settings.copy(idleTransaction = 5.seconds))
+    val still = PostgresDatabase.open(settings.copy(idleTransaction = 15.seconds))
     val other = PostgresDatabase.open(settings)
     try
       assertEquals(JdbcEpochStore(still).next(), 1L)

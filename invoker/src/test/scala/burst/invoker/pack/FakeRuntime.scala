@@ -101,7 +101,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private val binding =
     Await.result(
       Http().newServerAt("127.0.0.1", 0).bind(post(concat(init, interpreter, environment, run, ordered))),
-      10.seconds
+      60.seconds
     )
   val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort, Secret.random())
 
@@ -124,7 +124,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   /** The next `start` or `abort`. */
   def order(): (String, Json) = next(orders)
-  def close(): Unit = Await.ready(binding.terminate(1.second), 10.seconds)
+  def close(): Unit = Await.ready(binding.terminate(1.second), 60.seconds)
 
   private def next[A](queue: LinkedBlockingQueue[A]): A =
     Option(queue.poll(10, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime was not asked"))

@@ -3,8 +3,10 @@ package burst.invoker.pack
 import burst.node.FairSemaphore
 import burst.protocol.{PackEvent, PackReport}
 import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.DurationInt
 
 class OutputFlowSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private given ExecutionContext = ExecutionContext.parasitic
 
   /** More than passes freely. */

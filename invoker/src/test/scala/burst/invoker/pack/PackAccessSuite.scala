@@ -8,9 +8,11 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.{Future, Promise}
 import scala.jdk.CollectionConverters.*
+import scala.concurrent.duration.DurationInt
 
 /** What a pack may reach, and when. */
 class PackAccessSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 

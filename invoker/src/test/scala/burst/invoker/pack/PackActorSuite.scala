@@ -12,6 +12,7 @@ import scala.concurrent.duration.DurationInt
 
 /** A pack's life when all goes well, and what is passed on. Its failures are in `PackFailureSuite`. */
 class PackActorSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
@@ -153,7 +154,7 @@ class PackActorSuite extends munit.FunSuite:
     pack.say(PackEvent.WorkerSucceeded(2, "", 4), setup.ended(reusable = true))
     pack.end()
     untilEnded()
-    other.foreach(Await.result(_, 3.seconds).close())
+    other.foreach(Await.result(_, 60.seconds).close())
     assertEquals(
       services.outputs.acquire(1L << 20).value.map(_.isSuccess),
       Some(true),

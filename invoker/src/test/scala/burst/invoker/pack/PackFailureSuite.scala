@@ -10,6 +10,7 @@ import scala.concurrent.{Future, Promise}
 
 /** Every way a pack can end badly: one end is told, with its reason, and nothing is left. */
 class PackFailureSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
@@ -343,14 +344,15 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.InvokerLost)
     assertEquals(driver.stops.size, 1)
 
-  impatient(5.seconds).test("when the deadline has passed and nobody has said so, the pack aborts by itself"):
-    setup =>
-      import setup.*
-      val (_, pack) = running()
-      pack.say(ready)
-      controller.receiveMessage()
-      assertEquals(runtime.order()._1, "abort")
-      assertEquals(endedBadly().kind, FailureKind.Timeout)
+  impatient(
+    20.seconds
+  ).test("when the deadline has passed and nobody has said so, the pack aborts by itself"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    assertEquals(runtime.order()._1, "abort")
+    assertEquals(endedBadly().kind, FailureKind.Timeout)
 
   setup.test(
     "a container that will not go is told like any other end, and its package held until it is gone"

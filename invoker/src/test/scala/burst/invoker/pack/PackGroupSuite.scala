@@ -8,13 +8,14 @@ import scala.concurrent.duration.DurationInt
 
 /** A pack of a group: it rests between the flares that run on it, and tells both of its end. */
 class PackGroupSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
 
   private def endOf(probe: TestProbe[PackReport]): PackEvent.PackEnded =
-    probe.receiveMessage(10.seconds).events.last match
+    probe.receiveMessage(60.seconds).events.last match
       case ended: PackEvent.PackEnded => ended
       case _ => endOf(probe)
 

@@ -3,9 +3,11 @@ package burst.invoker.pack
 import burst.protocol.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.Future
+import scala.concurrent.duration.DurationInt
 
 /** What packs leave in the metrics. */
 class PackMetricsSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 

@@ -41,7 +41,7 @@ final class PackSetup(
     InvokerId("i7"),
     driver,
     packages.ref,
-    RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system),
+    RuntimeClient(maxLine = 10_000, connectTimeout = 60.seconds)(using kit.system),
     timings,
     () => now(),
     FairSemaphore(1L << 20),
@@ -112,7 +112,7 @@ final class PackSetup(
 
   /** The reports' events up to the end, and the end. */
   def untilEnded(): (Vector[PackReport], PackEvent.PackEnded) =
-    val report = controller.receiveMessage(10.seconds)
+    val report = controller.receiveMessage(60.seconds)
     assertEquals((report.flareId, report.attempt, report.pack), (assignment.flareId, 2, 1))
     report.events.lastOption match
       case Some(ended: PackEvent.PackEnded) => (Vector(report), ended)

@@ -3,9 +3,11 @@ package burst.invoker.pack
 import burst.node.traces.{EndedSpan, SpanKeys, SpanSink}
 import burst.protocol.*
 import scala.collection.mutable
+import scala.concurrent.duration.DurationInt
 
 /** What packs leave in their flares' traces. */
 class PackSpansSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private final class Recorded extends SpanSink:
     val spans: mutable.Buffer[EndedSpan] = mutable.Buffer.empty
     def isOn: Boolean = true

@@ -6,6 +6,7 @@ import scala.concurrent.duration.DurationInt
 
 /** What a pack begins with when it is pre-warmed, and what it gives back while it runs. */
 class PackSuppliesSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 

@@ -13,6 +13,7 @@ import scala.jdk.CollectionConverters.*
 import scala.jdk.StreamConverters.*
 
 class PackageCacheSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 

@@ -10,6 +10,7 @@ import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
 class RuntimeClientSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
@@ -20,7 +21,7 @@ class RuntimeClientSuite extends munit.FunSuite:
       val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
       val address = RuntimeAddress("127.0.0.1", silent.getLocalPort, Secret.random())
       for left <- Vector(100.millis, 0.millis) do
-        val answer = Await.result(client.renew(address, FlareId.random(), left), 10.seconds)
+        val answer = Await.result(client.renew(address, FlareId.random(), left), 60.seconds)
         assertEquals(answer.left.map(_.kind), Left(FailureKind.PackLost))
     finally silent.close()
 
@@ -29,22 +30,22 @@ class RuntimeClientSuite extends munit.FunSuite:
     try
       val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
       val address = RuntimeAddress("127.0.0.1", peer.port, Secret.random())
-      val renewed = client.renew(address, FlareId.random(), 10.seconds)
+      val renewed = client.renew(address, FlareId.random(), 60.seconds)
       val connection = peer.accept()
       connection.request()
       connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
-      assertEquals(Await.result(renewed, 10.seconds), Right(()))
+      assertEquals(Await.result(renewed, 60.seconds), Right(()))
       assertEquals(connection.untilClosed(), 0L)
       // One that does leaves it for the next.
-      val again = client.renew(address, FlareId.random(), 10.seconds)
+      val again = client.renew(address, FlareId.random(), 60.seconds)
       val next = peer.accept()
       next.request()
       next.answer("{}")
-      assertEquals(Await.result(again, 10.seconds), Right(()))
-      val last = client.renew(address, FlareId.random(), 10.seconds)
+      assertEquals(Await.result(again, 60.seconds), Right(()))
+      val last = client.renew(address, FlareId.random(), 60.seconds)
       next.request()
       next.answer("{}")
-      assertEquals(Await.result(last, 10.seconds), Right(()))
+      assertEquals(Await.result(last, 60.seconds), Right(()))
     finally peer.close()
 
   test("both say which versions they speak, and one of another release is refused with a sentence"):
@@ -65,7 +66,7 @@ class RuntimeClientSuite extends munit.FunSuite:
       val address = RuntimeAddress("127.0.0.1", server.getAddress.getPort, Secret.random())
       def renewed(version: Option[String]) =
         taken.set(version)
-        Await.result(client.renew(address, FlareId.random(), 10.seconds), 10.seconds).left.map(_.message)
+        Await.result(client.renew(address, FlareId.random(), 60.seconds), 10.seconds).left.map(_.message)
       assertEquals(renewed(Some(s"${Protocol.Runtimes.newest}")), Right(()))
       assertEquals(renewed(None), Right(()), "it is of before there were versions")
       assertEquals(asked.get, Protocol.Runtimes.range)

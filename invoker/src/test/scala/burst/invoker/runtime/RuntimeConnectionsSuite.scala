@@ -14,6 +14,7 @@ import scala.util.Success
 
 /** What a connection is used for again, and what ends it. */
 class RuntimeConnectionsSuite extends WithPeer:
+  override def munitTimeout = 3.minutes
   import RuntimeConnectionsSuite.*
 
   both("a connection is used again after a whole answer, and two at once have two"): (connections, peer) =>
@@ -174,7 +175,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       Await.ready(writing, Patience)
 
   both("no answer in time ends the connection"): (connections, peer) =>
-    val answer = ask(connections, peer.port, "/", within = Some(2.seconds))
+    val answer = ask(connections, peer.port, "/", within = Some(10.seconds))
     val connection = peer.accept()
     connection.path()
     connection.write("HTTP/1.1 200 OK\r\nContent-Le")
@@ -183,7 +184,7 @@ class RuntimeConnectionsSuite extends WithPeer:
 
   both("who has answered in time has all the time for the rest"): (connections, peer) =>
     // Also on a busy machine.
-    val time = Some(4.seconds)
+    val time = Some(15.seconds)
     val answer = ask(connections, peer.port, "/", within = time)
     val connection = peer.accept()
     connection.path()

@@ -12,6 +12,7 @@ import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 
 class TracesSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private def config(settings: String) =
     ConfigFactory.parseString(settings).withFallback(ConfigFactory.load())
 
@@ -73,7 +74,7 @@ class TracesSuite extends munit.FunSuite:
       // The collector has them before it is known here that it has.
       def shown = String(metrics.text(), "UTF-8")
       def isCounted = shown.contains("""burst_trace_spans_total{outcome="exported"} 2.0""")
-      val deadline = 20.seconds.fromNow
+      val deadline = 60.seconds.fromNow
       while !isCounted && deadline.hasTimeLeft() do Thread.onSpinWait()
       assert(isCounted, shown)
 

@@ -7,9 +7,10 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Future, Promise}
 
 class PulledImagesSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private def file(): Path = Files.createTempDirectory("images").resolve("here/images.json")
 
-  private def await[A](done: Future[A]): A = Await.result(done, 10.seconds)
+  private def await[A](done: Future[A]): A = Await.result(done, 60.seconds)
 
   /** A daemon that keeps what is in use. */
   private final class Daemon(@volatile var used: Set[String] = Set.empty) extends ImageStore:

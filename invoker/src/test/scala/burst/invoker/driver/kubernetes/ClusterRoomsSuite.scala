@@ -16,6 +16,7 @@ import scala.util.Using
 
 /** What an invoker makes of what it sees of a cluster. */
 class ClusterRoomsSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   import TestNodes.{but, node, pod, settings}
 
   private val threads = Executors.newCachedThreadPool()
@@ -97,7 +98,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
       val driver = KubernetesDriver(settings, "me", fixture.cluster, summon[ExecutionContext], Some(rooms))
       assertEquals(driver.room.map(_.nodes.map(_.slots)), Some(Vector(4, 4)))
       val resources = PackResources(2, 64, Path.of("/nowhere"), ContainerBase.Libraries, node = Some("a"))
-      val outcome = Await.result(driver.start(resources), 20.seconds)
+      val outcome = Await.result(driver.start(resources), 60.seconds)
       val failure = outcome.swap.toOption.get
       assertEquals(
         (failure.kind, failure.operation),
@@ -107,7 +108,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
       assertEquals(driver.room.map(_.nodes.map(_.node)), Some(Vector("b")))
       val left = fixture.client.pods().inNamespace(fixture.cluster.namespace).list().getItems
       assertEquals(left.size, 0)
-      Await.result(driver.close(), 20.seconds)
+      Await.result(driver.close(), 60.seconds)
 
   test("a cluster that does not answer is not guessed at"):
     withoutNodes: (server, cluster) =>
@@ -131,6 +132,6 @@ class ClusterRoomsSuite extends munit.FunSuite:
     config.setMasterUrl(server.url("/"))
     config.setRequestRetryBackoffLimit(0)
     val client = KubernetesClientBuilder().withConfig(config).build()
-    val cluster = KubernetesCluster.of(client, settings.copy(callTimeout = 2.seconds))
+    val cluster = KubernetesCluster.of(client, settings.copy(callTimeout = 30.seconds))
     test(server, cluster)
     cluster.close()

@@ -13,6 +13,7 @@ import scala.util.Using
 
 /** Pods that show a cluster what waits for room. */
 class DemandPodsSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   import TestNodes.settings
 
   private val threads = Executors.newCachedThreadPool()

@@ -43,9 +43,9 @@ class KubernetesDriverSuite extends DriverContractSuite:
     scratchSize = 100,
     users = UserRange(2_000_065_536L, 2_000_131_071L),
     group = 65534,
-    callTimeout = 10.seconds,
-    startTimeout = 20.seconds,
-    stopTimeout = 20.seconds,
+    callTimeout = 60.seconds,
+    startTimeout = 60.seconds,
+    stopTimeout = 60.seconds,
     parallelism = 4
   )
 
@@ -140,7 +140,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       message = refused.swap.toOption.fold("it started")(_.message)
       _ = assert(message.contains("no user from 2000200000 to 2000200002 is free"), message)
       _ <- driver.stop(second)
-      again <- startedSoon(10.seconds.fromNow)
+      again <- startedSoon(2.minutes.fromNow)
       _ = assertEquals(user(again), users(1))
       // One of an earlier life has its user for as long as it is there.
       next = driverOf(settings.copy(users = UserRange(users.head, users.head)), owner)

@@ -35,8 +35,8 @@ object TestNodes:
     scratchSize = 100,
     users = UserRange(2_000_065_536L, 2_000_131_071L),
     group = 65534,
-    callTimeout = 10.seconds,
-    startTimeout = 20.seconds,
+    callTimeout = 60.seconds,
+    startTimeout = 60.seconds,
     stopTimeout = 1.second,
     parallelism = 4,
     scheduleTimeout = 200.millis

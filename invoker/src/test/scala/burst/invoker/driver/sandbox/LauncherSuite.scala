@@ -15,6 +15,7 @@ import scala.util.Using
 
 /** What the driver tells its launcher, and what it makes of what that says: the launcher is a script. */
 class LauncherSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   import ScriptedLauncher.{obeys, Late, Listens}
 
   private val threads = Executors.newCachedThreadPool()

@@ -15,6 +15,7 @@ import scala.concurrent.{Await, ExecutionContext}
   * of those that need no network, of which the launcher hears nothing.
   */
 class SandboxClosingSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   import ScriptedLauncher.{listens, obeys, Late}
 
   private lazy val kit = ActorTestKit()
@@ -67,7 +68,7 @@ class SandboxClosingSuite extends munit.FunSuite:
       endOf(probe, None)
 
     private def endOf(probe: TestProbe[PackReport], start: Option[PackStart]): Option[PackStart] =
-      val report = probe.receiveMessage(10.seconds)
+      val report = probe.receiveMessage(60.seconds)
       val known = start.orElse(report.start)
       report.events.lastOption match
         case Some(PackEvent.PackEnded(reusable, error, _, _)) =>

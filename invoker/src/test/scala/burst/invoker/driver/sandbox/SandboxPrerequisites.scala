@@ -22,10 +22,10 @@ object SandboxPrerequisites:
     descriptors = 4096,
     users = UserRange(2_000_200_000L, 2_000_265_535L),
     unpackTimeout = 1.minute,
-    startTimeout = 30.seconds,
+    startTimeout = 60.seconds,
     stopGrace = 250.millis,
-    answerTimeout = 10.seconds,
-    connectTimeout = 20.seconds
+    answerTimeout = 60.seconds,
+    connectTimeout = 60.seconds
   )
 
   val isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0
