@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use crate::port;
 use crate::stopping::wait_until_stopped;
+use crate::wait;
 
 /// Who may do anything.
 pub const USER: &str = "burst";
