@@ -92,12 +92,7 @@ pub fn run(session: &Session, args: &InvokeArgs) -> Result<(), Error> {
     let body = fields::params(&args.params)?;
     let query = [("blocking", waits), ("result", args.result)];
     match call(session, &name, &query, &body, &what)? {
-        Outcome::Succeeded(text) => {
-            if let Some(said) = said(&name, &text, args.result) {
-                output::line(&said)?;
-            }
-            show::json(&text)
-        }
+        Outcome::Succeeded(text) => succeeded(&name, &text, args.result),
         Outcome::Failed(reply) => {
             if let Some(said) = said(&name, &reply.text, args.result) {
                 output::note(&said);
@@ -116,6 +111,14 @@ pub fn run(session: &Session, args: &InvokeArgs) -> Result<(), Error> {
         }
         Outcome::Accepted(id) => show::ok(&format!("invoked {} with id {id}", name.qualified())),
     }
+}
+
+/// Prints what a call came to.
+pub fn succeeded(name: &Name, text: &str, result: bool) -> Result<(), Error> {
+    if let Some(said) = said(name, text, result) {
+        output::line(&said)?;
+    }
+    show::json(text)
 }
 
 /// The line above an activation; results stand alone.

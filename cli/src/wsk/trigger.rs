@@ -5,10 +5,9 @@ use burst_client::{AcceptedActivation, TriggerRequest};
 
 use super::entity::{self, Entity};
 use super::feed::{self, Event};
-use super::invoke::Record;
 use super::name::Name;
 use super::session::{Session, read};
-use super::{fields, lists, show};
+use super::{fields, invoke, lists, show};
 use crate::args::wsk::trigger::{FireArgs, TriggerArgs, TriggerVerb};
 use crate::args::wsk::{EntityArgs, EntityGetArgs};
 use crate::error::Error;
@@ -61,10 +60,10 @@ fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
         .feed
         .as_ref()
         .map(|feed| Name::parse(feed, &session.namespace));
-    let feed_name = feed_name.transpose()?.map(|feed| feed.qualified());
+    let feed_name = feed_name.transpose()?;
     if let Some(feed) = &feed_name {
         annotations.retain(|other| other.key != feed::ANNOTATION);
-        annotations.push(fields::field(feed::ANNOTATION, feed)?);
+        annotations.push(fields::field(feed::ANNOTATION, &feed.qualified())?);
     }
     let request = TriggerRequest {
         parameters: Some(fields::list(trigger, None)).filter(|list| !list.is_empty()),
@@ -73,16 +72,19 @@ fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
     };
     entity::put(session, COLLECTION, &name, false, request, &what)?;
     if let Some(feed_name) = &feed_name {
-        let told = feed::tell(session, feed_name, Event::Create, &name, &feed);
-        // A trigger that nothing will ever fire is not left behind.
-        if let Err(problem) = told {
-            let removed = session
-                .entity(Method::DELETE, COLLECTION, &name)
-                .send(&what);
-            if let Err(cause) = removed {
-                output::note(&format!("trigger {} is left behind: {cause}", name.name));
+        let told = feed::tell(session, &feed_name.qualified(), Event::Create, &name, &feed);
+        match told {
+            Ok(activation) => invoke::succeeded(feed_name, &activation, false)?,
+            // A trigger that nothing will ever fire is not left behind.
+            Err(problem) => {
+                let removed = session
+                    .entity(Method::DELETE, COLLECTION, &name)
+                    .send(&what);
+                if let Err(cause) = removed {
+                    output::note(&format!("trigger {} is left behind: {cause}", name.name));
+                }
+                return Err(problem);
             }
-            return Err(problem);
         }
     }
     show::ok(&format!("created trigger {}", name.name))
@@ -116,7 +118,13 @@ fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
     };
     entity::put(session, COLLECTION, &name, true, request, &what)?;
     if let Some(feed_name) = &feed_name {
-        feed::tell(session, feed_name, Event::Update, &name, &feed)?;
+        show::json(&feed::tell(
+            session,
+            feed_name,
+            Event::Update,
+            &name,
+            &feed,
+        )?)?;
     }
     show::ok(&format!("updated trigger {}", name.name))
 }
@@ -156,27 +164,34 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     if args.summary {
         return show::summary("trigger", &name.qualified(), &existing.annotations);
     }
-    match feed::of(&existing.annotations) {
-        Some(feed) if args.field.is_none() => {
-            let told = feed::tell(session, &feed, Event::Read, &name, &Params::new())?;
-            show::ok(&format!("got trigger {}", name.name))?;
-            show::json(&text)?;
-            show::json(read::<Record>(&told, &what)?.response.json())
-        }
-        _ => show::entity(
-            &format!("trigger {}", name.name),
-            &text,
-            args.field.as_deref(),
-        ),
+    let feed = feed::of(&existing.annotations).filter(|_| args.field.is_none());
+    if let Some(feed) = feed
+        && let Some(told) = told(session, &feed, Event::Read, &name)
+    {
+        return show::json(&told);
     }
+    show::entity(
+        &format!("trigger {}", name.name),
+        &text,
+        args.field.as_deref(),
+    )
+}
+
+/// What a feed answers. That it fails is said and is no reason to give up: a trigger may well outlive its feed.
+fn told(session: &Session, feed: &str, event: Event, trigger: &Name) -> Option<String> {
+    feed::tell(session, feed, event, trigger, &Params::new())
+        .inspect_err(|problem| output::note(&problem.to_string()))
+        .ok()
 }
 
 fn delete(session: &Session, args: &EntityArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("delete trigger '{}'", args.name);
     let existing: Entity = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
-    if let Some(feed) = feed::of(&existing.annotations) {
-        feed::tell(session, &feed, Event::Delete, &name, &Params::new())?;
+    if let Some(feed) = feed::of(&existing.annotations)
+        && let Some(told) = told(session, &feed, Event::Delete, &name)
+    {
+        show::json(&told)?;
     }
     session
         .entity(Method::DELETE, COLLECTION, &name)

@@ -59,9 +59,19 @@ fn feeds_are_told_what_becomes_of_their_triggers() {
         "minutes",
         "5",
     ];
-    burst
+    let activation = format!(
+        "{{\n    \"activationId\": \"{ID}\",\n    \"response\": {{\n        \"result\": {{\n            \
+         \"config\": {{\n                \"minutes\": 5\n            }}\n        }}\n    }}\n}}\n"
+    );
+    let created = burst
         .wsk(&[&["trigger", "create", "tick"], &feed[..]].concat())
         .ok();
+    assert_eq!(
+        created,
+        format!(
+            "ok: invoked /whisk.system/alarms/interval with id {ID}\n{activation}ok: created trigger tick\n"
+        )
+    );
     let call =
         |event: &str| json!({"lifecycleEvent": event, "triggerName": "/_/tick", "authKey": AUTH});
     let mut create = call("CREATE");
@@ -73,22 +83,24 @@ fn feeds_are_told_what_becomes_of_their_triggers() {
         &json!({"namespace": "_", "name": "tick",
                 "annotations": [{"key": "feed", "value": "/whisk.system/alarms/interval"}]})
     );
-    let shown = burst.wsk(&["trigger", "get", "tick"]).ok();
-    assert!(shown.starts_with("ok: got trigger tick\n"), "{shown}");
-    assert!(
-        shown.contains("\"config\": {\n        \"minutes\": 5"),
-        "{shown}"
-    );
+    // Programs read the feed's activation from the first letter on.
+    assert_eq!(burst.wsk(&["trigger", "get", "tick"]).ok(), activation);
     assert_eq!(sent(&platform), call("READ"));
-    burst
+    let name = burst.wsk(&["trigger", "get", "tick", "name"]).ok();
+    assert!(
+        name.ends_with("displaying field name\n\"tick\"\n"),
+        "{name}"
+    );
+    let updated = burst
         .wsk(&["trigger", "update", "tick", "-p", "minutes", "7"])
         .ok();
+    assert_eq!(updated, format!("{activation}ok: updated trigger tick\n"));
     let mut update = call("UPDATE");
     update["minutes"] = 7.into();
     assert_eq!(sent(&platform), update);
     assert_eq!(
         burst.wsk(&["trigger", "delete", "tick"]).ok(),
-        "ok: deleted trigger tick\n"
+        format!("{activation}ok: deleted trigger tick\n")
     );
     let requests = platform.requests();
     assert_eq!(requests[requests.len() - 2].body, call("DELETE"));
@@ -121,6 +133,41 @@ fn a_trigger_whose_feed_fails_is_taken_back() {
         "{refused:?}"
     );
     assert_eq!(platform.lines().last().unwrap(), "DELETE /triggers/tick");
+}
+
+#[test]
+fn a_trigger_outlives_its_feed() {
+    let refused = record(r#"{"error":"no such alarm"}"#);
+    let gone = r#"{"error":"The requested resource does not exist.","code":"t3"}"#;
+    for (status, answer, why) in [
+        (502, refused.as_str(), "no such alarm"),
+        (404, gone, "does not exist"),
+    ] {
+        let platform = Platform::start();
+        platform
+            .whatever("GET /triggers/tick", 200, TRIGGER)
+            .whatever("DELETE /triggers/tick", 200, TRIGGER)
+            .whatever(FEED, status, answer);
+        let burst = wsk(&platform);
+        let shown = burst.wsk(&["trigger", "get", "tick"]);
+        assert_eq!(shown.code, Some(0), "{shown:?}");
+        assert!(
+            shown.out.starts_with("ok: got trigger tick\n{\n"),
+            "{shown:?}"
+        );
+        assert!(
+            shown.err.contains("READ") && shown.err.contains(why),
+            "{shown:?}"
+        );
+        let deleted = burst.wsk(&["trigger", "delete", "tick"]);
+        assert_eq!(deleted.code, Some(0), "{deleted:?}");
+        assert_eq!(deleted.out, "ok: deleted trigger tick\n");
+        assert!(
+            deleted.err.contains("DELETE") && deleted.err.contains(why),
+            "{deleted:?}"
+        );
+        assert_eq!(platform.lines().last().unwrap(), "DELETE /triggers/tick");
+    }
 }
 
 #[test]
