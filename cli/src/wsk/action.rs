@@ -1,7 +1,11 @@
 //! `action`.
 
+use std::io;
+
 use burst_client::reqwest::Method;
 use burst_client::{ActionRequest, KeyValue, LimitsRequest};
+use serde_json::Number;
+use serde_json::value::RawValue;
 
 use super::entity::{self, Entity};
 use super::exec::{self, Made};
@@ -11,6 +15,11 @@ use super::{fields, invoke, lists, save, show};
 use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
 use crate::output;
+
+/// The annotation with what a caller by HTTP has to show.
+const SECRET: &str = "require-whisk-auth";
+/// The largest number that is one in JavaScript, too.
+const LARGEST: u64 = (1 << 53) - 1;
 
 /// Does what is asked for.
 pub fn run(verb: &ActionVerb, session: &Session) -> Result<(), Error> {
@@ -33,11 +42,16 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
     let name = Name::parse(&args.name, &session.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
     let what = format!("{verb} action '{}'", args.name);
-    let (exec, copied_parameters, mut annotations) = match copied(session, args, &what)? {
+    let (exec, parameters, annotations) = match copied(session, args, &what)? {
         Some((Made { exec }, original)) => {
-            (Some(exec), Some(original.parameters), original.annotations)
+            let given = parameters(args)?.unwrap_or_default();
+            let parameters = fields::over(given, original.parameters);
+            (Some(exec), Some(parameters), original.annotations)
         }
-        None => (exec::of(args, &session.namespace)?, None, Vec::new()),
+        None => {
+            let exec = exec::of(args, &session.namespace)?;
+            (exec, parameters(args)?, Vec::new())
+        }
     };
     if exec.is_none() && !overwrite {
         return Err(Error::Usage(
@@ -52,12 +66,9 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
         None
     };
     let given = fields::annotations(&args.annotations)?.unwrap_or_default();
-    let old = before.as_ref().map_or(&[][..], |it| &it.annotations[..]);
-    let of_web = web(args, old)?;
-    for field in given.into_iter().chain(of_web) {
-        annotations.retain(|other| other.key != field.key);
-        annotations.push(field);
-    }
+    let given = fields::over(given, annotations);
+    let old = before.map_or_else(Vec::new, |it| it.annotations);
+    let annotations = fields::over(web(args, &given, &old)?, given);
     let given = [args.timeout, args.memory, args.logsize, args.concurrency];
     let limits = LimitsRequest {
         timeout: args.timeout.map(u64::from),
@@ -67,7 +78,7 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
     };
     let request = ActionRequest {
         exec,
-        parameters: parameters(args)?.or(copied_parameters),
+        parameters,
         annotations: Some(annotations).filter(|fields| !fields.is_empty()),
         del_annotations: Some(args.del_annotation.clone()).filter(|names| !names.is_empty()),
         limits: given.iter().any(Option::is_some).then_some(limits),
@@ -106,8 +117,9 @@ fn copied(
     Ok(Some((read(&text, what)?, read(&text, what)?)))
 }
 
-/// The annotations that `--web` and `--web-secure` stand for.
-fn web(args: &ActionArgs, old: &[KeyValue]) -> Result<Vec<KeyValue>, Error> {
+/// The annotations that `--web` and `--web-secure` stand for, beside those given and those that are there.
+fn web(args: &ActionArgs, given: &[KeyValue], old: &[KeyValue]) -> Result<Vec<KeyValue>, Error> {
+    let known = |key| fields::find(given, key).or_else(|| fields::find(old, key));
     let mut found = Vec::new();
     if let Some(web) = args.web {
         for (key, value) in [
@@ -121,26 +133,43 @@ fn web(args: &ActionArgs, old: &[KeyValue]) -> Result<Vec<KeyValue>, Error> {
     if let Some(secure) = &args.web_secure {
         let exported = match args.web {
             Some(web) => web != Web::No,
-            None => fields::is_true(old, "web-export"),
+            None => known("web-export").is_some_and(|value| value.get() == "true"),
         };
         if !exported {
             return Err(Error::Usage(
                 "--web-secure is for web actions: use it with --web".into(),
             ));
         }
-        let field = match secure.as_str() {
+        found.push(match secure.to_ascii_lowercase().as_str() {
             "" => {
                 return Err(Error::Usage(
                     "--web-secure needs a secret that is not empty".into(),
                 ));
             }
-            "true" => fields::field("require-whisk-auth", &true)?,
-            "false" => fields::field("require-whisk-auth", &false)?,
-            secret => fields::field("require-whisk-auth", &secret)?,
-        };
-        found.push(field);
+            "true" => match known(SECRET).filter(|value| is_number(value)) {
+                // Who calls the action knows it already.
+                Some(number) => fields::field(SECRET, &number)?,
+                None => fields::field(SECRET, &random()?)?,
+            },
+            "false" => fields::field(SECRET, &false)?,
+            _ => fields::field(SECRET, secure)?,
+        });
     }
     Ok(found)
+}
+
+fn is_number(value: &RawValue) -> bool {
+    value.get().parse::<Number>().is_ok()
+}
+
+/// A number that nobody guesses.
+fn random() -> Result<u64, Error> {
+    let random = getrandom::u64().map_err(|cause| Error::File {
+        action: "read",
+        path: "/dev/urandom".into(),
+        cause: io::Error::other(cause.to_string()),
+    })?;
+    Ok(random & LARGEST)
 }
 
 fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {

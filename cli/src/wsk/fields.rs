@@ -39,6 +39,16 @@ pub fn parameters(pairs: &ParamPairs) -> Result<Option<Vec<KeyValue>>, Error> {
     Ok(some.filter(|_| pairs.param_file.is_some() || !pairs.param.is_empty()))
 }
 
+/// These, and of others those that have other keys.
+pub fn over(mut fields: Vec<KeyValue>, others: Vec<KeyValue>) -> Vec<KeyValue> {
+    for other in others {
+        if find(&fields, &other.key).is_none() {
+            fields.push(other);
+        }
+    }
+    fields
+}
+
 /// Annotations, unless nothing is said of them.
 pub fn annotations(pairs: &AnnotationPairs) -> Result<Option<Vec<KeyValue>>, Error> {
     let found = object(pairs.annotation_file.as_deref(), &pairs.annotation)?;

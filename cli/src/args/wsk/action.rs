@@ -73,7 +73,8 @@ pub struct ActionArgs {
     /// Whether HTTP reaches it without credentials: yes, raw (its body and query as they come) or no
     #[arg(long, value_name = "yes|raw|no", num_args = 0..=1, default_missing_value = "yes")]
     pub web: Option<Web>,
-    /// What a caller by HTTP has to show: true for credentials, a secret for X-Require-Whisk-Auth, or false
+    /// What a caller by HTTP has to show as X-Require-Whisk-Auth: this secret, or with true a number that is made up
+    /// (`action get NAME annotations` tells it); false for nothing
     #[arg(long, value_name = "SECRET|true|false", num_args = 0..=1, default_missing_value = "true")]
     pub web_secure: Option<String>,
     /// How long it may run, in milliseconds

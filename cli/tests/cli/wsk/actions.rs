@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{ID, sent, wsk};
+use super::{sent, wsk};
 use crate::platform::Platform;
 use crate::program::{BURST, Burst};
 
@@ -156,36 +156,28 @@ fn updates_look_first_and_copies_take_all() {
 }
 
 #[test]
-fn web_actions_are_annotated() {
+fn what_is_given_goes_over_what_is_copied_key_by_key() {
     let platform = Platform::start();
-    platform.whatever("PUT /actions/page", 200, ACTION);
+    platform
+        .whatever("GET /actions/old", 200, ACTION)
+        .whatever("PUT /actions/hello", 200, ACTION);
     let burst = wsk(&platform);
-    burst.file("page.js", "code");
-    let create = ["action", "create", "page", "page.js"];
-    let annotations = |more: &[&str]| {
-        burst.wsk(&[&create[..], more].concat()).ok();
-        sent(&platform)["annotations"].clone()
-    };
-    let yes = annotations(&["--web", "true", "--web-secure", "secret"]);
-    assert_eq!(
-        yes,
-        json!([{"key": "web-export", "value": true}, {"key": "raw-http", "value": false},
-               {"key": "final", "value": true}, {"key": "require-whisk-auth", "value": "secret"}])
-    );
-    assert_eq!(
-        annotations(&["--web", "raw"])[1],
-        json!({"key": "raw-http", "value": true})
-    );
-    assert_eq!(
-        annotations(&["--web=no"])[0],
-        json!({"key": "web-export", "value": false})
-    );
-    let refused = burst.wsk(&[&create[..], &["--web-secure", "true"]].concat());
-    assert!(refused.fails(2).contains("--web"), "{refused:?}");
-    assert_eq!(
-        burst.wsk(&[&create[..], &["--web", "maybe"]].concat()).code,
-        Some(2)
-    );
+    for (given, all) in [
+        (["-p", "x", "2"], json!({"a": 1, "x": 2})),
+        (["-p", "a", "2"], json!({"a": 2})),
+        (["-e", "V", "w"], json!({"a": 1, "V": "w"})),
+    ] {
+        let copy = ["action", "create", "hello", "--copy", "old"];
+        burst.wsk(&[&copy[..], &given].concat()).ok();
+        let parameters = sent(&platform)["parameters"].clone();
+        let parameters: serde_json::Map<_, _> = parameters
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| (it["key"].as_str().unwrap().into(), it["value"].clone()))
+            .collect();
+        assert_eq!(serde_json::Value::from(parameters), all, "{given:?}");
+    }
 }
 
 #[test]
@@ -298,145 +290,11 @@ fn refusals_end_with_their_status() {
     );
     burst.wsk(&["action", "get", "secret"]).fails(145);
     burst.wsk(&["action", "get", "proxied"]).fails(246);
-    burst.wsk(&["action", "get", "a/b/c"]).fails(2);
+    burst.wsk(&["action", "get", "a/b/c/d"]).fails(2);
     let nowhere = ["--apihost", "http://127.0.0.1:1", "action", "get", "hello"];
     burst.wsk(&nowhere).fails(3);
     // By the other name they are that one's.
     let burst = Burst::of(&platform);
     burst.run(&["action", "get", "none"]).fails(3);
     burst.run(&["action", "get", "secret"]).fails(4);
-}
-
-#[test]
-fn invocations_are_told_by_id_or_shown() {
-    let platform = Platform::start();
-    let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
-    let record = format!(
-        r#"{{"activationId":"{ID}","response":{{"result":{{"n":1.50}},"success":true}},"logs":[]}}"#
-    );
-    platform
-        .whatever(
-            "POST /actions/hello?blocking=false&result=false",
-            202,
-            &accepted,
-        )
-        .whatever(
-            "POST /actions/hello?blocking=true&result=false",
-            200,
-            &record,
-        )
-        .whatever(
-            "POST /actions/hello?blocking=true&result=true",
-            200,
-            r#"{"n":1.50}"#,
-        )
-        .whatever("POST /actions/slow", 202, &accepted);
-    let burst = wsk(&platform);
-    burst.file("params.json", r#"{"a":1,"b":2}"#);
-    let invoke = ["action", "invoke", "hello"];
-    let line = format!("ok: invoked /_/hello with id {ID}\n");
-    let params = ["-p", "b", "{\"c\": 3}", "-P", "params.json"];
-    assert_eq!(burst.wsk(&[&invoke[..], &params].concat()).ok(), line);
-    assert_eq!(sent(&platform), json!({"a": 1, "b": {"c": 3}}));
-    let blocking = burst.wsk(&[&invoke[..], &["-b"]].concat()).ok();
-    assert!(
-        blocking.starts_with(&format!("{line}{{\n    \"activationId\"")),
-        "{blocking}"
-    );
-    assert_eq!(sent(&platform), json!({}));
-    let result = burst.wsk(&[&invoke[..], &["-r"]].concat()).ok();
-    assert_eq!(result, "{\n    \"n\": 1.50\n}\n");
-    let slow = burst.wsk(&["action", "invoke", "slow", "-b"]);
-    assert_eq!(slow.code, Some(202));
-    assert_eq!(
-        slow.out,
-        format!("ok: invoked /_/slow, but the request has not yet finished, with id {ID}\n")
-    );
-    assert_eq!(
-        Burst::of(&platform)
-            .run(&["action", "invoke", "slow", "-b"])
-            .code,
-        Some(9)
-    );
-}
-
-#[test]
-fn an_action_that_fails_is_shown_where_errors_go() {
-    let platform = Platform::start();
-    let record = format!(r#"{{"activationId":"{ID}","response":{{"result":{{"error":"no"}}}}}}"#);
-    platform
-        .whatever("POST /actions/bad?blocking=true&result=false", 502, &record)
-        .whatever(
-            "POST /actions/bad?blocking=true&result=true",
-            502,
-            r#"{"error":"no"}"#,
-        )
-        .whatever(
-            "POST /actions/down",
-            502,
-            r#"{"error":"a proxy's","code":"t5"}"#,
-        );
-    let burst = wsk(&platform);
-    let blocking = burst.wsk(&["action", "invoke", "bad", "-b"]);
-    assert_eq!((blocking.code, blocking.out.as_str()), (Some(246), ""));
-    assert!(
-        blocking
-            .err
-            .starts_with(&format!("ok: invoked /_/bad with id {ID}\n{{")),
-        "{blocking:?}"
-    );
-    let result = burst.wsk(&["action", "invoke", "bad", "-r"]);
-    assert_eq!((result.code, result.out.as_str()), (Some(246), ""));
-    assert_eq!(result.err, "{\n    \"error\": \"no\"\n}\n");
-    assert!(
-        burst
-            .wsk(&["action", "invoke", "down", "-r"])
-            .fails(246)
-            .contains("a proxy's")
-    );
-    assert_eq!(
-        Burst::of(&platform)
-            .run(&["action", "invoke", "bad", "-r"])
-            .code,
-        Some(1)
-    );
-}
-
-#[test]
-fn parameters_are_two_words_by_either_name() {
-    let platform = Platform::start();
-    let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
-    platform.whatever("POST /actions/hello", 202, &accepted);
-    let invoke = ["action", "invoke", "-p", "k", "v", "hello", "-p", "n", "-1"];
-    wsk(&platform).wsk(&invoke).ok();
-    assert_eq!(sent(&platform), json!({"k": "v", "n": -1}));
-    Burst::of(&platform).run(&invoke).ok();
-    assert_eq!(sent(&platform), json!({"k": "v", "n": -1}));
-}
-
-#[test]
-fn parameters_of_one_word_are_those_that_none_follows() {
-    let platform = Platform::start();
-    let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
-    platform.whatever("POST /actions/hello", 202, &accepted);
-    let burst = Burst::of(&platform);
-    let invoke = ["action", "invoke", "hello"];
-    for (params, expected) in [
-        (&["--param", "k=v"][..], json!({"k": "v"})),
-        (&["-p", "k=1", "-p", "l=w=x"], json!({"k": 1, "l": "w=x"})),
-        (&["--param=k=--v"], json!({"k": "--v"})),
-        // As OpenWhisk has it, whose keys may be such.
-        (&["-p", "k=v", "w"], json!({"k=v": "w"})),
-    ] {
-        burst.run(&[&invoke[..], params].concat()).ok();
-        assert_eq!(sent(&platform), expected, "{params:?}");
-    }
-    // OpenWhisk's own command line takes the second word, whatever it is.
-    let wsk = wsk(&platform);
-    let ran = wsk.wsk(&[&invoke[..], &["-p", "k=v"]].concat());
-    assert_eq!(ran.code, Some(2));
-    assert!(ran.err.contains("--param <KEY> <VALUE>"), "{ran:?}");
-    wsk.wsk(&[&invoke[..], &["-p", "k=v", "--result"]].concat())
-        .ok();
-    assert_eq!(sent(&platform), json!({"k=v": "--result"}));
 }

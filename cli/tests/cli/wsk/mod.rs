@@ -3,10 +3,12 @@
 mod actions;
 mod activations;
 mod apis;
+mod invocations;
 mod packages;
 mod properties;
 mod rules;
 mod triggers;
+mod web;
 
 use crate::platform::Platform;
 use crate::program::{AUTH, Burst};

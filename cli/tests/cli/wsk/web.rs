@@ -1,0 +1,77 @@
+use serde_json::json;
+
+use super::{sent, wsk};
+use crate::platform::Platform;
+
+const ACTION: &str = r#"{"namespace":"guest","name":"page"}"#;
+
+#[test]
+fn web_actions_are_annotated() {
+    let platform = Platform::start();
+    platform.whatever("PUT /actions/page", 200, ACTION);
+    let burst = wsk(&platform);
+    burst.file("page.js", "code");
+    let create = ["action", "create", "page", "page.js"];
+    let annotations = |more: &[&str]| {
+        burst.wsk(&[&create[..], more].concat()).ok();
+        sent(&platform)["annotations"].clone()
+    };
+    let yes = annotations(&["--web", "true", "--web-secure", "secret"]);
+    assert_eq!(
+        yes,
+        json!([{"key": "web-export", "value": true}, {"key": "raw-http", "value": false},
+               {"key": "final", "value": true}, {"key": "require-whisk-auth", "value": "secret"}])
+    );
+    assert_eq!(
+        annotations(&["--web", "raw"])[1],
+        json!({"key": "raw-http", "value": true})
+    );
+    assert_eq!(
+        annotations(&["--web=no"])[0],
+        json!({"key": "web-export", "value": false})
+    );
+    let refused = burst.wsk(&[&create[..], &["--web-secure", "true"]].concat());
+    assert!(refused.fails(2).contains("--web"), "{refused:?}");
+    assert_eq!(
+        burst.wsk(&[&create[..], &["--web", "maybe"]].concat()).code,
+        Some(2)
+    );
+}
+
+#[test]
+fn the_secret_of_a_web_action_is_a_number_that_stays() {
+    let platform = Platform::start();
+    let secret = |value: &str| {
+        format!(
+            r#"{{"namespace":"guest","name":"page","annotations":[{{"key":"web-export","value":true}},
+                {{"key":"require-whisk-auth","value":{value}}}]}}"#
+        )
+    };
+    platform
+        .whatever("GET /actions/page", 200, &secret("4503599627370497"))
+        .whatever("GET /actions/worded", 200, &secret("\"word\""))
+        .whatever("PUT /actions/page", 200, ACTION)
+        .whatever("PUT /actions/worded", 200, ACTION);
+    let burst = wsk(&platform);
+    burst.file("page.js", "code");
+    let asked = |args: &[&str]| {
+        burst.wsk(args).ok();
+        let body = sent(&platform);
+        let annotations = body["annotations"].as_array().unwrap();
+        let found = annotations
+            .iter()
+            .find(|it| it["key"] == "require-whisk-auth");
+        found.unwrap()["value"].clone()
+    };
+    let create = ["action", "create", "page", "page.js", "--web", "yes"];
+    let secured = |how| [&create[..], &["--web-secure", how]].concat();
+    let number = asked(&secured("true")).as_u64().unwrap();
+    assert!(number < 1 << 53, "{number}");
+    assert_ne!(asked(&secured("True")), number);
+    assert_eq!(asked(&secured("False")), false);
+    assert_eq!(asked(&secured("Word")), "Word");
+    let update = |name, how| asked(&["action", "update", name, "--web-secure", how]);
+    assert_eq!(update("page", "true"), 4_503_599_627_370_497_u64);
+    assert_eq!(update("page", "false"), false);
+    assert!(update("worded", "true").is_u64());
+}
