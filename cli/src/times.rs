@@ -18,6 +18,11 @@ pub fn second(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M:%S")
 }
 
+/// The same with the zone, by its distance from UTC and by name.
+pub fn zoned(micros: u64) -> String {
+    local(micros, "%Y-%m-%d %H:%M:%S %z %Z")
+}
+
 /// The same to the minute, which is enough in a list.
 pub fn minute(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M")

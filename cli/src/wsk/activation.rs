@@ -2,10 +2,11 @@
 
 use burst_client::{ActivationLogs, KeyValue};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::invoke::Response;
 use super::session::{Session, read};
-use super::{fields, poll, show};
+use super::{fields, name, poll, show};
 use crate::args::wsk::activation::{
     ActivationArgs, ActivationGetArgs, ActivationLogsArgs, ActivationVerb, ActivationsArgs,
 };
@@ -67,7 +68,7 @@ fn list(session: &Session, args: &ActivationsArgs) -> Result<(), Error> {
     let what = "obtain the list of activations";
     let text = session
         .activations()
-        .query_if("name", args.name.as_deref())
+        .query_if("name", name::of_activations(args.name.as_deref())?)
         .query("limit", args.limit)
         .query("skip", args.skip)
         .query_if("since", args.since)
@@ -75,7 +76,9 @@ fn list(session: &Session, args: &ActivationsArgs) -> Result<(), Error> {
         .query("docs", args.full)
         .send(what)?;
     if args.full {
-        return show::json(&text);
+        output::line("activations")?;
+        let listed: Vec<Box<RawValue>> = read(&text, what)?;
+        return listed.iter().try_for_each(|one| show::json(one.get()));
     }
     let head = row([
         "Datetime",
@@ -163,19 +166,21 @@ fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
     };
     let what = format!("get activation '{id}'");
     let text = one(session, &id).send(&what)?;
-    if !args.summary {
+    if !args.summary && !args.logs {
         return show::entity(&format!("activation {id}"), &text, field);
     }
     let record: Record = read(&text, &what)?;
+    if !args.summary {
+        return print_lines(&record.logs, true);
+    }
     output::line(&format!(
         "activation result for '/{}/{}' ({} at {})",
         record.namespace,
         record.name,
         record.response.status,
-        times::second(record.end.saturating_mul(1000))
+        times::zoned(record.end.saturating_mul(1000))
     ))?;
-    show::json(record.response.json())?;
-    print_lines(&record.logs, true)
+    show::json(record.response.json())
 }
 
 fn logs(session: &Session, args: &ActivationLogsArgs) -> Result<(), Error> {

@@ -72,8 +72,22 @@ pub fn within(text: Option<&str>, namespace: &str) -> Result<(String, Option<Str
     Ok((namespace.into(), package.map(str::to_owned)))
 }
 
+/// What activations are of, as lists of them are asked for it: `[PACKAGE/]NAME`. A namespace alone stands for all, and
+/// is not looked at: who calls sees his own.
+pub fn of_activations(text: Option<&str>) -> Result<Option<String>, Error> {
+    let Some(text) = text else { return Ok(None) };
+    let (namespace, path) = split(text, OWN);
+    if text.starts_with('/') && path.is_empty() && !namespace.is_empty() {
+        return Ok(None);
+    }
+    Name::parse(text, OWN).map(|name| Some(name.path()))
+}
+
 fn split<'a>(text: &'a str, namespace: &'a str) -> (&'a str, &'a str) {
-    match text.strip_prefix('/') {
+    // Three parts have a namespace, with or without the slash.
+    let has_three = text.matches('/').count() == 2;
+    let qualified = text.strip_prefix('/').or(has_three.then_some(text));
+    match qualified {
         None => (namespace, text),
         Some(rest) => rest.split_once('/').unwrap_or((rest, "")),
     }
@@ -97,10 +111,13 @@ mod tests {
             ("p/hello", "/_/p/hello"),
             ("/guest/hello", "/guest/hello"),
             ("/guest/p/hello", "/guest/p/hello"),
+            ("guest/p/hello", "/guest/p/hello"),
         ] {
             assert_eq!(Name::parse(text, "_").unwrap().qualified(), qualified);
         }
-        for text in ["", "/guest", "/guest/", "a/b/c", "//a", "a/", "/a/b/c/d"] {
+        for text in [
+            "", "/guest", "/guest/", "a//c", "//a", "a/", "a/b/c/d", "/a/b/c/d",
+        ] {
             assert!(Name::parse(text, "_").is_err(), "{text}");
         }
         assert!(Name::parse_plain("p/rule", "_").is_err());
@@ -115,5 +132,21 @@ mod tests {
         assert_eq!(of(Some("/guest")), ("guest".into(), None));
         assert_eq!(of(Some("/guest/p")), ("guest".into(), Some("p".into())));
         assert!(within(Some("a/b"), "_").is_err());
+    }
+
+    #[test]
+    fn activations_are_of_an_action_of_ones_own_or_of_all() {
+        let of = |text| of_activations(Some(text)).unwrap();
+        for text in ["hello", "/_/hello", "/guest/hello"] {
+            assert_eq!(of(text).as_deref(), Some("hello"), "{text}");
+        }
+        for text in ["p/hello", "/_/p/hello", "/guest/p/hello", "guest/p/hello"] {
+            assert_eq!(of(text).as_deref(), Some("p/hello"), "{text}");
+        }
+        assert_eq!(of("/guest"), None);
+        assert_eq!(of_activations(None).unwrap(), None);
+        for text in ["", "/", "//", "p/", "/a/b/c/d"] {
+            assert!(of_activations(Some(text)).is_err(), "{text}");
+        }
     }
 }

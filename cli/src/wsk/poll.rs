@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::session::Session;
+use super::{name, show};
 use crate::args::wsk::activation::PollArgs;
 use crate::error::Error;
 use crate::interrupt::Interrupts;
@@ -22,11 +24,12 @@ struct Ended {
     #[serde(rename = "activationId")]
     id: String,
     #[serde(default)]
-    logs: Vec<String>,
+    logs: Option<Box<RawValue>>,
 }
 
 /// Looks again and again until the user wants to stop, or the time is up.
 pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
+    let name = name::of_activations(args.name.as_deref())?;
     let interrupts = Interrupts::listen()?;
     let end = args
         .exit
@@ -40,7 +43,7 @@ pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
         let asked = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
         let mut ended: Vec<Ended> = session
             .activations()
-            .query_if("name", args.name.as_deref())
+            .query_if("name", name.as_deref())
             .query("since", since)
             .query("docs", true)
             .query("limit", 0)
@@ -50,12 +53,11 @@ pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
         ended.reverse();
         let mut printer = Printer::new();
         for activation in ended.iter().filter(|it| !seen.contains(&it.id)) {
-            let Ended { name, id, .. } = activation;
+            let Ended { name, id, logs } = activation;
             printer.people(&format!("\nActivation: '{name}' ({id})\n"))?;
-            for line in &activation.logs {
-                printer.program(line)?;
-                printer.people("\n")?;
-            }
+            let logs = logs.as_ref().map_or("[]", |logs| logs.get());
+            printer.json(&show::indented(logs))?;
+            printer.people("\n")?;
         }
         printer.end()?;
         seen = seen

@@ -25,7 +25,7 @@ pub enum ActivationVerb {
 /// Which activations to list.
 #[derive(Debug, Args)]
 pub struct ActivationsArgs {
-    /// Only those of this action or trigger, as NAME or PACKAGE/NAME
+    /// Only those of this action or trigger, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
     /// At most so many; 0 for as many as there may be
     #[arg(short, long, value_name = "N", default_value_t = 30)]
@@ -33,7 +33,7 @@ pub struct ActivationsArgs {
     /// Leave out the first so many
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub skip: u32,
-    /// Whole activations, in JSON
+    /// Whole activations, each in JSON
     #[arg(short, long)]
     pub full: bool,
     /// Only those that began since this time, in milliseconds since the epoch
@@ -66,9 +66,12 @@ pub struct ActivationGetArgs {
     /// The newest activation
     #[arg(short, long)]
     pub last: bool,
-    /// What came of it, and its log
-    #[arg(short = 'g', long)]
+    /// What came of it
+    #[arg(short, long)]
     pub summary: bool,
+    /// What it wrote: lines alone, without time and stream
+    #[arg(short = 'g', long)]
+    pub logs: bool,
 }
 
 /// Whose logs to print.
@@ -85,7 +88,7 @@ pub struct ActivationLogsArgs {
 /// Which activations to look at, and for how long.
 #[derive(Debug, Args)]
 pub struct PollArgs {
-    /// Only those of this action
+    /// Only those of this action, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
     /// End after so many seconds
     #[arg(short, long, value_name = "SECONDS")]

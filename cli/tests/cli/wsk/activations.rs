@@ -61,6 +61,22 @@ fn activations_are_listed_with_what_came_of_them() {
         platform.lines(),
         ["GET /activations?name=hello&limit=2&skip=0&since=7&upto=9&docs=false"]
     );
+    let asked = |which: &str| {
+        burst.wsk(&["activation", "list", which]).ok();
+        let line = platform.requests().pop().unwrap().line;
+        let query = line.strip_prefix("GET /activations?").unwrap();
+        query.split_once("limit").unwrap().0.to_owned()
+    };
+    for (which, query) in [
+        ("/_/hello", "name=hello&"),
+        ("tools/hello", "name=tools%2Fhello&"),
+        ("/guest/tools/hello", "name=tools%2Fhello&"),
+        ("/guest", ""),
+    ] {
+        assert_eq!(asked(which), query, "{which}");
+    }
+    burst.wsk(&["activation", "list", "a/b/c/d"]).fails(2);
+    burst.wsk(&["activation", "poll", "a/b/c/d"]).fails(2);
 }
 
 #[test]
@@ -99,18 +115,40 @@ fn one_activation_is_shown_by_id_or_the_last() {
     assert_eq!(logs, "2023-11-14T22:13:20.123456789Z stdout: hello\nbare\n");
     let strip = burst.wsk(&["activation", "logs", "--last", "--strip"]).ok();
     assert_eq!(strip, "hello\nbare\n");
-    let summary = burst.wsk(&["activation", "get", ID, "--summary"]).ok();
-    assert_eq!(
-        summary,
-        "activation result for '/guest/hello' (success at 2023-11-14 22:13:21)\n\
-         {\n    \"a\": 1\n}\nhello\nbare\n"
-    );
+    for (short, long, shown) in [
+        (
+            "-s",
+            "--summary",
+            "activation result for '/guest/hello' (success at 2023-11-14 22:13:21 +0000 UTC)\n{\n    \"a\": 1\n}\n",
+        ),
+        ("-g", "--logs", "hello\nbare\n"),
+    ] {
+        for flag in [short, long] {
+            assert_eq!(burst.wsk(&["activation", "get", ID, flag]).ok(), shown);
+            let last = ["activation", "get", "--last", flag];
+            assert_eq!(burst.wsk(&last).ok(), shown);
+        }
+    }
     burst.wsk(&["activation", "get", "none"]).fails(148);
     for verb in ["get", "logs", "result"] {
         let ran = burst.wsk(&["activation", verb]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.err.contains("--last"), "{ran:?}");
     }
+}
+
+#[test]
+fn whole_activations_are_listed_one_after_the_other() {
+    let platform = Platform::start();
+    let list = r#"[{"activationId":"a","duration":1.50},{"activationId":"b"}]"#;
+    platform.whatever("GET /activations", 200, list);
+    let burst = wsk(&platform);
+    assert_eq!(
+        burst.wsk(&["activation", "list", "--full"]).ok(),
+        "activations\n{\n    \"activationId\": \"a\",\n    \"duration\": 1.50\n}\n\
+         {\n    \"activationId\": \"b\"\n}\n"
+    );
+    assert!(platform.lines()[0].ends_with("&docs=true"));
 }
 
 #[test]
@@ -132,7 +170,7 @@ fn a_poll_shows_each_activation_once() {
     let poll = burst.wsk(&[
         "activation",
         "poll",
-        "hello",
+        "/_/hello",
         "--exit",
         "1",
         "--since-minutes",
@@ -142,7 +180,7 @@ fn a_poll_shows_each_activation_once() {
         poll.ok(),
         format!(
             "Enter Ctrl-c to exit.\nPolling for activation logs\n\nActivation: 'hello' ({ID})\n\
-             2023-11-14T22:13:20.123456789Z stdout: hello\nbare\n"
+             [\n    \"2023-11-14T22:13:20.123456789Z stdout: hello\",\n    \"bare\"\n]\n"
         )
     );
     let asked = platform.lines();
