@@ -187,7 +187,8 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
     }
     if args.summary {
         let action: Entity = read(&text, &what)?;
-        return show::summary("action", &name.qualified(), &action.annotations);
+        let name = action.qualified();
+        return show::summary("action", &name, &action.annotations, &action.parameters);
     }
     show::entity(
         &format!("action {}", name.path()),

@@ -29,6 +29,13 @@ pub struct Entity {
     pub status: String,
 }
 
+impl Entity {
+    /// `/NAMESPACE/[PACKAGE/]NAME`.
+    pub fn qualified(&self) -> String {
+        format!("/{}/{}", self.namespace, self.name)
+    }
+}
+
 /// As OpenWhisk's clients send it: with where it is.
 #[derive(Serialize)]
 struct Placed<'a, T> {

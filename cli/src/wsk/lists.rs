@@ -10,10 +10,6 @@ use crate::error::Error;
 use crate::output;
 
 impl Entity {
-    fn qualified(&self) -> String {
-        format!("/{}/{}", self.namespace, self.name)
-    }
-
     fn shared(&self) -> &'static str {
         if self.publish { "shared" } else { "private" }
     }

@@ -1,12 +1,13 @@
 //! `package`.
 
 use burst_client::reqwest::Method;
-use burst_client::{KeyValue, PackageMember, PackageName, PackageRequest};
+use burst_client::{PackageMember, PackageName, PackageRequest};
 use serde::Deserialize;
 
+use super::entity::{self, Entity};
 use super::name::{self, Name};
 use super::session::{Session, read};
-use super::{entity, fields, lists, show};
+use super::{fields, lists, show};
 use crate::args::wsk::package::{BindArgs, PackageArgs, PackageDeleteArgs, PackageVerb};
 use crate::args::wsk::{EntityGetArgs, package::RefreshArgs};
 use crate::error::Error;
@@ -59,11 +60,9 @@ fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
     show::ok(&format!("created binding {}", name.name))
 }
 
-/// A package with what is in it.
+/// What is in a package.
 #[derive(Deserialize)]
 struct Content {
-    #[serde(default)]
-    annotations: Vec<KeyValue>,
     #[serde(default)]
     actions: Vec<PackageMember>,
     #[serde(default)]
@@ -79,13 +78,19 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
         let what = format!("package {}", name.name);
         return show::entity(&what, &text, args.field.as_deref());
     }
-    let content: Content = read(&text, &what)?;
-    let qualified = name.qualified();
-    show::summary("package", &qualified, &content.annotations)?;
-    for (kind, inside) in [("action", &content.actions), ("feed", &content.feeds)] {
+    let package: Entity = read(&text, &what)?;
+    let Content { actions, feeds } = read(&text, &what)?;
+    let qualified = package.qualified();
+    show::summary(
+        "package",
+        &qualified,
+        &package.annotations,
+        &package.parameters,
+    )?;
+    for (kind, inside) in [(" action", actions), (" feed  ", feeds)] {
         for entity in inside {
             let name = format!("{qualified}/{}", entity.name);
-            show::summary(&format!(" {kind}"), &name, &entity.annotations)?;
+            show::summary(kind, &name, &entity.annotations, &[])?;
         }
     }
     Ok(())

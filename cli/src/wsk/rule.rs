@@ -74,7 +74,8 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
     if args.summary {
         let existing: Entity = read(&text, &what)?;
-        return show::summary("rule", &name.qualified(), &existing.annotations);
+        let (name, status) = (existing.qualified(), existing.status);
+        return output::line(&format!("rule {name}\n   (status: {status})"));
     }
     show::entity(&format!("rule {}", name.name), &text, args.field.as_deref())
 }

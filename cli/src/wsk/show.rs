@@ -50,23 +50,52 @@ pub fn entity(what: &str, text: &str, field: Option<&str>) -> Result<(), Error> 
     json(value.get())
 }
 
-/// A name with what annotations say of it and of its parameters.
-pub fn summary(kind: &str, name: &str, annotations: &[KeyValue]) -> Result<(), Error> {
-    let about = fields::text(annotations, "description");
-    let about = about.unwrap_or_else(|| "Returns a result based on its parameters".into());
-    let mut text = format!("{kind} {name}: {about}\n");
-    let parameters = fields::find(annotations, "parameters");
-    let parameters: Vec<Described> = parameters
+/// A name with what annotations say of it, and with its parameters: those that annotations describe and, starred, those
+/// that have a value (`bound`). Two stars are on values that no caller may change.
+pub fn summary(
+    kind: &str,
+    name: &str,
+    annotations: &[KeyValue],
+    bound: &[KeyValue],
+) -> Result<(), Error> {
+    let described = fields::find(annotations, "parameters");
+    let described: Vec<Described> = described
         .and_then(|value| serde_json::from_str(value.get()).ok())
         .unwrap_or_default();
-    let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
-    let names = if names.is_empty() {
+    let star = if fields::is_true(annotations, "final") {
+        "**"
+    } else {
+        "*"
+    };
+    let mut parameters: BTreeMap<&str, &str> =
+        described.iter().map(|it| (it.name.as_str(), "")).collect();
+    parameters.extend(bound.iter().map(|field| (field.key.as_str(), star)));
+    let names: Vec<&str> = parameters.keys().copied().collect();
+    let about = fields::text(annotations, "description").filter(|about| !about.is_empty());
+    let about = about.or_else(|| based_on(&names));
+    let about = about.map_or_else(String::new, |about| format!(": {about}"));
+    let starred: Vec<String> = parameters
+        .iter()
+        .map(|(name, star)| format!("{star}{name}"))
+        .collect();
+    let starred = if starred.is_empty() {
         "none defined".into()
     } else {
-        names.join(", ")
+        starred.join(", ")
     };
-    text += &format!("   (parameters: {names})");
-    output::line(&text)
+    output::line(&format!("{kind} {name}{about}\n   (parameters: {starred})"))
+}
+
+/// What there is to say of something that only has parameters.
+fn based_on(names: &[&str]) -> Option<String> {
+    let (last, others) = names.split_last()?;
+    Some(match others {
+        [] => format!("Returns a result based on parameter {last}"),
+        _ => format!(
+            "Returns a result based on parameters {} and {last}",
+            others.join(", ")
+        ),
+    })
 }
 
 #[derive(serde::Deserialize)]

@@ -162,7 +162,12 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
     let existing: Entity = read(&text, &what)?;
     if args.summary {
-        return show::summary("trigger", &name.qualified(), &existing.annotations);
+        let Entity {
+            annotations,
+            parameters,
+            ..
+        } = &existing;
+        return show::summary("trigger", &existing.qualified(), annotations, parameters);
     }
     let feed = feed::of(&existing.annotations).filter(|_| args.field.is_none());
     if let Some(feed) = feed

@@ -215,7 +215,7 @@ fn actions_are_shown_saved_listed_and_deleted() {
         burst
             .wsk(&["action", "get", "tools/hello", "--summary"])
             .ok(),
-        "action /_/tools/hello: greets\n   (parameters: who)\n"
+        "action /guest/tools/hello: greets\n   (parameters: *a, who)\n"
     );
     burst.wsk(&["action", "get", "tools/hello", "--save"]).ok();
     let saved = std::fs::read_to_string(burst.home().join("hello.js")).unwrap();
@@ -255,6 +255,44 @@ fn actions_are_shown_saved_listed_and_deleted() {
         lines.contains(&"GET /actions/tools/?limit=0&skip=2".into()),
         "{lines:?}"
     );
+}
+
+#[test]
+fn a_summary_stars_the_parameters_that_have_values() {
+    let action = |annotations: &str, parameters: &str| {
+        format!(
+            r#"{{"namespace":"guest","name":"hello","annotations":[{annotations}],"parameters":[{parameters}]}}"#
+        )
+    };
+    let described = r#"{"key":"parameters","value":[{"name":"who"},{"name":"b"}]}"#;
+    let last = format!(r#"{described},{{"key":"final","value":true}}"#);
+    let bound = r#"{"key":"b","value":1},{"key":"a","value":2}"#;
+    for (annotations, parameters, shown) in [
+        ("", "", "\n   (parameters: none defined)\n"),
+        (
+            "",
+            r#"{"key":"a","value":2}"#,
+            ": Returns a result based on parameter a\n   (parameters: *a)\n",
+        ),
+        (
+            described,
+            "",
+            ": Returns a result based on parameters b and who\n   (parameters: b, who)\n",
+        ),
+        (
+            &last,
+            bound,
+            ": Returns a result based on parameters a, b and who\n   (parameters: **a, **b, who)\n",
+        ),
+    ] {
+        let platform = Platform::start();
+        platform.whatever("GET /actions/hello", 200, &action(annotations, parameters));
+        let summary = ["action", "get", "hello", "--summary"];
+        assert_eq!(
+            wsk(&platform).wsk(&summary).ok(),
+            format!("action /guest/hello{shown}")
+        );
+    }
 }
 
 fn listed() -> String {

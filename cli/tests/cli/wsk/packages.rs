@@ -4,8 +4,9 @@ use super::{sent, wsk};
 use crate::platform::Platform;
 
 const PACKAGE: &str = r#"{"namespace":"guest","name":"tools","version":"0.0.1","publish":true,"binding":{},
-    "parameters":[],"annotations":[{"key":"description","value":"all sorts"}],
-    "actions":[{"name":"hello","version":"0.0.1","annotations":[]}],"feeds":[]}"#;
+    "parameters":[{"key":"host","value":"h"}],"annotations":[{"key":"description","value":"all sorts"}],
+    "actions":[{"name":"hello","version":"0.0.1","annotations":[{"key":"parameters","value":[{"name":"who"}]}]}],
+    "feeds":[{"name":"changes","version":"0.0.1","annotations":[{"key":"feed","value":true}]}]}"#;
 
 #[test]
 fn packages_are_made_bound_shown_and_deleted() {
@@ -49,8 +50,9 @@ fn packages_are_made_bound_shown_and_deleted() {
     assert!(shown.starts_with("ok: got package tools\n{\n"), "{shown}");
     assert_eq!(
         burst.wsk(&["package", "get", "tools", "--summary"]).ok(),
-        "package /_/tools: all sorts\n   (parameters: none defined)\n \
-         action /_/tools/hello: Returns a result based on its parameters\n   (parameters: none defined)\n"
+        "package /guest/tools: all sorts\n   (parameters: *host)\n \
+         action /guest/tools/hello: Returns a result based on parameter who\n   (parameters: who)\n \
+         feed   /guest/tools/changes\n   (parameters: none defined)\n"
     );
     assert_eq!(
         burst.wsk(&["package", "list"]).ok(),

@@ -47,6 +47,10 @@ fn rules_are_made_turned_and_listed_with_their_status() {
         burst.wsk(&["rule", "list"]).ok(),
         format!("rules\n{:<70} private       active\n", "/guest/on")
     );
+    assert_eq!(
+        burst.wsk(&["rule", "get", "on", "--summary"]).ok(),
+        "rule /guest/on\n   (status: active)\n"
+    );
     let deleted = burst.wsk(&["rule", "delete", "on", "--disable"]).ok();
     assert_eq!(deleted, "ok: deleted rule on\n");
     let lines = platform.lines();
