@@ -16,14 +16,22 @@ pub const AUTH: &str = "AUTH";
 pub const NAMESPACE: &str = "NAMESPACE";
 pub const VERSION: &str = "APIVERSION";
 pub const CA_CERT: &str = "CACERT";
+pub const CERT: &str = "CERT";
+pub const KEY: &str = "KEY";
 /// The one that there is.
 pub const ONLY_VERSION: &str = "v1";
 
 /// What is known of where the platform is and who asks.
 pub struct Found {
+    /// As it was written: perhaps without a scheme.
     pub host: Option<String>,
+    /// Whether that is in the words of `wsk` and not of `burst`.
+    is_of_wsk: bool,
     pub auth: Option<String>,
-    cacert: Option<String>,
+    pub cacert: Option<String>,
+    /// The caller's own certificate and its key, which are kept and not sent: the platform asks for none.
+    pub cert: Option<String>,
+    pub key: Option<String>,
     /// The namespace that names without one are in.
     pub namespace: String,
 }
@@ -35,16 +43,18 @@ impl Found {
             Some(path) => properties::read(&path)?.unwrap_or_default(),
             None => String::new(),
         };
-        let known = |flag: &Option<String>, variable: &str, key: &str| {
+        let known = |flag: &Option<String>, variable: Option<&str>, key: &str| {
             let flag = flag.clone().filter(|value| !value.is_empty());
-            let variable = || env::var(variable).ok().filter(|value| !value.is_empty());
+            let variable = || env::var(variable?).ok().filter(|value| !value.is_empty());
             flag.or_else(variable)
                 .or_else(|| properties::lookup(&text, key))
         };
-        let host = known(&args.apihost, "WHISK_APIHOST", API_HOST).map(|host| with_scheme(&host));
-        let auth = known(&args.auth, "WHISK_AUTH", AUTH);
-        let cacert = known(&args.cacert, "WHISK_CACERT", CA_CERT);
-        let namespace = known(&None, "WHISK_NAMESPACE", NAMESPACE);
+        let host = known(&args.apihost, Some("WHISK_APIHOST"), API_HOST);
+        let auth = known(&args.auth, Some("WHISK_AUTH"), AUTH);
+        let cacert = known(&args.cacert, Some("WHISK_CACERT"), CA_CERT);
+        let cert = known(&args.cert, None, CERT);
+        let key = known(&args.key, None, KEY);
+        let namespace = known(&None, Some("WHISK_NAMESPACE"), NAMESPACE);
         let version = args.apiversion.as_deref().filter(|it| !it.is_empty());
         if let Some(version) = version.filter(|it| *it != ONLY_VERSION) {
             return Err(Error::Usage(format!(
@@ -56,14 +66,17 @@ impl Found {
             Ok(found.map(|setting| setting.value))
         };
         // Whoever names another platform has no use for the certificates of this one.
-        let is_own = host.is_none();
+        let is_of_wsk = host.is_some();
         Ok(Self {
+            is_of_wsk,
             host: host.map_or_else(|| of_burst(Property::ApiHost), |it| Ok(Some(it)))?,
             auth: auth.map_or_else(|| of_burst(Property::Auth), |it| Ok(Some(it)))?,
             cacert: match cacert {
-                None if is_own => properties::certificates(&GlobalArgs::default())?,
+                None if !is_of_wsk => properties::certificates(&GlobalArgs::default())?,
                 given => given,
             },
+            cert,
+            key,
             namespace: namespace.unwrap_or_else(|| OWN.into()),
         })
     }
@@ -78,6 +91,11 @@ impl Found {
         let host = self
             .host
             .ok_or_else(|| missing("API host", "--apihost", API_HOST))?;
+        let host = if self.is_of_wsk {
+            with_scheme(host)
+        } else {
+            host
+        };
         let auth = self.auth.ok_or_else(|| missing("auth", "--auth", AUTH))?;
         let address = Address::new(host, auth, self.cacert);
         Ok(address
@@ -87,9 +105,9 @@ impl Found {
 }
 
 /// OpenWhisk's clients take a bare host for one behind https.
-fn with_scheme(host: &str) -> String {
+fn with_scheme(host: String) -> String {
     if host.contains("://") {
-        host.into()
+        host
     } else {
         format!("https://{host}")
     }

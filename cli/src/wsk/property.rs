@@ -4,8 +4,9 @@ use burst_client::reqwest::Method;
 use serde::Deserialize;
 
 use super::found::{
-    API_HOST, AUTH, CA_CERT, Found, NAMESPACE, ONLY_VERSION, VERSION, properties_file,
+    API_HOST, AUTH, CA_CERT, CERT, Found, KEY, NAMESPACE, ONLY_VERSION, VERSION, properties_file,
 };
+use super::name::OWN;
 use super::session::Session;
 use super::show;
 use crate::args::wsk::WskGlobal;
@@ -31,27 +32,73 @@ fn store(changes: &[Change<'_>]) -> Result<(), Error> {
     properties::store_in(&file, changes).map(drop)
 }
 
+/// A property of the file, and what is said of it.
+struct Known<'a> {
+    key: &'static str,
+    /// As it is called when it changes.
+    name: &'static str,
+    /// The flag that shows what is not repeated when it is set: a secret, or where one is.
+    shown_by: Option<&'static str>,
+    /// What holds when it is not set.
+    default: Option<&'static str>,
+    /// What the command line says of it.
+    given: &'a Option<String>,
+}
+
+fn known<'a>(global: &'a WskGlobal, namespace: &'a Option<String>) -> [Known<'a>; 7] {
+    let known = |key, name, given| Known {
+        key,
+        name,
+        shown_by: None,
+        default: None,
+        given,
+    };
+    let shown_by = |flag, known| Known {
+        shown_by: Some(flag),
+        ..known
+    };
+    let default = |value, known| Known {
+        default: Some(value),
+        ..known
+    };
+    [
+        shown_by("--cert", known(CERT, "client cert", &global.cert)),
+        shown_by("--key", known(KEY, "client key", &global.key)),
+        shown_by("--cacert", known(CA_CERT, "CA cert", &global.cacert)),
+        shown_by("--auth", known(AUTH, "whisk auth", &global.auth)),
+        known(API_HOST, "whisk API host", &global.apihost),
+        default(
+            ONLY_VERSION,
+            known(VERSION, "whisk API version", &global.apiversion),
+        ),
+        default(OWN, known(NAMESPACE, "whisk namespace", namespace)),
+    ]
+}
+
 fn set(args: &PropertySetArgs, global: &WskGlobal) -> Result<(), Error> {
-    let given = [
-        (AUTH, "whisk auth", &global.auth),
-        (API_HOST, "whisk API host", &global.apihost),
-        (VERSION, "whisk API version", &global.apiversion),
-        (CA_CERT, "whisk CA certificate", &global.cacert),
-        (NAMESPACE, "whisk namespace", &args.namespace),
-    ];
+    let known = known(global, &args.namespace);
     let mut changes = Vec::new();
     let mut said = Vec::new();
-    for (key, name, value) in given {
-        let Some(value) = value.as_deref().map(str::trim) else {
+    for Known {
+        key,
+        name,
+        shown_by,
+        given,
+        ..
+    } in &known
+    {
+        let Some(value) = given.as_deref().map(str::trim) else {
             continue;
         };
         if value.is_empty() || value.contains(['\n', '\r']) {
             return Err(Error::Usage(format!("{name} needs a value of one line")));
         }
-        changes.push((key, Some(value)));
-        said.push(match key {
-            AUTH => format!("{name} set. Run 'wsk property get --auth' to see the new value."),
-            _ => format!("{name} set to {value}"),
+        changes.push((*key, Some(value)));
+        said.push(match shown_by {
+            Some(flag) => {
+                format!("{name} set. Run 'wsk property get {flag}' to see the new value.")
+            }
+            None => format!("{name} set to {value}"),
         });
     }
     if changes.is_empty() {
@@ -62,26 +109,27 @@ fn set(args: &PropertySetArgs, global: &WskGlobal) -> Result<(), Error> {
 }
 
 fn unset(args: &PropertyUnsetArgs, global: &WskGlobal) -> Result<(), Error> {
-    let named = [
-        (AUTH, "whisk auth", global.auth.is_some()),
-        (API_HOST, "whisk API host", global.apihost.is_some()),
-        (VERSION, "whisk API version", global.apiversion.is_some()),
-        (NAMESPACE, "whisk namespace", args.namespace),
-    ];
-    let named = named.into_iter().filter(|(_, _, is_named)| *is_named);
-    let named: Vec<_> = named.collect();
+    let namespace = args.namespace.then(String::new);
+    let known = known(global, &namespace);
+    let named: Vec<_> = known.iter().filter(|it| it.given.is_some()).collect();
     if named.is_empty() {
         return Err(nothing_named());
     }
-    let changes: Vec<Change<'_>> = named.iter().map(|(key, ..)| (*key, None)).collect();
+    let changes: Vec<Change<'_>> = named.iter().map(|it| (it.key, None)).collect();
     store(&changes)?;
-    named
-        .iter()
-        .try_for_each(|(_, name, _)| show::ok(&format!("{name} unset")))
+    named.iter().try_for_each(|Known { name, default, .. }| {
+        show::ok(&match default {
+            Some(value) => format!("{name} unset; the default value of {value} will be used."),
+            None => format!("{name} unset."),
+        })
+    })
 }
 
 fn nothing_named() -> Error {
-    Error::Usage("name a property: --apihost, --auth, --apiversion or --namespace".into())
+    Error::Usage(
+        "name a property: --apihost, --auth, --apiversion, --namespace, --cert, --key or --cacert"
+            .into(),
+    )
 }
 
 /// What the platform says of itself.
@@ -93,43 +141,50 @@ struct Build {
 }
 
 fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
-    let named = [
-        global.auth.is_some(),
-        global.apihost.is_some(),
-        global.apiversion.is_some(),
-        args.namespace,
-        args.cliversion,
-        args.apibuild,
-        args.apibuildno,
-    ];
-    let all = args.all || !named.contains(&true);
-    let [auth, host, version, namespace, cli, build, number] = named.map(|it| it || all);
-    // What was named alone had no value to look with.
     let found = Found::read(global)?;
+    let or_none = |value: &Option<String>| value.clone().unwrap_or_default();
+    let known = [
+        (
+            "whisk API host",
+            or_none(&found.host),
+            global.apihost.is_some(),
+        ),
+        ("whisk auth", or_none(&found.auth), global.auth.is_some()),
+        ("whisk namespace", found.namespace, args.namespace),
+        ("client cert", or_none(&found.cert), global.cert.is_some()),
+        ("Client key", or_none(&found.key), global.key.is_some()),
+        (
+            "CA certificate",
+            or_none(&found.cacert),
+            global.cacert.is_some(),
+        ),
+        (
+            "whisk API version",
+            ONLY_VERSION.into(),
+            global.apiversion.is_some(),
+        ),
+        (
+            "whisk CLI version",
+            env!("CARGO_PKG_VERSION").into(),
+            args.cliversion,
+        ),
+    ];
+    let is_named = known.iter().any(|(.., is_named)| *is_named);
+    let all = args.all || !(is_named || args.apibuild || args.apibuildno);
+    let (build, number) = (all || args.apibuild, all || args.apibuildno);
     let mut lines = Vec::new();
     let mut say = |wanted: bool, name: &str, value: &str| {
-        let raw = args.output == "raw";
-        if wanted {
-            lines.push(if raw {
-                value.to_owned()
-            } else {
-                format!("{name}\t\t{value}")
-            });
+        if wanted && args.output == "raw" {
+            lines.push(value.to_owned());
+        } else if wanted {
+            // Values stand below each other, at the third tab stop.
+            let tabs = if name.len() < 16 { "\t\t" } else { "\t" };
+            lines.push(format!("{name}{tabs}{value}"));
         }
     };
-    say(
-        auth,
-        "whisk auth",
-        found.auth.as_deref().unwrap_or_default(),
-    );
-    say(
-        host,
-        "whisk API host",
-        found.host.as_deref().unwrap_or_default(),
-    );
-    say(version, "whisk API version", ONLY_VERSION);
-    say(namespace, "whisk namespace", &found.namespace);
-    say(cli, "whisk CLI version", env!("CARGO_PKG_VERSION"));
+    for (name, value, is_named) in &known {
+        say(all || *is_named, name, value);
+    }
     let mut problem = None;
     if build || number {
         let asked = Session::of_wsk(global).and_then(|session| {

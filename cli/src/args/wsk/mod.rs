@@ -54,8 +54,14 @@ pub struct WskGlobal {
     #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, default_missing_value = "")]
     pub apiversion: Option<String>,
     /// File of the certificates that an https platform is trusted by, in place of the system's
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cacert: Option<String>,
+    /// File of a certificate of your own; the platform asks for none, and it is not sent
+    #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    pub cert: Option<String>,
+    /// File of that certificate's key
+    #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    pub key: Option<String>,
     /// Trust an https platform whatever its certificate
     #[arg(short = 'i', long, global = true)]
     pub insecure: bool,

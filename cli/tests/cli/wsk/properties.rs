@@ -29,11 +29,20 @@ fn properties_are_kept_where_openwhisk_keeps_them() {
         burst.wsk(&["property", "get", "--auth"]).ok(),
         "whisk auth\t\tu:secret\n"
     );
+    // Scripts put a scheme before it.
     let raw = ["property", "get", "--apihost", "--output", "raw"];
-    assert_eq!(burst.wsk(&raw).ok(), "https://example.org\n");
+    assert_eq!(burst.wsk(&raw).ok(), "example.org\n");
+    let of_flag = [&["--apihost", "other.org:1"], &raw[..2], &raw[3..]].concat();
+    assert!(
+        burst
+            .wsk(&of_flag)
+            .ok()
+            .lines()
+            .any(|line| line == "other.org:1")
+    );
     assert_eq!(
         burst.wsk(&["property", "unset", "--auth"]).ok(),
-        "ok: whisk auth unset\n"
+        "ok: whisk auth unset.\n"
     );
     assert!(!fs::read_to_string(&path).unwrap().contains("AUTH="));
     assert!(
@@ -52,6 +61,56 @@ fn properties_are_kept_where_openwhisk_keeps_them() {
 }
 
 #[test]
+fn certificates_are_properties() {
+    let burst = Burst::alone();
+    let set = [
+        "property", "set", "--cert", "c.pem", "--key", "k.pem", "--cacert", "ca.pem",
+    ];
+    assert_eq!(
+        burst.wsk(&set).ok(),
+        "ok: client cert set. Run 'wsk property get --cert' to see the new value.\n\
+         ok: client key set. Run 'wsk property get --key' to see the new value.\n\
+         ok: CA cert set. Run 'wsk property get --cacert' to see the new value.\n"
+    );
+    let kept = fs::read_to_string(burst.home().join(".wskprops")).unwrap();
+    assert_eq!(kept, "CERT=c.pem\nKEY=k.pem\nCACERT=ca.pem\n");
+    for (flag, line, file) in [
+        ("--cert", "client cert\t\t", "c.pem"),
+        ("--key", "Client key\t\t", "k.pem"),
+        ("--cacert", "CA certificate\t\t", "ca.pem"),
+    ] {
+        let shown = burst.wsk(&["property", "get", flag]).ok();
+        assert_eq!(shown, format!("{line}{file}\n"));
+    }
+    let unset = [
+        "property",
+        "unset",
+        "--cert",
+        "--key",
+        "--cacert",
+        "--namespace",
+        "--apiversion",
+        "--apihost",
+    ];
+    assert_eq!(
+        burst.wsk(&unset).ok(),
+        "ok: client cert unset.\nok: client key unset.\nok: CA cert unset.\n\
+         ok: whisk API host unset.\n\
+         ok: whisk API version unset; the default value of v1 will be used.\n\
+         ok: whisk namespace unset; the default value of _ will be used.\n"
+    );
+    assert_eq!(
+        fs::read_to_string(burst.home().join(".wskprops")).unwrap(),
+        ""
+    );
+    // A platform is reached with them as without.
+    let platform = Platform::start();
+    platform.whatever("GET /api/v1/namespaces", 200, r#"["guest"]"#);
+    let list = ["--cert", "c.pem", "--key", "k.pem", "namespace", "list"];
+    wsk(&platform).wsk(&list).ok();
+}
+
+#[test]
 fn the_platform_says_its_build() {
     let platform = Platform::start();
     platform.whatever(
@@ -63,10 +122,12 @@ fn the_platform_says_its_build() {
     let all = burst.wsk(&["property", "get"]).ok();
     for line in [
         &format!("whisk auth\t\t{AUTH}"),
-        "whisk API version\t\tv1",
+        "whisk API version\tv1",
         "whisk namespace\t\t_",
         "whisk API build\t\t2026-01-02",
-        "whisk API build number\t\t7",
+        "whisk API build number\t7",
+        "client cert\t\t",
+        concat!("whisk CLI version\t", env!("CARGO_PKG_VERSION")),
     ] {
         assert!(all.lines().any(|it| it == line), "{line}: {all}");
     }
