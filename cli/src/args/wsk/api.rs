@@ -9,11 +9,13 @@ use clap::{Args, Subcommand, ValueEnum};
 pub enum ApiVerb {
     /// Have a path and a verb of HTTP lead to a web action
     #[command(
-        after_help = "Examples:\n  burst api create /shop /orders get orders\n  burst api create /health get health --response-type json\n  burst api create --config-file swagger.json"
+        after_help = "Examples:\n  burst api create /shop /orders get orders\n  burst api create /health get health --response-type json\n  burst api create --config-file swagger.yaml"
     )]
     Create(ApiCreateArgs),
     /// Show APIs as Swagger describes them
-    #[command(after_help = "Example:\n  burst api get /shop")]
+    #[command(
+        after_help = "Examples:\n  burst api get /shop\n  burst api get /shop --full --format yaml"
+    )]
     Get(ApiGetArgs),
     /// List APIs
     #[command(after_help = "Example:\n  burst api list /shop")]
@@ -32,7 +34,7 @@ pub struct ApiCreateArgs {
     /// Its name, where that is not its base path
     #[arg(short = 'n', long, value_name = "NAME")]
     pub apiname: Option<String>,
-    /// File of Swagger, as JSON, that describes it all
+    /// File of Swagger that describes it all: JSON, or YAML if its name ends with .yaml or .yml
     #[arg(short, long, value_name = "FILE")]
     pub config_file: Option<PathBuf>,
     /// What the action answers
@@ -72,9 +74,21 @@ pub struct ApiGetArgs {
     /// Which ones.
     #[command(flatten)]
     pub which: ApiPathArgs,
-    /// The whole of Swagger, also when a path is named
+    /// All that the gateway says of it, its address among that, also when a path is named
     #[arg(short, long)]
     pub full: bool,
+    /// How it is written
+    #[arg(long, value_enum, ignore_case = true, default_value_t = ApiFormat::Json, value_name = "TYPE")]
+    pub format: ApiFormat,
+}
+
+/// How an API is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ApiFormat {
+    /// JSON
+    Json,
+    /// YAML
+    Yaml,
 }
 
 /// Which APIs to list.
@@ -92,6 +106,9 @@ pub struct ApiListArgs {
     /// Leave out the first so many
     #[arg(short, long, value_name = "N", default_value_t = 0)]
     pub skip: u32,
+    /// Order by the API's name, then path, then verb
+    #[arg(short, long)]
+    pub name_sort: bool,
     /// One fact per line
     #[arg(short, long)]
     pub full: bool,

@@ -77,12 +77,57 @@ fn apis_lead_to_web_actions() {
         .ok();
     assert_eq!(
         from_file,
-        "ok: created API /orders get for action /guest/tools/hello\nhttp://gw/shop/orders\n"
+        "ok: created API /shop/orders get for action /guest/tools/hello\nhttp://gw/shop/orders\n"
     );
     assert_eq!(
         sent(&platform)["apidoc"]["swagger"],
         r#"{"basePath":"/shop"}"#
     );
+}
+
+#[test]
+fn a_file_of_yaml_is_sent_as_json() {
+    let platform = Platform::start();
+    let two = r#"{"gwApiUrl":"http://gw/shop","apidoc":{"basePath":"/shop","paths":{
+        "/a":{"get":{}},"/b":{"get":{"x-openwhisk":{"action":"b","namespace":"guest","package":"default"}}}}}}"#;
+    platform.whatever(&format!("POST {GATEWAY}/createApi.http"), 200, two);
+    let burst = wsk(&platform);
+    let yaml = "\
+swagger: '2.0'
+basePath: /shop
+x-all: &all
+  produces: [application/json]
+paths:
+  /a:
+    get:
+      <<: *all
+      responses:
+        200:
+          description: yes
+";
+    for name in ["api.yaml", "api.yml"] {
+        burst.file(name, yaml);
+        let said = burst.wsk(&["api", "create", "-c", name]).ok();
+        assert_eq!(
+            said,
+            "ok: created API /shop/a get\nhttp://gw/shop/a\n\
+             ok: created API /shop/b get for action /guest/b\nhttp://gw/shop/b\n"
+        );
+        let sent = sent(&platform)["apidoc"]["swagger"].clone();
+        let sent: serde_json::Value = serde_json::from_str(sent.as_str().unwrap()).unwrap();
+        assert_eq!(
+            sent["paths"]["/a"]["get"],
+            json!({"produces": ["application/json"], "responses": {"200": {"description": "yes"}}})
+        );
+    }
+    for text in ["- a", "a: [", "a: 1\na: 2"] {
+        burst.file("bad.yaml", text);
+        let refused = burst.wsk(&["api", "create", "-c", "bad.yaml"]);
+        assert!(
+            refused.fails(2).contains("bad.yaml is no YAML object"),
+            "{refused:?}"
+        );
+    }
 }
 
 #[test]
@@ -110,11 +155,73 @@ fn apis_are_listed_shown_and_deleted() {
         burst
             .wsk(&["api", "delete", "/shop", "/orders", "get"])
             .ok(),
-        "ok: deleted API /orders get from /shop\n"
+        "ok: deleted /orders GET from /shop\n"
     );
     let line = platform.lines().pop().unwrap();
     assert!(
         line.contains("basepath=%2Fshop&relpath=%2Forders&operation=get&force=true"),
         "{line}"
     );
+    let delete = |which: &[&str]| burst.wsk(&[&["api", "delete"], which].concat()).ok();
+    assert_eq!(delete(&["/shop", "/a"]), "ok: deleted /a from /shop\n");
+    assert_eq!(delete(&["/shop"]), "ok: deleted API /shop\n");
+}
+
+#[test]
+fn an_api_is_shown_with_its_address_and_as_yaml() {
+    let platform = Platform::start();
+    let found = format!(r#"{{"apis":[{{"value":{}}}]}}"#, api());
+    platform.whatever(&format!("GET {GATEWAY}/getApi.http"), 200, &found);
+    let burst = wsk(&platform);
+    let get = ["api", "get", "/shop"];
+    let full = burst.wsk(&[&get[..], &["--full"]].concat()).ok();
+    assert!(
+        full.starts_with("{\n    \"gwApiUrl\": \"http://gw/shop\",\n"),
+        "{full}"
+    );
+    let yaml = burst.wsk(&[&get[..], &["--format", "YAML"]].concat()).ok();
+    assert!(yaml.starts_with("basePath: /shop\ninfo:\n"), "{yaml}");
+    assert!(
+        yaml.contains("\n  /orders:\n    get:\n      operationId: getOrders\n"),
+        "{yaml}"
+    );
+    let both = ["--full", "--format", "yaml"];
+    let both = burst.wsk(&[&get[..], &both].concat()).ok();
+    assert!(both.contains("gwApiUrl: http://gw/shop\n"), "{both}");
+    let json = burst.wsk(&[&get[..], &["--format", "json"]].concat()).ok();
+    assert_eq!(json, burst.wsk(&get).ok());
+    let other = burst.wsk(&[&get[..], &["--format", "xml"]].concat());
+    assert_eq!(other.code, Some(2));
+}
+
+#[test]
+fn apis_are_listed_by_name_if_asked_for() {
+    let platform = Platform::start();
+    let named = |name: &str, path: &str| {
+        format!(
+            r#"{{"value":{{"gwApiUrl":"http://gw","apidoc":{{"info":{{"title":"{name}"}},"paths":{{"{path}":{{"put":{{}},
+                "get":{{}}}}}}}}}}}}"#
+        )
+    };
+    let found = [named("b", "/1"), named("A", "/2"), named("a", "/1")].join(",");
+    let found = format!(r#"{{"apis":[{found}]}}"#);
+    platform.whatever(&format!("GET {GATEWAY}/getApi.http"), 200, &found);
+    let burst = wsk(&platform);
+    for flag in ["-n", "--name-sort"] {
+        let listed = burst.wsk(&["api", "list", flag]).ok();
+        let rows: Vec<Vec<&str>> = listed
+            .lines()
+            .skip(2)
+            .map(|line| line.split_whitespace().take(2).collect())
+            .collect();
+        let sorted = [
+            ["get", "a"],
+            ["put", "a"],
+            ["get", "A"],
+            ["put", "A"],
+            ["get", "b"],
+            ["put", "b"],
+        ];
+        assert_eq!(rows, sorted, "{listed}");
+    }
 }

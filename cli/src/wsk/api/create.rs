@@ -1,0 +1,177 @@
+//! `api create`.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
+use burst_client::reqwest::Method;
+use serde_json::{Map, Value, json};
+
+use super::routes::{self, Route};
+use super::{Api, gateway, joined, lower};
+use crate::args::wsk::api::{ApiCreateArgs, ResponseType};
+use crate::error::Error;
+use crate::output;
+use crate::wsk::entity::Entity;
+use crate::wsk::name::{Name, OWN};
+use crate::wsk::session::{ACTIONS, Session};
+use crate::wsk::{fields, show};
+
+/// Makes an API of what the command line, or a file, says.
+pub fn run(session: &Session, args: &ApiCreateArgs) -> Result<(), Error> {
+    let what = "create API";
+    let (document, said) = match &args.config_file {
+        Some(path) => {
+            let swagger = swagger(path)?;
+            let document = json!({"namespace": session.namespace, "swagger": swagger});
+            (document, None)
+        }
+        None => of_action(session, args, what)?,
+    };
+    let ask = gateway(session, Method::POST, "createApi");
+    let ask = ask.query("responsetype", extension(args.response_type));
+    let made: Api = ask.body(&json!({"apidoc": document}))?.read(what)?;
+    if let Some((relative, said)) = said {
+        show::ok(&said)?;
+        return output::line(&joined(&made.url, &relative));
+    }
+    for route in routes::of(&made) {
+        let Route {
+            path,
+            verb,
+            action,
+            base,
+            url,
+            ..
+        } = route;
+        let mut said = format!("created API {} {verb}", joined(&base, &path));
+        if !action.is_empty() {
+            said += &format!(" for action {action}");
+        }
+        show::ok(&said)?;
+        output::line(&url)?;
+    }
+    Ok(())
+}
+
+/// The text of a file of Swagger as JSON, which it may be already.
+fn swagger(path: &Path) -> Result<String, Error> {
+    let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
+    let is_no = |form: &str, cause: &dyn std::fmt::Display| {
+        Error::Usage(format!("{} is no {form} object: {cause}", path.display()))
+    };
+    let ending = path.extension().and_then(OsStr::to_str);
+    if !matches!(ending, Some("yaml" | "yml")) {
+        let _: Map<String, Value> =
+            serde_json::from_str(&text).map_err(|cause| is_no("JSON", &cause))?;
+        return Ok(text);
+    }
+    let read = || -> yaml_serde::Result<Value> {
+        let mut document: yaml_serde::Value = yaml_serde::from_str(&text)?;
+        document.apply_merge()?;
+        // Names of another kind, as 200 is among responses, become texts.
+        serde_json::to_value(document).map_err(serde::ser::Error::custom)
+    };
+    match read() {
+        Ok(document @ Value::Object(_)) => Ok(document.to_string()),
+        Ok(other) => Err(is_no("YAML", &other)),
+        Err(cause) => Err(is_no("YAML", &cause)),
+    }
+}
+
+/// What is sent of one path: the document, its relative path, and what is said when it is there.
+fn of_action(
+    session: &Session,
+    args: &ApiCreateArgs,
+    what: &str,
+) -> Result<(Value, Option<(String, String)>), Error> {
+    let (base, path, verb, action_name) = match &args.what[..] {
+        [base, path, verb, action] => (base.as_str(), path, verb, action),
+        [path, verb, action] => ("/", path, verb, action),
+        _ => return Err(Error::Usage("write [BASE_PATH] PATH VERB ACTION".into())),
+    };
+    if args.apiname.is_some() && args.what.len() == 3 {
+        return Err(Error::Usage(
+            "an API with a name needs its base path, too".into(),
+        ));
+    }
+    for path in [base, path] {
+        if !path.starts_with('/') {
+            return Err(Error::Usage(format!(
+                "\"{path}\" is not a path: it begins with /"
+            )));
+        }
+    }
+    let verb = lower(verb)?;
+    let name = Name::parse(action_name, &session.namespace)?;
+    let ask = session.entity(Method::GET, ACTIONS, &name);
+    let target: Entity = ask.query("code", false).read(what)?;
+    if !fields::is_true(&target.annotations, "web-export") {
+        return Err(Error::Usage(format!(
+            "action {} is no web action: `action update {} --web true` makes it one",
+            name.path(),
+            name.path()
+        )));
+    }
+    let secure = fields::find(&target.annotations, "require-whisk-auth");
+    let secure: Option<Value> = secure.and_then(|value| serde_json::from_str(value.get()).ok());
+    let namespace = target.namespace.split('/').next().unwrap_or(OWN);
+    let package = name.package.as_deref().unwrap_or("default");
+    let extension = extension(args.response_type);
+    let mut about = json!({
+        "name": name.path(),
+        "namespace": namespace,
+        "backendMethod": verb.to_uppercase(),
+        "backendUrl": format!(
+            "{}/api/v1/web/{namespace}/{package}/{}.{extension}",
+            session.host(),
+            name.name
+        ),
+        "authkey": session.auth(),
+    });
+    if let Some(secure) = secure.filter(|it| !it.is_boolean()) {
+        about["secureKey"] = secure;
+    }
+    let mut document = json!({
+        "namespace": namespace,
+        "gatewayBasePath": base,
+        "gatewayPath": path,
+        "gatewayMethod": verb.to_uppercase(),
+        "id": format!("API:{namespace}:{base}"),
+        "action": about,
+    });
+    let parameters = path_parameters(path);
+    if !parameters.is_empty() {
+        document["pathParameters"] = parameters.into();
+    }
+    if let Some(apiname) = &args.apiname {
+        document["apiName"] = apiname.as_str().into();
+    }
+    let whole = joined(base.trim_end_matches('/'), path);
+    let qualified = name.qualified();
+    let said = format!(
+        "created API {whole} {} for action {qualified}",
+        verb.to_uppercase()
+    );
+    Ok((document, Some((path.clone(), said))))
+}
+
+/// What stands in braces of a path, as Swagger describes it.
+fn path_parameters(path: &str) -> Vec<Value> {
+    let names = path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    names
+        .map(|name| json!({"name": name, "in": "path", "required": true, "type": "string"}))
+        .collect()
+}
+
+fn extension(kind: ResponseType) -> &'static str {
+    match kind {
+        ResponseType::Http => "http",
+        ResponseType::Json => "json",
+        ResponseType::Text => "text",
+        ResponseType::Svg => "svg",
+        ResponseType::Html => "html",
+    }
+}
