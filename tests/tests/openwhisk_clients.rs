@@ -183,5 +183,5 @@ fn scripts_of_wsk_run_as_they_are() {
     script.says("package delete bound", "ok: deleted package bound");
     script.says("package delete tools --force", "ok: deleted package tools");
     let build = script.wsk("property get --apibuildno").exits(0).stdout;
-    assert!(build.starts_with("whisk API build number\t\t"), "{build}");
+    assert!(build.starts_with("whisk API build number\t"), "{build}");
 }
