@@ -37,6 +37,8 @@ pub struct Address {
     auth: String,
     /// File of certificates.
     cacert: Option<String>,
+    /// Files of the caller's own certificate and its key.
+    identity: Option<(String, String)>,
     /// How credentials are written there.
     credentials: Property,
     insecure: bool,
@@ -65,6 +67,7 @@ impl Address {
             host,
             auth,
             cacert,
+            identity: None,
             credentials: Property::Auth,
             insecure: false,
             traced: false,
@@ -75,6 +78,12 @@ impl Address {
     /// Whether the platform is trusted whatever its certificate.
     pub fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
+        self
+    }
+
+    /// Files of a certificate of the caller's own and of its key, shown to a proxy that asks for one.
+    pub fn identity(mut self, files: Option<(String, String)>) -> Self {
+        self.identity = files;
         self
     }
 
@@ -114,6 +123,14 @@ impl Address {
             let pem = fs::read(file).map_err(Error::file("read", Path::new(file)))?;
             builder = builder.certificates(&pem);
         }
+        if let Some((cert, key)) = self.identity.as_ref().filter(|_| secure) {
+            let mut pem = Vec::new();
+            for file in [cert, key] {
+                pem.extend(fs::read(file).map_err(Error::file("read", Path::new(file)))?);
+                pem.push(b'\n');
+            }
+            builder = builder.identity(&pem);
+        }
         if self.insecure {
             builder = builder.trusting_anyone();
         }
@@ -142,6 +159,12 @@ impl Address {
             ApiError::NoCertificate => {
                 let file = cacert.unwrap_or_default();
                 Error::Usage(format!("{file} (CACERT) holds no PEM certificate"))
+            }
+            ApiError::NoIdentity => {
+                let (cert, key) = self.identity.unwrap_or_default();
+                Error::Usage(format!(
+                    "{cert} (CERT) and {key} (KEY) hold no PEM certificate with its key"
+                ))
             }
             other => other.into(),
         })

@@ -190,7 +190,8 @@ fn code_of(cause: &ApiError) -> u8 {
         ApiError::BadRequest(_)
         | ApiError::BadAddress { .. }
         | ApiError::BadCredentials
-        | ApiError::NoCertificate => 2,
+        | ApiError::NoCertificate
+        | ApiError::NoIdentity => 2,
         ApiError::Unreachable { .. } | ApiError::Broken { .. } => 7,
         ApiError::NoAnswer { .. } => 9,
         // The platform's failure, or HTTP's.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::blocking::Client as Http;
-use reqwest::{Certificate, redirect};
+use reqwest::{Certificate, Identity, redirect};
 
 use crate::address;
 use crate::client::Client;
@@ -27,6 +27,7 @@ pub struct Builder {
     agent: String,
     timeout: Duration,
     certificates: Option<Vec<u8>>,
+    identity: Option<Vec<u8>>,
     trusts_anyone: bool,
     observer: Option<Arc<dyn Observer>>,
 }
@@ -39,6 +40,7 @@ impl Builder {
             agent: concat!("burst-client/", env!("CARGO_PKG_VERSION")).into(),
             timeout: ANSWER_TIMEOUT,
             certificates: None,
+            identity: None,
             trusts_anyone: false,
             observer: None,
         }
@@ -54,6 +56,13 @@ impl Builder {
     /// Certificates in PEM form by which alone an https platform is trusted, in place of the system's.
     pub fn certificates(mut self, pem: &[u8]) -> Self {
         self.certificates = Some(pem.to_vec());
+        self
+    }
+
+    /// A certificate of the caller's own with its key, both in PEM form, which is shown to whoever asks for one: a proxy
+    /// before the platform, as the platform itself does not. Only over https.
+    pub fn identity(mut self, pem: &[u8]) -> Self {
+        self.identity = Some(pem.to_vec());
         self
     }
 
@@ -101,6 +110,9 @@ impl Builder {
                 return Err(Error::NoCertificate);
             }
             http = http.tls_certs_only(certificates);
+        }
+        if let Some(pem) = self.identity.as_ref().filter(|_| base.scheme() == "https") {
+            http = http.identity(Identity::from_pem(pem).map_err(|_| Error::NoIdentity)?);
         }
         if address::is_loopback(&base) {
             // No proxy can reach this machine's own platform.

@@ -29,7 +29,7 @@ pub struct Found {
     is_of_wsk: bool,
     pub auth: Option<String>,
     pub cacert: Option<String>,
-    /// The caller's own certificate and its key, which are kept and not sent: the platform asks for none.
+    /// Files of the caller's own certificate and its key, for a proxy that asks for one: the platform does not.
     pub cert: Option<String>,
     pub key: Option<String>,
     /// The namespace that names without one are in.
@@ -99,6 +99,7 @@ impl Found {
         let auth = self.auth.ok_or_else(|| missing("auth", "--auth", AUTH))?;
         let address = Address::new(host, auth, self.cacert);
         Ok(address
+            .identity(self.cert.zip(self.key))
             .insecure(args.insecure)
             .traced(args.verbose || args.debug))
     }

@@ -56,7 +56,7 @@ pub struct WskGlobal {
     /// File of the certificates that an https platform is trusted by, in place of the system's
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cacert: Option<String>,
-    /// File of a certificate of your own; the platform asks for none, and it is not sent
+    /// File of a certificate of your own, for a proxy that asks for one
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cert: Option<String>,
     /// File of that certificate's key
