@@ -7,6 +7,8 @@ import burst.controller.store.{ActionPackageStore, DefinitionStore, Identity}
 final class StoredActions(definitions: DefinitionStore, packages: ActionPackageStore) extends Actions:
   import ActionProblem.*
 
+  private val open = OpenPackages(packages)
+
   def find(caller: Identity, name: ActionName): Either[ActionProblem, Action] =
     find(caller.namespace, name)
 
@@ -18,21 +20,11 @@ final class StoredActions(definitions: DefinitionStore, packages: ActionPackageS
       case None => stored(name, name, Parameters.Empty)
       case Some(inPackage) =>
         for
-          named <- openPackage(reader, name.namespace, inPackage)
-          found <- named.binding match
-            case None => stored(name, name, named.parameters)
-            case Some(target) =>
-              openPackage(reader, target.namespace, target.name).flatMap: bound =>
-                val there = ActionName(bound.namespace, Some(bound.name), name.name)
-                stored(name, there, named.parameters.over(bound.parameters))
+          named <- open.find(reader, name.namespace, inPackage)
+          behind <- open.behind(reader, named)
+          there = ActionName(behind.there.namespace, Some(behind.there.name), name.name)
+          found <- stored(name, there, behind.parameters)
         yield found
-
-  /** A package that somebody may read. Whether there is one that he may not read is not told. */
-  private def openPackage(reader: String, namespace: String, name: String) =
-    packages.find(namespace, name) match
-      case Some(found) if found.isOpenTo(reader) => Right(found)
-      case None if namespace == reader => Left(NoSuchPackage(name))
-      case _ => Left(NotEntitled)
 
   private def stored(
       asked: ActionName,

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.action.{ActionName, ActionProblem, Actions, Sequences}
+import burst.controller.action.{ActionName, ActionProblem, Actions, OpenPackages, Sequences}
 import burst.controller.definition.{EntityName, KindFamily}
 import burst.controller.deploy.Definitions
 import burst.controller.store.{ActionPackageStore, Blocking, DefinitionStore, Identity}
@@ -21,10 +21,13 @@ final class ActionsRoutes(
     deploys: ProgramDeploys,
     views: EntityViews,
     codes: CodeAnswer,
+    elsewhere: OtherCollections,
     blocking: Blocking
 )(using ExecutionContext):
   import EntityProblem.*
   import JsonMarshalling.ok
+
+  private val open = OpenPackages(packages)
 
   /** In a namespace that need not be the caller's. */
   def route(caller: Identity, namespace: String): Route =
@@ -33,7 +36,9 @@ final class ActionsRoutes(
       extractRequest: request =>
         concat(
           (pathEndOrSingleSlash & get)(Answer(list(caller, owner, None, request))),
-          (path(Segment / PathEnd) & get)(name => Answer(listOf(caller, owner, name, request))),
+          (path(Segment / PathEnd) & get)(name =>
+            Answer(elsewhere(caller)(listOf(caller, owner, name, request)))
+          ),
           path(Segment)(name => entity(caller, ActionName(owner, None, name), request)),
           path(Segment / Segment): (inPackage, name) =>
             entity(caller, ActionName(owner, Some(inPackage), name), request)
@@ -41,7 +46,8 @@ final class ActionsRoutes(
 
   private def entity(caller: Identity, name: ActionName, request: HttpRequest): Route =
     def named(answer: => Answer): Route =
-      if (name.packageName.toSeq :+ name.name).forall(EntityName.isValid) then Answer(answer)
+      if (name.packageName.toSeq :+ name.name).forall(EntityName.isValid) then
+        Answer(elsewhere(caller)(answer))
       else Answer.refused(ApiError.InvalidName)
     concat(
       get(named(show(caller, name, request))),
@@ -56,17 +62,13 @@ final class ActionsRoutes(
   private def listOf(caller: Identity, owner: String, inPackage: String, request: HttpRequest): Answer =
     if !EntityName.isValid(inPackage) then Future.successful(Left(ApiError.InvalidName))
     else
-      val found = blocking(packages.find(owner, inPackage)).flatMap:
-        case Some(found) if found.isOpenTo(caller.namespace) =>
-          // Of a binding, those of its package.
-          found.binding.fold(Future.successful(Right(found))): target =>
-            blocking(packages.find(target.namespace, target.name)).map:
-              case Some(bound) if bound.isOpenTo(caller.namespace) => Right(bound)
-              case _ => Left(ApiError.OfEntity(NoSuchPackage(inPackage)))
-        case None if owner == caller.namespace =>
-          Future.successful(Left(ApiError.OfEntity(NoSuchPackage(inPackage))))
-        case _ => Future.successful(Left(ApiError.OfEntity(Unreachable(ActionProblem.NotEntitled))))
-      Refusable(found)(there => list(caller, there.namespace, Some(there.name), request))
+      val found = blocking:
+        open
+          .find(caller.namespace, owner, inPackage)
+          .flatMap(open.behind(caller.namespace, _))
+          .left
+          .map(problem => ApiError.OfEntity(Unreachable(problem)))
+      Refusable(found)(behind => list(caller, behind.there.namespace, Some(behind.there.name), request))
 
   private def list(
       caller: Identity,

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.action.{ActionProblem, SequenceProblem}
 import burst.controller.definition.{Kind, PackageName}
-import burst.controller.store.PackageRefusal
+import burst.controller.store.{Collection, PackageRefusal}
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 
@@ -12,6 +12,9 @@ import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 enum EntityProblem:
   case Unreachable(problem: ActionProblem)
   case NoSuchPackage(name: String)
+
+  /** What has the name is no such thing. */
+  case InOtherCollection(name: String, collection: Collection)
   case PackageNotStored(name: String, refusal: PackageRefusal)
   case OfSequence(problem: SequenceProblem)
 
@@ -32,6 +35,8 @@ object EntityProblem:
   def describe(problem: EntityProblem): (StatusCode, String) = problem match
     case Unreachable(problem) => describe(problem)
     case NoSuchPackage(name) => missing(s"package '$name'")
+    case InOtherCollection(name, collection) =>
+      Conflict -> s"Resource by this name exists but is not in this collection: '$name' is ${collection.one}."
     case PackageNotStored(name, refusal) => describe(name, refusal)
     case OfSequence(problem) => describe(problem)
     case UnknownKind(kind) =>

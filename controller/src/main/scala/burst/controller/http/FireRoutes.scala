@@ -32,14 +32,15 @@ final class FireRoutes(
     fires: MinuteCounts,
     body: RequestBody,
     intake: BodyIntake,
-    patience: Patiently
+    patience: Patiently,
+    elsewhere: OtherCollections
 )(using ExecutionContext):
   import FireRoutes.*
 
   def route(caller: Identity): Route =
     (path("triggers" / Segment ~ Slash.?) & post): name =>
       if !EntityName.isValid(name) then Answer.refused(ApiError.InvalidName)
-      else extractRequest(request => Answer(fire(caller, name, request)))
+      else extractRequest(request => Answer(elsewhere(caller)(fire(caller, name, request))))
 
   private def fire(caller: Identity, name: String, request: HttpRequest): Answer =
     val limited = fires

@@ -50,6 +50,7 @@ object HttpServer:
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
+    val elsewhere = OtherCollections(storage.names, blocking)
     val actions = StoredActions(storage.definitions, storage.actionPackages)
     val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
     val submissions = Submissions(storage.flares)
@@ -136,6 +137,7 @@ object HttpServer:
           programDeploys,
           EntityViews(defaults),
           CodeAnswer(storage.packages, transfers),
+          elsewhere,
           blocking
         ),
         PackagesRoutes(
@@ -144,6 +146,7 @@ object HttpServer:
           definitions,
           pieces,
           deploys,
+          elsewhere,
           blocking,
           transfers
         ),
@@ -165,7 +168,7 @@ object HttpServer:
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       EventsRoutes(
-        TriggersRoutes(storage.triggers, triggerBody, deploys, blocking),
+        TriggersRoutes(storage.triggers, triggerBody, deploys, elsewhere, blocking),
         FireRoutes(
           storage.triggers,
           actions,
@@ -173,9 +176,10 @@ object HttpServer:
           fires,
           body,
           flareIntake,
-          Patiently(FireRoutes.patience(settings.server.timeouts.requestTimeout))
+          Patiently(FireRoutes.patience(settings.server.timeouts.requestTimeout)),
+          elsewhere
         ),
-        RulesRoutes(storage.rules, actions, triggerBody, body, deploys, blocking)
+        RulesRoutes(storage.rules, actions, triggerBody, body, deploys, elsewhere, blocking)
       ),
       InvokeRoutes(
         actions,
@@ -184,7 +188,8 @@ object HttpServer:
         submissions,
         flareIntake,
         pieces,
-        settings.blockingLimit
+        settings.blockingLimit,
+        elsewhere
       ),
       ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       concat(

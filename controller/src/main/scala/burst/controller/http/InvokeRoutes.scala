@@ -26,7 +26,8 @@ final class InvokeRoutes(
     submissions: Submissions,
     intake: BodyIntake,
     pieces: JsonPieces,
-    longest: FiniteDuration
+    longest: FiniteDuration,
+    elsewhere: OtherCollections
 )(using ExecutionContext):
   import InvokeRoutes.*
 
@@ -41,7 +42,7 @@ final class InvokeRoutes(
   private def invoked(caller: Identity, path: String): Route =
     ActionName.parse(path, caller.namespace) match
       case None => Answer.refused(ApiError.InvalidName)
-      case Some(name) => extractRequest(request => Answer(invoke(caller, name, request)))
+      case Some(name) => extractRequest(request => Answer(elsewhere(caller)(invoke(caller, name, request))))
 
   private def invoke(caller: Identity, name: ActionName, request: HttpRequest): Answer =
     val query = QueryParameters(request.uri.query())

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.action.{ActionName, ActionProblem}
+import burst.controller.action.{ActionName, OpenPackages}
 import burst.controller.definition.{ActionPackage, EntityName, EntityVersion, PackageName, Parameters}
 import burst.controller.deploy.Definitions
 import burst.controller.json.JsonPieces
@@ -26,12 +26,15 @@ final class PackagesRoutes(
     definitions: Definitions,
     pieces: JsonPieces,
     deploys: Deploys,
+    elsewhere: OtherCollections,
     blocking: Blocking,
     transfers: Transfers
 )(using ExecutionContext):
   import EntityProblem.*
   import JsonMarshalling.ok
   import PackagesRoutes.*
+
+  private val open = OpenPackages(packages)
 
   /** In a namespace that need not be the caller's. */
   def route(caller: Identity, namespace: String): Route =
@@ -43,7 +46,8 @@ final class PackagesRoutes(
           (path("refresh") & post)(Answer(own(caller, owner)(Future.successful(ok(refreshed))))),
           (pathPrefix(Segment) & pathEndOrSingleSlash): name =>
             def named(answer: => Answer): Route =
-              if EntityName.isValid(name) then Answer(answer) else Answer.refused(ApiError.InvalidName)
+              if EntityName.isValid(name) then Answer(elsewhere(caller)(answer))
+              else Answer.refused(ApiError.InvalidName)
             concat(
               get(named(show(caller, owner, name))),
               put(named(own(caller, owner)(change(caller, name, request)))),
@@ -62,22 +66,12 @@ final class PackagesRoutes(
 
   private def show(caller: Identity, owner: String, name: String): Answer =
     blocking:
-      packages.find(owner, name) match
-        case Some(found) if found.isOpenTo(caller.namespace) => whole(caller, found)
-        case None if owner == caller.namespace => Left(ApiError.OfEntity(EntityProblem.NoSuchPackage(name)))
-        case _ => Left(ApiError.OfEntity(Unreachable(ActionProblem.NotEntitled)))
-
-  /** A binding has its package's actions, and that one's parameters under its own. */
-  private def whole(caller: Identity, found: ActionPackage): Either[ApiError, HttpResponse] =
-    found.binding match
-      case None => ok(EntityViews.whole(found, actionsOf(found)))
-      case Some(target) =>
-        packages.find(target.namespace, target.name).filter(_.isOpenTo(caller.namespace)) match
-          case Some(bound) =>
-            val merged = found.copy(parameters = found.parameters.over(bound.parameters))
-            ok(EntityViews.whole(merged, actionsOf(bound)))
-          case None =>
-            Left(ApiError.OfEntity(PackageNotStored(found.name, PackageRefusal.BindsNothing(target))))
+      val found =
+        for
+          found <- open.find(caller.namespace, owner, name)
+          behind <- open.behind(caller.namespace, found)
+        yield EntityViews.whole(found.copy(parameters = behind.parameters), actionsOf(behind.there))
+      found.left.map(problem => ApiError.OfEntity(Unreachable(problem))).flatMap(ok(_))
 
   private def actionsOf(found: ActionPackage) =
     val pages = Iterator

@@ -16,6 +16,7 @@ final class RulesRoutes(
     triggerBody: TriggerBody,
     body: RequestBody,
     deploys: Deploys,
+    elsewhere: OtherCollections,
     blocking: Blocking
 )(using ExecutionContext):
   import JsonMarshalling.ok
@@ -32,9 +33,9 @@ final class RulesRoutes(
           extractRequest: request =>
             concat(
               put(Answer(change(caller, name, request))),
-              get(Answer(found(name)(rules.find(caller.namespace, name)))),
-              delete(Answer(found(name)(remove(caller, name)))),
-              post(Answer(setStatus(caller, name, request)))
+              get(Answer(elsewhere(caller)(found(name)(rules.find(caller.namespace, name))))),
+              delete(Answer(elsewhere(caller)(found(name)(remove(caller, name))))),
+              post(Answer(elsewhere(caller)(setStatus(caller, name, request))))
             )
     )
 

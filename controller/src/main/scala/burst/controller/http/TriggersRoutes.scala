@@ -13,6 +13,7 @@ final class TriggersRoutes(
     triggers: TriggerStore,
     triggerBody: TriggerBody,
     deploys: Deploys,
+    elsewhere: OtherCollections,
     blocking: Blocking
 )(using ExecutionContext):
   import JsonMarshalling.ok
@@ -28,8 +29,8 @@ final class TriggersRoutes(
           extractRequest: request =>
             concat(
               put(Answer(change(caller, name, request))),
-              get(Answer(found(name)(triggers.find(caller.namespace, name)))),
-              delete(Answer(found(name)(triggers.delete(caller.namespace, name))))
+              get(Answer(elsewhere(caller)(found(name)(triggers.find(caller.namespace, name))))),
+              delete(Answer(elsewhere(caller)(found(name)(triggers.delete(caller.namespace, name)))))
             )
     )
 

@@ -15,8 +15,8 @@ enum Collection(val word: String, private[store] val table: SQLSyntax):
   def one: String = if this == Definitions then s"an $word" else s"a $word"
 
 object Collection:
-  /** Which other one has something of that name. Asked and answered while the namespace is held, or two could
-    * take it at once.
+  /** Which other one has something of that name. Who takes the name asks while the namespace is held, or two
+    * could take it at once.
     */
   private[store] def holder(namespace: String, name: String, own: Collection)(using
       DBSession
@@ -27,3 +27,12 @@ object Collection:
   /** Of one namespace one change at a time. */
   private[store] def hold(database: Database, namespace: String)(using DBSession): Unit =
     val _ = sql"SELECT 1 FROM namespace WHERE name = $namespace ${database.rowLock}".isAny
+
+/** What is called how in a namespace. */
+trait EntityNames:
+  /** Which other collection has something of that name. Blocks. */
+  def holder(namespace: String, name: String, own: Collection): Option[Collection]
+
+private[store] final class JdbcEntityNames(database: Database) extends EntityNames:
+  def holder(namespace: String, name: String, own: Collection): Option[Collection] =
+    database.read("looking for a name")(Collection.holder(namespace, name, own))

@@ -14,6 +14,7 @@ import scala.util.control.NonFatal
 final case class Storage(
     definitions: DefinitionStore,
     actionPackages: ActionPackageStore,
+    names: EntityNames,
     apis: ApiStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
@@ -56,6 +57,7 @@ object Storage:
     Storage(
       definitions,
       JdbcActionPackageStore(database, definitions),
+      JdbcEntityNames(database),
       JdbcApiStore(database),
       JdbcFlareStore(
         database,

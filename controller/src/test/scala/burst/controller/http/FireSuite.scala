@@ -80,7 +80,8 @@ class FireSuite extends HttpSuite:
       MinuteCounts(),
       body,
       BodyIntake(body, bodies, FairExecutor(system.executionContext), blocking),
-      Patiently(FireRoutes.patience(90.seconds))
+      Patiently(FireRoutes.patience(90.seconds)),
+      OtherCollections(storage.names, blocking)
     )
     val answer = Route.toFunction(routes.route(Identity("guest", Samples.limits)))
     val reply = Await.result(answer(HttpRequest(HttpMethods.POST, "/triggers/awaited")), 30.seconds)

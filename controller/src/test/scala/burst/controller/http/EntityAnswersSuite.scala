@@ -1,0 +1,54 @@
+package burst.controller.http
+
+/** What OpenWhisk's clients are answered where what they name is not what they take it for. */
+class EntityAnswersSuite extends EntitySuite:
+  private def action(path: String, auth: String = credentials): Reply =
+    store(s"actions/$path", source("python", python), auth)
+
+  test("what another collection has is told apart from what nothing has, and nothing is done to it"):
+    action("an-action")
+    store("packages/a-package", Some("{}"))
+    store("triggers/a-trigger", Some("{}"))
+    store("rules/a-rule", Some("""{"trigger":"/_/a-trigger","action":"/_/an-action"}"""))
+    val held =
+      Seq("actions" -> "an-action", "packages" -> "a-package", "triggers" -> "a-trigger", "rules" -> "a-rule")
+    val calls = Seq("GET" -> None, "DELETE" -> None, "POST" -> Some("""{"status":"active"}"""))
+    for
+      (collection, own) <- held
+      (method, body) <- calls if method != "POST" || collection != "packages"
+      (_, name) <- held
+    do
+      val path = s"$here/$collection"
+      if name != own then
+        refused(send(method, s"$path/$name", body), 409, "exists but is not in this collection", s"'$name'")
+      refused(send(method, s"$path/nothing", body), 404, "does not exist", "'nothing'")
+      refused(send(method, s"$guest/$collection/nothing", body, Some(other)), 403)
+      refused(send(method, s"$guest/$collection/$name-no", body, Some(other)), 403)
+    refused(send("POST", s"$here/actions/a-trigger?burst=true", Some("""{"value":[1]}""")), 409, "a trigger")
+    for name <- Seq("an-action", "a-trigger", "a-rule") do
+      refused(send("GET", s"$here/actions/$name/"), 409, s"'$name'")
+      refused(send("GET", s"$here/actions/$name/x"), 409, s"'$name'")
+      refused(send("POST", s"$here/actions/$name/x", Some("{}")), 409, s"'$name'")
+      refused(send("DELETE", s"$here/actions/$name/x"), 409, s"'$name'")
+      refused(send("PUT", s"$here/actions/$name/x", source("python", python)), 409, s"'$name'")
+    held.foreach((collection, own) => assertEquals(send("GET", s"$here/$collection/$own").status, 200))
+
+  test("a binding whose package is gone is not there, and one whose package is closed is not to be had"):
+    store("packages/base", Some("{}"))
+    store("packages/base-too", Some("""{"publish":true}"""))
+    action("base-too/one")
+    store("packages/mine", Some("""{"binding":{"namespace":"_","name":"base"}}"""))
+    val theirs = Some("""{"binding":{"namespace":"guest","name":"base-too"}}""")
+    store("packages/theirs", theirs, other)
+    def ask(path: String, auth: String) = send("GET", s"$here/$path", auth = Some(auth))
+    assertEquals(ask("packages/mine", credentials).status, 200)
+    assertEquals(names(ask("actions/theirs/", other)), Vector("one"))
+    send("DELETE", s"$here/packages/base")
+    store("packages/base-too", Some("""{"publish":false}"""))
+    for path <- Seq("packages/mine", "actions/mine/", "actions/mine/one") do
+      refused(ask(path, credentials), 404, "package 'base'")
+    for path <- Seq("packages/theirs", "actions/theirs/", "actions/theirs/one") do
+      refused(ask(path, other), 403)
+    send("DELETE", s"$here/packages/base-too?force=true")
+    refused(ask("packages/theirs", other), 403)
+    assertEquals(send("DELETE", s"$here/packages/mine").status, 200)
