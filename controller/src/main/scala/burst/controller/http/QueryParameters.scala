@@ -48,11 +48,11 @@ final class QueryParameters(query: Uri.Query):
           .toRight(ApiError.InvalidParameter(name, what))
           .map(Some(_))
 
-  /** `NAME` or `PACKAGE/NAME`. */
-  def actionName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
-    case Some(text) if text.count(_ == '/') > 1 || !text.split("/", -1).forall(EntityName.isValid) =>
-      Left(ApiError.InvalidName)
-    case name => Right(name)
+  /** `NAME` or `PACKAGE/NAME`. As with OpenWhisk it may have a slash before it, and an empty one is none. */
+  def actionName(parameter: String): Either[ApiError, Option[String]] =
+    query.get(parameter).map(_.stripPrefix("/")).filter(_.nonEmpty) match
+      case Some(text) if !EntityName.isPath(text) => Left(ApiError.InvalidName)
+      case name => Right(name)
 
   /** A word as it was sent, for whoever knows which there are. */
   def word(name: String): Either[ApiError, Option[String]] = Right(query.get(name))

@@ -52,3 +52,17 @@ class EntityAnswersSuite extends EntitySuite:
     send("DELETE", s"$here/packages/base-too?force=true")
     refused(ask("packages/theirs", other), 403)
     assertEquals(send("DELETE", s"$here/packages/mine").status, 200)
+
+  test("activations are asked for with a slash before the name, and by an empty name all of them"):
+    action("ruled")
+    store("triggers/fired", Some("{}"))
+    store("rules/fires", Some("""{"trigger":"/_/fired","action":"/_/ruled"}"""))
+    val id = send("POST", s"$here/triggers/fired", Some("{}")).string("activationId")
+    def found(query: String) = names(send("GET", s"$here/activations?$query"))
+    assertEquals(id.length, 32)
+    for query <- Seq("name=fired", "name=/fired", "name=%2Ffired") do
+      assertEquals(found(query), Vector("fired"), query)
+    for query <- Seq("name=", "name=/") do assert(found(query).contains("fired"), query)
+    assertEquals(found("name=/none"), Vector.empty)
+    for query <- Seq("name=//fired", "name=/a/b/c", "name=fired/") do
+      refused(send("GET", s"$here/activations?$query"), 400, "A name")
