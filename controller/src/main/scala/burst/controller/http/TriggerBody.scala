@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.action.ActionName
 import burst.controller.json.JsonPieces
 import burst.controller.trigger.{ActionPlace, RuleChange, TriggerChange}
-import io.circe.{Json, JsonObject}
+import io.circe.JsonObject
 import org.apache.pekko.util.ByteString
 
 /** A rule as a request has it: with the action's name, which is still to be found. */
@@ -11,7 +11,7 @@ final case class WantedRule(change: RuleChange, action: Option[ActionName])
 
 /** Reads what requests say of triggers and rules. Fields that nobody knows are clients' own affair. Pure. */
 final class TriggerBody(pieces: JsonPieces):
-  def trigger(bytes: ByteString, caller: String): Either[ApiError, TriggerChange] =
+  def trigger(bytes: ByteString): Either[ApiError, TriggerChange] =
     for
       body <- SplitBody.ofEntity(bytes, pieces)
       fields = Fields.of(body)
@@ -19,7 +19,6 @@ final class TriggerBody(pieces: JsonPieces):
       publish <- fields.boolean("publish")
       parameters <- KeyValues.read(body, "parameters")
       annotations <- KeyValues.read(body, "annotations").map(_.map(_.values))
-      _ <- annotations.flatMap(_("feed")).fold(Right(()))(validFeed(_, caller))
     yield TriggerChange(version, publish, parameters.map(_.values), annotations)
 
   def rule(bytes: ByteString, caller: String): Either[ApiError, WantedRule] =
@@ -33,13 +32,6 @@ final class TriggerBody(pieces: JsonPieces):
       own <- trigger.fold(Right(None))(triggerOf(_, caller).map(Some(_)))
       action <- name(fields, "action", caller)
     yield WantedRule(RuleChange(version, publish, own, action.map(place), annotations), action)
-
-  /** What a feed's parameters are for is its own business; but clients will call it. */
-  private def validFeed(feed: Json, caller: String): Either[ApiError, Unit] =
-    feed.asString
-      .flatMap(ActionName.parse(_, caller))
-      .toRight(ApiError.OfEntity(EntityProblem.InvalidName("annotations.feed")))
-      .map(_ => ())
 
   private def place(name: ActionName): ActionPlace =
     ActionPlace((name.namespace +: name.packageName.toVector).mkString("/"), name.name)

@@ -31,6 +31,7 @@ object TriggerProblem:
       Conflict -> s"'$name' is the name of another resource, which is of the ${by}s (resource already exists); choose another name."
     case TriggerRefusal.TooMany(allowed) =>
       ContentTooLarge -> s"This namespace may have $allowed of these and has them; remove one it needs no more."
+    case TriggerRefusal.InvalidFeed => EntityProblem.describe(EntityProblem.InvalidName("annotations.feed"))
     case TriggerRefusal.NoTriggerOrAction =>
       BadRequest -> "A rule requires a valid trigger and a valid action; send 'trigger' and 'action'."
     case TriggerRefusal.NoTriggerFor(name) =>

@@ -48,7 +48,7 @@ final class TriggersRoutes(
 
   private def change(caller: Identity, name: String, request: HttpRequest): Answer =
     deploys(caller, request): (overwrite, taken) =>
-      Refusable(taken.inTurn(triggerBody.trigger(_, caller.namespace))): change =>
+      Refusable(taken.inTurn(triggerBody.trigger(_))): change =>
         val now = System.currentTimeMillis() * 1000
         blocking:
           triggers

@@ -22,8 +22,8 @@ final class JdbcTriggerStore(database: Database)
       namespace: String,
       name: String,
       change: TriggerChange
-  ): Right[TriggerRefusal, Trigger] =
-    Right(Trigger(
+  ): Either[TriggerRefusal, Trigger] =
+    val blank = Trigger(
       namespace,
       name,
       "",
@@ -32,7 +32,9 @@ final class JdbcTriggerStore(database: Database)
       JsonObject.empty,
       None,
       updated = 0
-    ))
+    )
+    // Of one that is there OpenWhisk does not ask.
+    Either.cond(change.hasFeedName, blank, TriggerRefusal.InvalidFeed)
 
   protected def changed(there: Trigger, change: TriggerChange, now: Long): Trigger = there.copy(
     version = change.version.getOrElse(EntityVersion.after(there.version)),

@@ -1,5 +1,6 @@
 package burst.controller.trigger
 
+import burst.controller.definition.EntityName
 import io.circe.JsonObject
 
 /** What may be fired: runs the action of each rule that is active. `updated` is in microseconds since the
@@ -53,7 +54,17 @@ final case class TriggerChange(
     publish: Option[Boolean] = None,
     parameters: Option[JsonObject] = None,
     annotations: Option[JsonObject] = None
-)
+):
+  /** Whether what it says of a feed is a name, with its namespace and package or without. What that needs is
+    * its own business; but clients will call it.
+    */
+  def hasFeedName: Boolean =
+    annotations.flatMap(_("feed")).forall(_.asString.exists(TriggerChange.isFeedName))
+
+object TriggerChange:
+  private def isFeedName(text: String): Boolean =
+    val parts = text.stripPrefix("/").split("/", -1)
+    parts.lengthIs <= 3 && parts.forall(EntityName.isValid)
 
 /** The same of a rule. */
 final case class RuleChange(
@@ -73,6 +84,9 @@ enum TriggerRefusal:
 
   /** The namespace has as many as it may have. */
   case TooMany(allowed: Int)
+
+  /** A trigger's feed is called so from the start. */
+  case InvalidFeed
 
   /** A rule needs them from the start. */
   case NoTriggerOrAction

@@ -66,3 +66,22 @@ class EntityAnswersSuite extends EntitySuite:
     assertEquals(found("name=/none"), Vector.empty)
     for query <- Seq("name=//fired", "name=/a/b/c", "name=fired/") do
       refused(send("GET", s"$here/activations?$query"), 400, "A name")
+
+  test("a feed is named with its namespace and package or without, and is looked at on creation only"):
+    def put(name: String, feed: String) =
+      send(
+        "PUT",
+        s"$here/triggers/$name?overwrite=true",
+        Some(s"""{"annotations":[{"key":"feed","value":$feed}]}""")
+      )
+    val feeds = Seq("/ns/package/name", "ns/package/name", "ns/name", "/ns/name", "name", "/name")
+    for (feed, n) <- feeds.zipWithIndex do
+      val stored = put(s"fed$n", s""""$feed"""")
+      assertEquals(
+        (stored.status, pair(stored, "annotations", "feed").flatMap(_.asString)),
+        (200, Some(feed))
+      )
+    for feed <- Seq("\"a/b/c/d\"", "\"\"", "\"a//b\"", "\"-a\"", "7", "null") do
+      refused(put("unfed", feed), 400, "'annotations.feed'")
+      assertEquals(put("fed0", feed).status, 200, feed)
+    refused(send("GET", s"$here/triggers/unfed"), 404)
