@@ -1,6 +1,5 @@
 package burst.controller.action
 
-import burst.controller.definition.KindFamily
 import burst.controller.store.Identity
 
 /** Why a sequence cannot be what it is to be. */
@@ -45,7 +44,7 @@ final class Sequences(actions: Actions):
           case _ => NoSuchComponent(name)
         _ <- Either.cond(found.target != sequence, (), Cyclic)
         own <-
-          if !found.definition.family.contains(KindFamily.Sequence) then Right(1)
+          if !found.definition.isSequence then Right(1)
           // Each has a component at least: what is nested deeper than this is no use to anybody.
           else if depth == Most then Left(TooLong(Most))
           else

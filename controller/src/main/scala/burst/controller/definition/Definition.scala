@@ -2,6 +2,7 @@ package burst.controller.definition
 
 import burst.protocol.{DefinitionRef, PackageId}
 import io.circe.JsonObject
+import io.circe.syntax.*
 
 /** A deployed work function. `updated` is in microseconds since the epoch; secrets are those of the present
   * version, whichever version this is.
@@ -35,9 +36,19 @@ final case class Definition(
   /** The version as OpenWhisk's clients see it. */
   def shownVersion: String = action.label.getOrElse(version)
 
-  def all: Parameters = Parameters(parameters, action.initParameters)
+  def isSequence: Boolean = Kind.isSequence(kind)
+
+  /** The parameters that it was given. A sequence has none: they would be nobody's. */
+  def own: Parameters =
+    if isSequence then Parameters.Empty else Parameters(parameters, action.initParameters)
+
+  /** With those that the platform gives it: a sequence is known to its clients by its actions. */
+  def all: Parameters =
+    if isSequence then Parameters(JsonObject(Definition.Actions -> action.components.asJson)) else own
 
 object Definition:
+  private val Actions = "_actions"
+
   /** Environment variables of a program, secret ones among them, and bytes of their names and values. */
   val MostVariables: Int = 100
   val MostVariableBytes: Long = 64 * 1024

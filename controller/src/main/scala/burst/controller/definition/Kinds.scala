@@ -57,6 +57,8 @@ object Kind:
   /** That of a kind that was resolved. */
   def familyOf(kind: String): Option[KindFamily] = family(kind.takeWhile(_ != ':'))
 
+  def isSequence(kind: String): Boolean = familyOf(kind).contains(KindFamily.Sequence)
+
   private def family(name: String): Option[KindFamily] = KindFamily.values.find(_.name == name)
 
   /** How each may be asked for. */

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.{ActionFields, Definition, FlareOptions}
+import burst.controller.definition.{ActionFields, Definition, FlareOptions, Kind, Parameters}
 import burst.controller.store.DeployRefusal
 import burst.protocol.PackageId
 import io.circe.syntax.*
@@ -38,7 +38,9 @@ final class ActionEdit(
 
   private def next(there: Definition, label: Option[String]): Definition =
     val kind = change.exec.fold(there.kind)(_.kind)
-    val parameters = change.parameters.getOrElse(there.all)
+    // What a sequence has been given would come back with a program that takes its place.
+    val parameters =
+      if Kind.isSequence(kind) then Parameters.Empty else change.parameters.getOrElse(there.own)
     val options = FlareOptions(timeout = change.timeout, memory = change.memory).orElse(there.options)
     val kept = there.action.copy(
       annotations = annotations(there, kind),

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.action.{Action, ActionName}
-import burst.controller.definition.{ActionPackage, Definition, KindFamily, PackageName, Parameters}
+import burst.controller.definition.{ActionPackage, Definition, PackageName, Parameters}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
@@ -65,7 +65,7 @@ object EntityViews:
   private def exec(definition: Definition): JsonObject =
     val action = definition.action
     val kind = JsonObject("kind" -> definition.kind.asJson)
-    if definition.family.contains(KindFamily.Sequence) then kind.add("components", action.components.asJson)
+    if definition.isSequence then kind.add("components", action.components.asJson)
     else
       val whole = kind.add("binary", action.binary.asJson)
       val named = action.main.fold(whole)(main => whole.add("main", main.asJson))

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.{Definition, EntityName, KindFamily, Version}
+import burst.controller.definition.{Definition, EntityName, Version}
 import burst.controller.deploy.Definitions
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import io.circe.Json
@@ -16,7 +16,7 @@ final class Versions(stored: DefinitionStore):
     val found = fields.version("version").flatMap:
       case None => stored.find(namespace, name).toRight(ApiError.NoSuchDefinition(name))
       case Some(version) => find(namespace, name, version)
-    found.filterOrElse(!_.family.contains(KindFamily.Sequence), ApiError.NoWorkers(name))
+    found.filterOrElse(!_.isSequence, ApiError.NoWorkers(name))
 
   def find(namespace: String, name: String, version: String): Either[ApiError, Definition] =
     stored.find(namespace, name, version).toRight:

@@ -53,7 +53,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
           case None => Right(wanted.copy(environment = variables.over(SealedEnvironment.Empty)))
           case Some(_) if !overwrite => Left(DeployRefusal.Exists)
           case Some(there) =>
-            val parameters = if replaceParameters then wanted.all else there.all
+            val parameters = if replaceParameters then wanted.own else there.own
             Right(
               wanted.copy(
                 options = wanted.options.orElse(there.options),

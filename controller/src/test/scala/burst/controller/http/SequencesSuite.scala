@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import io.circe.Json
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
 
 class SequencesSuite extends EntitySuite:
   private def refusedSequence(name: String, components: String*)(status: Int, words: String*)(using
@@ -49,3 +50,49 @@ class SequencesSuite extends EntitySuite:
     for i <- 1 to 48 do store(s"actions/deep$i", sequence(s"/_/deep${i - 1}"))
     store("actions/deep49", sequence("/_/deep48"))
     refusedSequence("deep50", "/_/deep49")(400, "50")
+
+  /** What it is known to have been given, which is its actions alone. */
+  private def hasActionsAlone(name: String, actions: String*)(using munit.Location): Unit =
+    val pair = Json.obj("key" -> "_actions".asJson, "value" -> actions.asJson)
+    for query <- Seq("", "?code=false") do
+      assertEquals(at(send("GET", s"$here/actions/$name$query"), "parameters"), Json.arr(pair))
+
+  test("a sequence shows its actions as its parameter, and has no others"):
+    val parameters = """"parameters":[{"key":"p","value":1},{"key":"I","value":2,"init":true}]"""
+    val body = sequence("/_/a", "b").map(text => s"${text.dropRight(1)},$parameters}")
+    val created = store("actions/shown", body)
+    assertEquals(
+      pair(created, "parameters", "_actions"),
+      Some(Json.arr("/guest/a".asJson, "/guest/b".asJson))
+    )
+    hasActionsAlone("shown", "/guest/a", "/guest/b")
+    store("actions/shown", Some(s"{$parameters}"))
+    hasActionsAlone("shown", "/guest/a", "/guest/b")
+    store("actions/shown", sequence("/_/b"))
+    hasActionsAlone("shown", "/guest/b")
+
+  test("what a sequence was given is not there again when it becomes a program"):
+    val parameters = """"parameters":[{"key":"p","value":1},{"key":"I","value":2,"init":true}]"""
+    val limits = storage.namespaces.limits("guest").getOrElse(fail("no namespace"))
+    // As earlier versions stored it.
+    def old(name: String): Unit =
+      store(s"actions/$name", sequence("/_/a"))
+      val stored = storage.definitions.edit("guest", name, None, limits): there =>
+        val before = there.getOrElse(fail("not there"))
+        val action = before.action.copy(initParameters = Set("I"))
+        Right(before.copy(parameters = JsonObject("p" -> 1.asJson, "I" -> 2.asJson), action = action))
+      assert(stored.isRight, stored)
+      hasActionsAlone(name, "/guest/a")
+    old("turned")
+    assertEquals(at(store("actions/turned", source("python", python)), "parameters"), Json.arr())
+    old("deployed")
+    deploy("deployed")
+    assertEquals(at(send("GET", s"$here/actions/deployed?code=false"), "parameters"), Json.arr())
+    store("actions/back", source("python", python, s",$parameters"))
+    store("actions/back", sequence("/_/a"))
+    assertEquals(at(store("actions/back", source("python", python)), "parameters"), Json.arr())
+    old("anew")
+    assertEquals(
+      pair(store("actions/anew", source("python", python, s",$parameters")), "parameters", "p"),
+      Some(1.asJson)
+    )
