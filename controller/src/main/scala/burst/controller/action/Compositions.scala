@@ -3,7 +3,7 @@ package burst.controller.action
 import burst.controller.action.Composition.*
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.scheduler.Refusal
-import burst.controller.store.{Blocking, Patiently}
+import burst.controller.store.{Blocking, Patiently, StoreException}
 import burst.protocol.{FlareId, JsonText}
 import io.circe.{jawn, Json}
 import java.util.concurrent.ConcurrentHashMap
@@ -33,10 +33,23 @@ private[action] final class Compositions(
   /** What was accepted goes on though the store fails for a moment. */
   private val patiently = Patiently(Patiently.StoreDeadline)
 
+  private val entitlement = Entitlement(actions)
+
   /** How many go on, by namespace. */
   private val underWay = ConcurrentHashMap[String, Int]()
 
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
+    if !isSequence(call.action) then admitted(call)
+    else
+      // What cannot be read for a moment is read again when its turn comes, and looked at then.
+      val lacking = blocking
+        .reading(entitlement.lacking(call.caller, call.action))
+        .recover { case _: StoreException => None }
+      lacking.flatMap:
+        case Some(component) => Future.successful(Left(InvocationRefusal.NotEntitled(component)))
+        case None => admitted(call)
+
+  private def admitted(call: Call): Future[Either[InvocationRefusal, Begun]] =
     val namespace = call.caller.namespace
     if underWay.merge(namespace, 1, _ + _) > MostAtOnce then
       leave(namespace)
@@ -157,6 +170,8 @@ private[action] final class Compositions(
         ApplicationError -> s"The parameter '$name' of the next action is final."
       case InvocationRefusal.PayloadTooLarge(limit) =>
         ApplicationError -> s"The next action's input has more than $limit bytes."
+      case InvocationRefusal.NotEntitled(component) =>
+        ApplicationError -> s"The sequence may not invoke its component '${component.qualified}'."
       case InvocationRefusal.Gone(_) =>
         ApplicationError -> "The next action was deleted before it could begin."
       case InvocationRefusal.Refused(Refusal.OverLimit(limit, asked, allowed)) =>

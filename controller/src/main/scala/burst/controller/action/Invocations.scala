@@ -59,6 +59,9 @@ enum InvocationRefusal:
   case FinalParameter(name: String)
   case PayloadTooLarge(limit: Long)
 
+  /** It is a sequence with a component that the caller may not invoke. */
+  case NotEntitled(component: ActionName)
+
   /** The action was there when it was called, and no more by the time that it was to be begun. */
   case Gone(problem: ActionProblem)
 

@@ -126,6 +126,8 @@ object InvokeRoutes:
     case InvocationRefusal.RateLimited(used) => ApiError.InvocationsLimited(used)
     case InvocationRefusal.FinalParameter(name) => ApiError.FinalParameter(name)
     case InvocationRefusal.PayloadTooLarge(limit) => ApiError.BodyTooLarge(limit)
+    case InvocationRefusal.NotEntitled(component) =>
+      ApiError.OfEntity(EntityProblem.OfSequence(SequenceProblem.NotEntitled(component)))
     case InvocationRefusal.Gone(problem) => InvokeRoutes.refusal(problem)
     case InvocationRefusal.Refused(refusal) => ApiError.Refused(refusal)
 

@@ -557,3 +557,17 @@ class CompositionsSuite extends EmbeddedStorage:
     val fired = Activation(ding, Json.obj("a" -> 1.asJson), Vector("""{"rule":"guest/r"}"""))
     Await.result(s.invocations.record(fired), 10.seconds)
     assertEquals(s.stored(fired.id.value), fired)
+
+  setup("a sequence begins only if its caller may invoke all that it would run"): s =>
+    s.program("one")(add(1))
+    s.addSequence("closed", "/guest/one", "/secret/p/own")
+    s.addSequence("nests", "/guest/ghost", "/guest/closed")
+    s.sequence("round", "round")
+    // The fiftieth action is the last that runs.
+    s.addSequence("late", (Seq.fill(50)("/guest/one") :+ "/secret/p/own")*)
+    val lacking = Left(InvocationRefusal.NotEntitled(ActionName("secret", Some("p"), "own")))
+    for name <- Seq("closed", "nests") do
+      assertEquals(Await.result(s.begin(s"/guest/$name", None), 10.seconds), lacking)
+    assertEquals((s.taken, s.storage.flares.list(Some("guest"), None, None, 10, 0)), (0, Vector.empty))
+    assertEquals(s.invoke("late").logs.size, 50)
+    assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)

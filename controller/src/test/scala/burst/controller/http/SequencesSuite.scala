@@ -96,3 +96,24 @@ class SequencesSuite extends EntitySuite:
       pair(store("actions/anew", source("python", python, s",$parameters")), "parameters", "p"),
       Some(1.asJson)
     )
+
+  test("a sequence with a component that its caller may not invoke does not begin, be it within another one"):
+    store("packages/lent", Some("""{"publish":true}"""), other)
+    store("actions/lent/one", source("python", python), other)
+    store("actions/missing", source("python", python))
+    store("actions/borrows", sequence("/_/a", "/other/lent/one"))
+    store("actions/nests", sequence("/_/missing", "/_/borrows"))
+    store("actions/misses", sequence("/_/missing"))
+    send("DELETE", s"$here/actions/missing")
+    def call(name: String) = send("POST", s"$here/actions/$name", Some("{}"))
+    store("packages/lent", Some("""{"publish":false}"""), other)
+    for name <- Seq("borrows", "nests") do
+      val reply = call(name)
+      refused(reply, 403, "component '/other/lent/one'")
+      assertEquals(reply.headers.get("x-openwhisk-activation-id"), None)
+      assertEquals(send("GET", s"$here/activations?name=$name&docs=true").body, "[]")
+    assertEquals(service.last.get, None)
+    // What is only not there shows when its turn comes.
+    assertEquals(call("misses").status, 202)
+    store("packages/lent", Some("""{"publish":true}"""), other)
+    assertEquals(call("borrows").status, 202)

@@ -1,0 +1,25 @@
+package burst.controller.action
+
+import burst.controller.store.Identity
+import scala.annotation.tailrec
+
+/** Whether a caller may invoke all that a sequence runs. */
+private[action] final class Entitlement(actions: Actions):
+  /** A component that he may not invoke, of the sequence or of those in it. One that is not there shows when
+    * its turn comes. Blocks.
+    */
+  def lacking(caller: Identity, sequence: Action): Option[ActionName] =
+    @tailrec
+    def first(names: Vector[ActionName], left: Int): Option[ActionName] = names.headOption match
+      case Some(name) if left > 0 =>
+        actions.find(caller, name) match
+          case Left(ActionProblem.NotEntitled) => Some(name)
+          case Right(action) if Composition.isSequence(action) =>
+            first(components(caller, action) ++ names.tail, left - 1)
+          case _ => first(names.tail, left - 1)
+      case _ => None
+    // What comes after so many never runs, also in a circle of sequences.
+    first(components(caller, sequence), Composition.MostComponents)
+
+  private def components(caller: Identity, sequence: Action): Vector[ActionName] =
+    sequence.definition.action.components.flatMap(ActionName.parse(_, caller.namespace))
