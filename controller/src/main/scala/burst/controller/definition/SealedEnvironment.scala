@@ -15,10 +15,13 @@ final case class SealedEnvironment(variables: Map[String, String], secrets: Vect
   def under(secrets: Vector[SealedSecret]): SealedEnvironment =
     SealedEnvironment(variables -- secrets.map(_.name), secrets)
 
-  /** With the parameters that are for the start of the program: strings as they are, all else as JSON. */
+  /** With the parameters that are for the start of the program: strings as they are, all else as JSON.
+    * Earlier versions stored some that cannot be there.
+    */
   def started(parameters: JsonObject): SealedEnvironment =
     val more = parameters.toIterable.collect:
-      case (name, value) if VariableName.isValid(name) => name -> value.asString.getOrElse(value.noSpaces)
+      case (name, value) if VariableName.canBeHandedOn(name) =>
+        name -> value.asString.getOrElse(value.noSpaces)
     copy(variables = variables ++ more)
 
 object SealedEnvironment:

@@ -11,7 +11,11 @@ object VariableName:
   val ReservedPrefixes: Vector[String] = Vector("BURST_", "LD_", "__OW_")
   val Reserved: String = "PATH"
 
-  def isValid(name: String): Boolean =
-    name.lengthIs <= MaxLength && Form.matches(name) && name != Reserved && !ReservedPrefixes.exists(
-      name.startsWith
-    )
+  def isValid(name: String): Boolean = name.lengthIs <= MaxLength && Form.matches(name) && !isReserved(name)
+
+  /** Of a parameter that a program has in its environment: whatever the kernel hands on. */
+  def canBeHandedOn(name: String): Boolean =
+    name.nonEmpty && !name.exists(c => c == '=' || c == '\u0000') && !isReserved(name)
+
+  private def isReserved(name: String): Boolean =
+    name == Reserved || ReservedPrefixes.exists(name.startsWith)

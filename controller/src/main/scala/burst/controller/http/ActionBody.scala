@@ -45,7 +45,7 @@ final class ActionBody(pieces: JsonPieces, platform: PlatformLimits):
       exec <- fields.objectAt("exec").flatMap:
         case None => Right(None)
         case Some(_) => exec(fields, split, limits).map(Some(_))
-      parameters <- KeyValues.read(split.fields, "parameters")
+      parameters <- KeyValues.parameters(split.fields)
       annotations <- KeyValues.read(split.fields, "annotations")
       removed <- names(split.fields, "delAnnotations")
       own <- fields.objectAt("limits")

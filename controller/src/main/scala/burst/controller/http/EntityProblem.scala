@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.action.{ActionProblem, SequenceProblem}
-import burst.controller.definition.{Kind, PackageName}
+import burst.controller.definition.{Kind, PackageName, VariableName}
 import burst.controller.store.{Collection, PackageRefusal}
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
@@ -24,6 +24,9 @@ enum EntityProblem:
   case BadPairs(field: String)
   case FieldTooLarge(field: String, limit: Long)
   case TooManyValues(field: String, limit: Int)
+
+  /** A parameter with `init` that no program may have in its environment by this name. */
+  case NoVariable(parameter: String)
   case InvalidVersion
   case InvalidName(field: String)
   case ReservedName(name: String)
@@ -52,6 +55,11 @@ object EntityProblem:
       ContentTooLarge -> s"The field '$field' has more than $limit bytes; make it smaller."
     case TooManyValues(field, limit) =>
       BadRequest -> s"The field '$field' holds more than $limit values; put them where the action can read them."
+    case NoVariable(parameter) =>
+      val name = Fields.shortened(parameter)
+      BadRequest -> s"""The parameter '$name' has 'init' and cannot be a variable of a program;
+        | give it a name without '=' and NUL that is not ${VariableName.Reserved} and begins with none of
+        | ${VariableName.ReservedPrefixes.mkString(", ")}.""".stripMargin.replace("\n", "")
     case InvalidVersion =>
       BadRequest -> "The field 'version' must be three numbers with dots between them, such as 1.0.2."
     case InvalidName(field) => BadRequest -> s"The field '$field' is no name of an entity; correct it."

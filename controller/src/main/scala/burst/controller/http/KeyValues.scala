@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.Parameters
+import burst.controller.definition.{Parameters, VariableName}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
@@ -18,6 +18,12 @@ object KeyValues:
           // The last of a name counts.
           val init = found.map((name, _, init) => name -> init).toMap.filter(_._2).keySet
           Some(Parameters(values, init))
+
+  /** Those of an action or a package, of which a program may have some in its environment. */
+  def parameters(fields: JsonObject): Either[ApiError, Option[Parameters]] =
+    read(fields, "parameters").flatMap: found =>
+      val unfit = found.flatMap(_.init.find(!VariableName.canBeHandedOn(_)))
+      unfit.map(name => ApiError.OfEntity(EntityProblem.NoVariable(name))).toLeft(found)
 
   private def pair(json: Json): Option[(String, Json, Boolean)] =
     for

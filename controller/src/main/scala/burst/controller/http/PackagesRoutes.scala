@@ -93,7 +93,7 @@ final class PackagesRoutes(
     for
       binding <- fields.objectAt("binding")
       target <- binding.filter(_.nonEmpty).fold(Right(None))(_ => place(caller, fields).map(Some(_)))
-      parameters <- KeyValues.read(body, "parameters")
+      parameters <- KeyValues.parameters(body)
       annotations <- KeyValues.read(body, "annotations")
       publish <- fields.boolean("publish")
       version <- ActionBody.version(fields)

@@ -115,7 +115,7 @@ class ActionsSuite extends EntitySuite:
     assertEquals(send("POST", s"$bursts/started", Some("""{"size":1}""")).status, 202)
     val request = service.last.get.getOrElse(fail("nothing was submitted"))
     assertEquals(request.inputs.text.utf8String, """{"shared":{"a":1}}""")
-    assertEquals(request.environment.variables, Map("TOKEN" -> "t", "N" -> "[1]"))
+    assertEquals(request.environment.variables, Map("TOKEN" -> "t", "N" -> "[1]", "no name" -> "1"))
 
   test("a sequence is not flared"):
     store("actions/part", source("python", python))

@@ -85,3 +85,24 @@ class EntityAnswersSuite extends EntitySuite:
       refused(put("unfed", feed), 400, "'annotations.feed'")
       assertEquals(put("fed0", feed).status, 200, feed)
     refused(send("GET", s"$here/triggers/unfed"), 404)
+
+  test(
+    "a parameter for the start is a variable whatever it is called, and refused where the platform has the name"
+  ):
+    def parameters(name: String) = s""""parameters":[{"key":"$name","value":"v","init":true}]"""
+    for name <- Seq("my-var", "a.b", "with space", "é", "1st", "x" * 200) do
+      store("actions/started", source("python", python, s",${parameters(name)}"))
+      assertEquals(send("POST", s"$here/actions/started", Some("{}")).status, 202)
+      val request = service.last.get.getOrElse(fail("nothing was submitted"))
+      assertEquals(request.environment.variables, Map(name -> "v"))
+    for name <- Seq("PATH", "LD_PRELOAD", "BURST_X", "__OW_API_KEY", "a=b", "", "a\\u0000b") do
+      refused(
+        send("PUT", s"$here/actions/unfit", source("python", python, s",${parameters(name)}")),
+        400,
+        "'init'"
+      )
+      refused(send("PUT", s"$here/packages/unfit", Some(s"{${parameters(name)}}")), 400, "'init'", "PATH")
+      val input = parameters(name).replace(""","init":true""", "")
+      store("actions/input", source("python", python, s",$input"))
+    refused(send("GET", s"$here/actions/unfit"), 404)
+    refused(send("GET", s"$here/packages/unfit"), 404)
