@@ -54,7 +54,7 @@ fn is_all(value: &[u8], byte: u8, length: usize) -> bool {
 
 fn configure(config: &mut PackConfig) {
     config.max_bytes_in_flight = BOUND;
-    config.operation_timeout = Duration::from_secs(60);
+    config.operation_timeout = Duration::from_secs(600);
 }
 
 #[test]
