@@ -15,13 +15,14 @@ mod tests;
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use socket2::Socket;
 
 use crate::config::Secret;
+use crate::remote::patience::Patience;
 
 const VERSION: u8 = 2;
 const CHALLENGE: [u8; 4] = *b"BRSC";
@@ -34,6 +35,8 @@ const HELLO_SIZE: usize = 32 + NONCE;
 /// How long the listener may take for its part: it may wait for a processor. Whether its pack is alive is not
 /// found out here but by the watch.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the dialler looks whether that time is over.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,10 +141,11 @@ pub(super) fn introduce(
     to: u32,
     purpose: Purpose,
 ) -> Result<(), HandshakeError> {
-    let until = Instant::now() + TIMEOUT;
+    let mut patience = Patience::of(TIMEOUT);
     stream.set_write_timeout(Some(TIMEOUT))?;
+    stream.set_read_timeout(Some(LOOK))?;
     let mut challenge = [0; CHALLENGE_SIZE];
-    read_until(stream, &mut challenge, until)?;
+    read_in_time(stream, &mut challenge, &mut patience)?;
     if challenge[..4] != CHALLENGE || challenge[4] != VERSION {
         return Err(HandshakeError::Protocol);
     }
@@ -160,25 +164,21 @@ pub(super) fn introduce(
     stream.write_all(&[&hello[..], &code[..]].concat())?;
 
     let mut answer = [0; CODE];
-    read_until(stream, &mut answer, until)?;
+    read_in_time(stream, &mut answer, &mut patience)?;
     credentials
         .mac(b"server", &challenge[8..], &hello)?
         .verify_slice(&answer)
         .map_err(|_| HandshakeError::Secret)
 }
 
-/// Fills a place in time, however little comes at once.
-fn read_until(
+/// Fills a place in time, however little comes at once. What is there is read before it is late: this process may have
+/// stood still.
+fn read_in_time(
     mut stream: &Socket,
     mut place: &mut [u8],
-    until: Instant,
+    patience: &mut Patience,
 ) -> Result<(), HandshakeError> {
     while !place.is_empty() {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(HandshakeError::Slow);
-        }
-        stream.set_read_timeout(Some(left))?;
         match stream.read(place) {
             Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
             Ok(count) => place = &mut place[count..],
@@ -186,6 +186,9 @@ fn read_until(
                 ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
                 _ => return Err(error.into()),
             },
+        }
+        if !place.is_empty() && patience.is_over() {
+            return Err(HandshakeError::Slow);
         }
     }
     Ok(())

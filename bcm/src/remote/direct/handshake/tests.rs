@@ -127,15 +127,24 @@ fn a_pack_can_only_be_another_one_of_the_flare() {
 #[test]
 fn whoever_dials_waits_for_a_slow_listener_no_longer_than_it_may_take() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
-    let until = Instant::now() + Duration::from_millis(50);
+    let mut patience = Patience::of(Duration::from_millis(50));
     // A byte now and then, for as long as somebody reads.
     let dribbling = thread::spawn(move || while theirs.write_all(&[0]).is_ok() {});
     let ours = Socket::from(ours);
     let mut place = vec![0; 1 << 30];
-    let read = read_until(&ours, &mut place, until);
+    let read = read_in_time(&ours, &mut place, &mut patience);
     assert!(matches!(read, Err(HandshakeError::Slow)));
     drop(ours);
     dribbling.join().unwrap();
+}
+
+#[test]
+fn what_has_come_is_heard_however_late_it_is() {
+    let (ours, mut theirs) = UnixStream::pair().unwrap();
+    theirs.write_all(&[1; CODE]).unwrap();
+    let (ours, mut place) = (Socket::from(ours), [0; CODE]);
+    read_in_time(&ours, &mut place, &mut Patience::of(Duration::ZERO)).unwrap();
+    assert_eq!(place, [1; CODE]);
 }
 
 #[test]
