@@ -1,6 +1,7 @@
 //! A thread with an asynchronous runtime, for backends whose client library needs one.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -12,10 +13,32 @@ use tokio::sync::oneshot;
 use super::patience::Patience;
 use crate::error::Error;
 
-/// How often a thread that waits for a task looks whether to go on.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often who waits for a task looks whether to go on.
+pub(super) const LOOK: Duration = Duration::from_millis(100);
 /// How long tasks have to end when the runtime does.
 const ENDING: Duration = Duration::from_millis(500);
+
+/// What a task comes to, unless that takes longer than so: of the time in which this process goes on, so that no answer
+/// is given up which lies there unread since this process stood still.
+pub(super) async fn within<T>(limit: Duration, task: impl Future<Output = T>) -> Option<T> {
+    let mut patience = Patience::of(limit);
+    while_so(|| !patience.is_over(), task).await
+}
+
+/// What a task comes to, unless something has ceased to be so before.
+pub(super) async fn while_so<T>(
+    mut is_so: impl FnMut() -> bool,
+    task: impl Future<Output = T>,
+) -> Option<T> {
+    let mut task = pin!(task);
+    loop {
+        match tokio::time::timeout(LOOK, &mut task).await {
+            Ok(result) => return Some(result),
+            Err(_) if is_so() => {}
+            Err(_) => return None,
+        }
+    }
+}
 
 /// See the module's documentation. Its tasks end with it.
 #[derive(Debug)]
@@ -111,5 +134,43 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::future;
+
+    use super::*;
+
+    fn run<T>(task: impl Future<Output = T>) -> T {
+        let mut runtime = Builder::new_current_thread();
+        runtime.enable_time().build().unwrap().block_on(task)
+    }
+
+    #[test]
+    fn a_task_is_waited_for_while_something_is_so() {
+        let late = async {
+            tokio::time::sleep(LOOK * 3).await;
+            7
+        };
+        assert_eq!(run(while_so(|| true, late)), Some(7));
+        assert_eq!(run(while_so(|| false, future::pending::<()>())), None);
+    }
+
+    #[test]
+    fn a_time_in_which_this_process_stood_still_is_no_silence() {
+        const LIMIT: Duration = Duration::from_millis(500);
+        let heard = run(async {
+            let answer = tokio::spawn(async {
+                thread::sleep(2 * LIMIT);
+                // Whoever waits is asked first; the answer comes in its turn.
+                tokio::time::sleep(LOOK / 10).await;
+            });
+            within(LIMIT, answer).await
+        });
+        assert!(heard.is_some());
+        assert_eq!(run(within(LIMIT, future::pending::<()>())), None);
     }
 }

@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use burst_bcm::{BackendConfig, Pack, PackConfig, cleanup, testing};
+use burst_bcm::{BackendConfig, Error, Pack, PackConfig, cleanup, testing};
 
-use crate::harness::{eventually, pattern, under_watchdog};
+use crate::harness::{OPERATION_TIMEOUT, eventually, pattern, under_watchdog};
 use crate::proxy::Proxy;
 use crate::second::{replaces_silent_connections, stays_connected};
 use crate::server_faults::{
-    a_server_that_dies_fails_the_flare, work_goes_on_while_connections_are_cut,
+    LONG_PAUSE, a_server_that_dies_fails_the_flare, work_goes_on_while_connections_are_cut,
     wrong_credentials_are_refused,
 };
 use burst_test_servers::S3Server;
@@ -122,6 +122,28 @@ fn a_dead_service_is_noticed() {
     let mut server = S3Server::start();
     under_watchdog(move || {
         a_server_that_dies_fails_the_flare(&config(&server), SECRET, || server.kill());
+    });
+}
+
+#[test]
+fn a_goodbye_outlasts_a_pause() {
+    behind_a_proxy(|backend, proxy| {
+        let packs = testing::packs(&[1, 1], &backend, |config| {
+            config.flare_id = "o6".to_owned();
+            config.operation_timeout = OPERATION_TIMEOUT;
+        });
+        let mut packs = packs.unwrap();
+        let leaving = packs.remove(0);
+        proxy.hold();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(LONG_PAUSE);
+                proxy.release();
+            });
+            drop(leaving);
+        });
+        let waited = packs[0].communicators()[0].recv::<u8>(0);
+        assert!(matches!(waited, Err(Error::Departed { .. })), "{waited:?}");
     });
 }
 

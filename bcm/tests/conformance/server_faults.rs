@@ -15,7 +15,7 @@ use crate::proxy::Proxy;
 /// How long a server stands still that goes on afterwards.
 const PAUSE: Duration = Duration::from_millis(700);
 /// Longer than anything but the server's silence may take.
-const LONG_PAUSE: Duration = Duration::from_millis(3_500);
+pub const LONG_PAUSE: Duration = Duration::from_millis(3_500);
 
 /// Blocked workers are told within a second, and a send to a dead server is never a success.
 pub fn a_server_that_dies_fails_the_flare(

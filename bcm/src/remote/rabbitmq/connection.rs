@@ -1,7 +1,6 @@
 //! A connection that is made anew when it broke.
 
 use std::io::{Error, ErrorKind};
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +8,10 @@ use lapin::{Channel, ConnectionProperties};
 use tokio::sync::Mutex;
 
 use super::server::Server;
-use crate::remote::patience::Patience;
+use crate::remote::runtime;
 
 /// How long the server may take to answer a request.
 pub(super) const CONNECTING: Duration = Duration::from_secs(1);
-/// How often who waits makes sure that the connection still stands.
-pub(super) const LOOK: Duration = Duration::from_millis(100);
 
 /// See the module's documentation.
 pub(super) struct Connection {
@@ -41,7 +38,8 @@ impl Link {
         &self,
         answer: impl Future<Output = lapin::Result<T>>,
     ) -> lapin::Result<T> {
-        while_it_stands(|| self.is_up(), answer).await
+        let answer = runtime::while_so(|| self.is_up(), answer).await;
+        answer.unwrap_or_else(|| Err(broken()))
     }
 
     /// Whether the server has stopped taking messages, for lack of memory or disk.
@@ -120,49 +118,11 @@ pub(super) async fn within<T>(
     limit: Duration,
     answer: impl Future<Output = lapin::Result<T>>,
 ) -> lapin::Result<T> {
-    let mut patience = Patience::of(limit);
-    while_it_stands(|| !patience.is_over(), answer).await
-}
-
-async fn while_it_stands<T>(
-    mut stands: impl FnMut() -> bool,
-    answer: impl Future<Output = lapin::Result<T>>,
-) -> lapin::Result<T> {
-    let mut answer = pin!(answer);
-    loop {
-        match tokio::time::timeout(LOOK, &mut answer).await {
-            Ok(answer) => return answer,
-            Err(_) if stands() => {}
-            Err(_) => return Err(broken()),
-        }
-    }
+    let answer = runtime::within(limit, answer).await;
+    answer.unwrap_or_else(|| Err(broken()))
 }
 
 /// What a connection that broke without saying so is reported as.
 pub(super) fn broken() -> lapin::Error {
     Error::from(ErrorKind::ConnectionReset).into()
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use std::future;
-
-    use super::*;
-
-    fn run<T>(task: impl Future<Output = T>) -> T {
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        runtime.enable_time().build().unwrap().block_on(task)
-    }
-
-    #[test]
-    fn an_answer_is_waited_for_while_the_connection_stands() {
-        let late = async {
-            tokio::time::sleep(LOOK * 3).await;
-            Ok(7)
-        };
-        assert_eq!(run(while_it_stands(|| true, late)).unwrap(), 7);
-        let never = future::pending::<lapin::Result<()>>();
-        assert!(run(while_it_stands(|| false, never)).is_err());
-    }
 }

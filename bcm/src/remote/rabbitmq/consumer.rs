@@ -9,10 +9,11 @@ use lapin::Consumer;
 use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{FieldTable, ShortString};
 
-use super::connection::{CONNECTING, LOOK, Link, broken, within};
+use super::connection::{CONNECTING, Link, broken, within};
 use super::publisher::may_pass;
 use super::server::{error, failed};
 use super::{AGAIN, Shared};
+use crate::remote::runtime::LOOK;
 use crate::wire::{HEADER_SIZE, Header, WireError};
 
 /// Frames the server sends ahead of the acknowledgement.

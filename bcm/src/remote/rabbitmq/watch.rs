@@ -21,6 +21,7 @@ use lapin::types::FieldTable;
 use super::connection::Link;
 use super::server::error;
 use super::{SILENCE, Shared};
+use crate::remote::runtime;
 
 /// Between two questions.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -47,8 +48,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
         if link.as_ref().is_some_and(|link: &Link| !link.is_up()) {
             cut = Some(Instant::now());
         }
-        let answer = tokio::time::timeout(SILENCE, look(&shared, &mut link, pack)).await;
-        let Ok(queue) = answer else {
+        let answer = runtime::within(SILENCE, look(&shared, &mut link, pack)).await;
+        let Some(queue) = answer else {
             return shared.broken(&error(format!(
                 "the server has said nothing for {SILENCE:?}"
             )));

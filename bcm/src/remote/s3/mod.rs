@@ -76,8 +76,12 @@ const LAST_LOOK: Duration = Duration::from_millis(100);
 const CONNECTING: Duration = Duration::from_secs(5);
 /// How long deleting all of a flare's objects may take.
 const CLEANING: Duration = Duration::from_secs(120);
-/// How long taking leave may take.
-const LEAVING: Duration = Duration::from_secs(1);
+/// How long the service may leave a request for a batch without an answer.
+const SILENCE: Duration = Duration::from_secs(6);
+/// How long taking leave may take: who could not say that it leaves would be waited for in vain.
+const LEAVING: Duration = SILENCE;
+/// The same of a flare that has failed, which the others know.
+const LEAVING_FAILED: Duration = Duration::from_secs(1);
 
 /// What the tasks of a pack share.
 #[derive(Debug)]
@@ -285,6 +289,10 @@ impl Backend for S3 {
         if self.shared.closing.swap(true, Ordering::AcqRel) {
             return;
         }
+        let limit = match self.shared.inbox.is_aborted() {
+            true => LEAVING_FAILED,
+            false => LEAVING,
+        };
         // Best effort: who is not told finds out, and what is not deleted the clean-up deletes.
         let last: Vec<_> = self
             .writers
@@ -292,7 +300,7 @@ impl Backend for S3 {
             .flatten()
             .filter_map(|writer| writer.append(Batch::default()).ok())
             .collect();
-        let _ = self.runtime.run_for(LEAVING, async move {
+        let _ = self.runtime.run_for(limit, async move {
             for written in last {
                 let _ = written.await;
             }

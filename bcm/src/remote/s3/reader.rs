@@ -9,14 +9,13 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::time::{sleep, timeout};
 
 use super::store::error;
-use super::{FIRST_LOOK, LAST_LOOK, Shared, TRANSFERS};
+use super::{FIRST_LOOK, LAST_LOOK, SILENCE, Shared, TRANSFERS};
 use crate::address::Destination;
 use crate::error::Error;
 use crate::remote::inbox::Incoming;
+use crate::remote::runtime::within;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
-/// How long the service may leave a request for a batch without an answer.
-const SILENCE: Duration = Duration::from_secs(6);
 /// Objects that are deleted with one request, and how long the first of them waits for others.
 const DELETED_AT_ONCE: usize = 500;
 const GATHERING: Duration = Duration::from_secs(1);
@@ -48,12 +47,12 @@ pub(super) async fn run(shared: Arc<Shared>, from: u32, deleter: Deleter) {
     let (mut number, mut pause) = (0, FIRST_LOOK);
     while !shared.closing.load(Ordering::Acquire) && !shared.inbox.is_over() {
         let location = shared.locations.log(shared.pack, from, number);
-        let answer = timeout(SILENCE, shared.store.get(&location)).await;
+        let answer = within(SILENCE, shared.store.get(&location)).await;
         let silent = || {
             let reason = format!("the service has said nothing for {SILENCE:?}");
             Err(error(reason))
         };
-        match answer.unwrap_or_else(|_| silent()) {
+        match answer.unwrap_or_else(silent) {
             Ok(Some(batch)) => {
                 if let Err(end) = take(&shared, &reading, &batch, &deleter) {
                     return shared.end(end);
