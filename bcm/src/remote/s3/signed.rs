@@ -14,10 +14,14 @@ use object_store::client::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::sleep;
 
-/// How long a signature may take to come.
-const SIGNING: Duration = Duration::from_secs(5);
+use crate::remote::runtime::within;
+
+/// How long a signature may take to come, however often it is asked for.
+const SIGNING: Duration = Duration::from_secs(30);
+/// Before it is asked for again.
+const AGAIN: Duration = Duration::from_millis(20);
 /// Longest answer: a URL.
 const ANSWER: u64 = 16 << 10;
 
@@ -55,10 +59,7 @@ struct Signed {
 impl HttpService for Signed {
     async fn call(&self, mut request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let (method, path) = (request.method().as_str(), request.uri().path());
-        let signing = self.signatures.ask(method, path);
-        let url = timeout(SIGNING, signing)
-            .await
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        let url = (self.signatures.url(method, path).await)
             .and_then(|url| url.parse().map_err(io::Error::other))
             .map_err(|reason| HttpError::new(HttpErrorKind::Unknown, reason))?;
         *request.uri_mut() = url;
@@ -67,7 +68,21 @@ impl HttpService for Signed {
 }
 
 impl Signatures {
-    /// The URL to do this to the object at a path, which begins with the bucket.
+    /// The URL to do this to the object at a path, which begins with the bucket. It is asked for again where the signer
+    /// has hung up without a word: whoever asks may have stood still for longer than it waits.
+    async fn url(&self, method: &str, path: &str) -> io::Result<String> {
+        let asking = async {
+            loop {
+                match self.ask(method, path).await {
+                    Err(reason) if is_hung_up(&reason) => sleep(AGAIN).await,
+                    answer => return answer,
+                }
+            }
+        };
+        let late = || Err(io::ErrorKind::TimedOut.into());
+        within(SIGNING, asking).await.unwrap_or_else(late)
+    }
+
     async fn ask(&self, method: &str, path: &str) -> io::Result<String> {
         let object = path
             .strip_prefix('/')
@@ -85,10 +100,63 @@ impl Signatures {
         stream.take(ANSWER).read_to_string(&mut answer).await?;
         match answer.strip_prefix('+') {
             Some(url) => Ok(url.to_owned()),
+            None if answer.is_empty() => Err(io::ErrorKind::UnexpectedEof.into()),
             None => Err(io::Error::other(format!(
                 "the runtime signs no such request: {}",
                 answer.trim_start_matches('-')
             ))),
         }
+    }
+}
+
+/// Whether the signer has taken the question's connection, and ended it before there was an answer.
+fn is_hung_up(reason: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(reason.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_was_hung_up_on_asks_again() {
+        let name = format!("burst-signed-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&name).unwrap();
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        let signer = thread::spawn(move || {
+            let next = || listener.accept().unwrap().0;
+            // Before the question, after it, and with it unread.
+            drop(next());
+            next().read_to_string(&mut String::new()).unwrap();
+            next().read_exact(&mut [0]).unwrap();
+            for answer in ["+http://h/b/o?signed", "-the flare is over"] {
+                let mut asked = next();
+                asked.read_to_string(&mut String::new()).unwrap();
+                asked.write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        let signatures = Signatures {
+            signer: name,
+            token: "token".to_owned(),
+            bucket: "b".to_owned(),
+        };
+        let url = || {
+            let mut runtime = tokio::runtime::Builder::new_current_thread();
+            let runtime = runtime.enable_all().build().unwrap();
+            runtime.block_on(signatures.url("GET", "/b/o"))
+        };
+        assert_eq!(url().unwrap(), "http://h/b/o?signed");
+        let refused = url().unwrap_err().to_string();
+        assert!(refused.ends_with("the flare is over"), "{refused}");
+        signer.join().unwrap();
+        // Nobody is there any more.
+        let gone = url().unwrap_err();
+        assert_eq!(gone.kind(), io::ErrorKind::ConnectionRefused);
     }
 }

@@ -23,7 +23,6 @@ use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 
 use super::NAME;
 use super::locations::Locations;
@@ -31,14 +30,14 @@ use super::store::{Store, error};
 use crate::admission::{Admission, Admitted, Agent};
 use crate::config::BackendConfig;
 use crate::error::Error;
-use crate::remote::runtime::Runtime;
+use crate::remote::runtime::{Runtime, within};
 
 /// How long a signature is good for.
 const VALID: Duration = Duration::from_secs(60);
 /// Longest question: S3's names have 1024 bytes, each of which may be escaped.
 const QUESTION: u64 = 4 << 10;
 /// How long one may take to be asked, and how many are asked at once.
-const ASKING: Duration = Duration::from_secs(2);
+const ASKING: Duration = Duration::from_secs(15);
 const AT_ONCE: usize = 64;
 /// How long it may take to begin, with the requests by which the service is tried.
 const STARTING: Duration = Duration::from_secs(15);
@@ -140,7 +139,7 @@ async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
             Ok((mut stream, _)) => {
                 let state = Arc::clone(&state);
                 tokio::spawn(async move {
-                    let _ = timeout(ASKING, state.attend(&mut stream)).await;
+                    let _ = within(ASKING, state.attend(&mut stream)).await;
                     drop(place);
                 });
             }
