@@ -100,7 +100,7 @@ impl Flow {
         budget: &mut WaitBudget<'_>,
         backend: &dyn Backend,
         is_gone: impl Fn(u32) -> bool,
-        offer: impl FnOnce() -> Result<(), Error>,
+        offer: impl FnOnce(&mut WaitBudget<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let ticket = Arc::new(Ticket {
             missing: Mutex::new(packs.to_vec()),
@@ -108,7 +108,7 @@ impl Flow {
             thread: thread::current(),
         });
         self.waiting.lock().insert(place, Arc::clone(&ticket));
-        let result = offer().and_then(|()| {
+        let result = offer(budget).and_then(|()| {
             budget.refresh();
             while !ticket.granted.load(Ordering::Acquire) {
                 let first = ticket.missing.lock().first().copied();

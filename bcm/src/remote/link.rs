@@ -176,15 +176,14 @@ impl Remote {
         };
         if !self.inbox.flow.reserve(packs, cost(header.total)) {
             let is_gone = |pack| self.inbox.is_gone(pack);
-            let offer = || {
+            let offer = |budget: &mut WaitBudget<'_>| {
                 let header = Header {
                     kind: Kind::Offer,
                     ..header
                 };
                 let payload = &[];
-                packs
-                    .iter()
-                    .try_for_each(|&pack| self.backend.control(pack, &Frame { header, payload }))
+                let frame = Frame { header, payload };
+                (packs.iter()).try_for_each(|&pack| self.backend.offer(pack, &frame, budget))
             };
             let place = (key, sequence);
             self.inbox

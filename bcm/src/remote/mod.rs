@@ -109,8 +109,8 @@ impl Frame<'_> {
 /// - `send` returns once the frames are in safe hands: written to a connection or confirmed by a
 ///   server. Many threads may call it at once; they never hold up each other for longer than one
 ///   frame takes, and never wait for a worker of another pack.
-/// - Every wait inside is bounded by the budget it is given, or by a second; a goodbye and
-///   `leave` by six, for as long as a server may be silent.
+/// - Every wait inside is bounded by the budget it is given, or by six seconds, for as long as a server may be silent;
+///   by one second when the flare has failed.
 /// - A peer that is gone without a goodbye is reported with [`Inbox::lost`], where the backend
 ///   can tell.
 /// - No error and no `Debug` output shows a credential.
@@ -140,6 +140,12 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// too, so it must not depend on this pack's reading to go on. That a peer is gone is not
     /// an error here where the backend reports it otherwise.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error>;
+
+    /// As `control`, for a worker that asks another pack for something: it need not wait for longer than it waits for
+    /// the answer.
+    fn offer(&self, to: u32, frame: &Frame<'_>, _budget: &mut WaitBudget<'_>) -> Result<(), Error> {
+        self.control(to, frame)
+    }
 
     /// One small frame to all of these packs, which are all that have not left. Best effort: who
     /// cannot be told is gone, and that is noticed anyway.

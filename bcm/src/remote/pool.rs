@@ -45,7 +45,7 @@ impl<C> Pool<C> {
         &self,
         peer: Peer,
         budget: &mut WaitBudget<'_>,
-        dial: impl FnOnce() -> Result<C, E>,
+        dial: impl FnOnce(&mut WaitBudget<'_>) -> Result<C, E>,
     ) -> Result<C, E> {
         let mut state = self.state.lock();
         loop {
@@ -63,7 +63,7 @@ impl<C> Pool<C> {
             self.freed.wait_for(&mut state, left.min(LOOK));
         }
         drop(state);
-        dial().inspect_err(|_| self.forget())
+        dial(budget).inspect_err(|_| self.forget())
     }
 
     pub(super) fn put_back(&self, connection: C) {

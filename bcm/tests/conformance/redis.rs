@@ -13,8 +13,9 @@ use crate::process::{
 };
 use crate::proxy::Proxy;
 use crate::server_faults::{
-    a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
-    who_leaves_while_the_server_stands_still_is_not_lost, wrong_credentials_are_refused,
+    a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_who_asks,
+    a_server_that_stands_still_holds_up_work, who_leaves_while_the_server_stands_still_is_not_lost,
+    wrong_credentials_are_refused,
 };
 use burst_test_servers::redis::{PASSWORD, Redis};
 
@@ -266,6 +267,15 @@ on_both! {
         let server = Redis::start();
         under_watchdog(move || {
             a_server_that_stands_still_holds_up_work(&config(kind, &server), |name| {
+                server.signal(name);
+            });
+        });
+    }
+
+    fn questions_outlast_a_pause(kind) {
+        let server = Redis::start();
+        under_watchdog(move || {
+            a_server_that_stands_still_holds_up_who_asks(&config(kind, &server), |name| {
                 server.signal(name);
             });
         });

@@ -7,7 +7,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, FailureKind, Pack, testing};
+use burst_bcm::{
+    BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, testing,
+};
 
 use crate::harness::{WATCHDOG, pattern, promised};
 use crate::proxy::Proxy;
@@ -109,6 +111,47 @@ pub fn who_leaves_while_the_server_stands_still_is_not_lost(
         });
         assert_eq!(results, vec![Ok(1); 2]);
     }
+}
+
+/// Who joins, asks for room or answers waits for a server that stands still; who is told to end does not.
+pub fn a_server_that_stands_still_holds_up_who_asks(
+    backend: &BackendConfig,
+    signal: impl Fn(&str) + Sync,
+) {
+    let standing_still = |what: &mut dyn FnMut()| {
+        signal("STOP");
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                thread::sleep(LONG_PAUSE);
+                signal("CONT");
+            });
+            what();
+        });
+    };
+    let little_room = |config: &mut PackConfig| config.max_bytes_in_flight = 64 << 10;
+    let mut packs = Vec::new();
+    standing_still(&mut || packs = testing::packs(&[1, 1], backend, little_room).unwrap());
+    // It does not fit until it is received, and so is offered first.
+    let large = || pattern(1 << 20, 0, 1);
+    standing_still(&mut || {
+        let results = testing::run_on(&packs, |worker| match worker.worker_id() {
+            0 => worker.send(large(), 1),
+            _ => worker.recv::<Vec<u8>>(0).map(|got| assert!(got == large())),
+        });
+        assert_eq!(results, [Ok(()), Ok(())]);
+    });
+
+    let offering = packs[0].communicators().remove(0);
+    signal("STOP");
+    let result = thread::scope(|scope| {
+        let sending = scope.spawn(|| offering.send(large(), 1));
+        thread::sleep(PAUSE);
+        let failure = Failure::new(FailureKind::Cancelled, "the user has seen enough");
+        packs[0].abort(failure);
+        sending.join().unwrap()
+    });
+    signal("CONT");
+    assert!(matches!(result, Err(Error::Aborted(_))), "{result:?}");
 }
 
 /// Packs that have talked to each other, in whose operations time is short.

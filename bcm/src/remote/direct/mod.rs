@@ -146,7 +146,7 @@ impl Direct {
             return Err(Error::Closed);
         }
         let route = self.links.route(to)?;
-        let acquired = route.acquire(Peer::Pack(to), budget, || self.links.dial(to));
+        let acquired = route.acquire(Peer::Pack(to), budget, |_| self.links.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
             Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, budget)),

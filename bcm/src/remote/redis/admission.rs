@@ -1,14 +1,20 @@
 //! What the platform does with its own credentials: lets a flare in as a user of its own, and
 //! removes what it has left.
 
+use std::time::Duration;
+
 use super::resp::{Client, Reply, Talk};
 use super::resp_error::RespError;
 use super::server::Server;
-use super::{CONTROL_TIMEOUT, account, connect, keys, within};
+use super::{SILENCE, account, connect, keys, within};
 use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::remote::credentials::{self, Credentials, ODD_ID};
+
+/// How long the server may say nothing while it deletes. Who has it cleaned up waits for 30 s, and connecting takes its
+/// part of them.
+const CLEANING: Duration = Duration::from_secs(20);
 
 /// The same server, as a user made for the flare. Refused where that user would be no bound, and
 /// where the server may drop messages.
@@ -40,7 +46,7 @@ pub(super) fn clean(
 ) -> Result<(), Error> {
     let server = Server::new(name, config)?;
     let mut client = connect(&server)?;
-    let go_on = &mut within(&server, 30 * CONTROL_TIMEOUT);
+    let go_on = &mut within(&server, CLEANING);
     let talk = &mut client.talk(go_on);
     let mut clean = || {
         let removed = match config.shared_credentials {
@@ -62,7 +68,7 @@ pub(super) fn clean(
 /// Makes the user, once it is known that nobody reads anything without logging in.
 fn let_in(server: &Server, account: &Credentials, flare: &Admission<'_>) -> Result<(), RespError> {
     let mut client = Client::over(server.open().map_err(RespError::Connect)?);
-    let go_on = &mut within(server, 3 * CONTROL_TIMEOUT);
+    let go_on = &mut within(server, SILENCE);
     let talk = &mut client.talk(go_on);
     let stranger = talk.try_ask(&[&[b"GET"], &[b"burst:stranger"]])?;
     if stranger.is_some() {

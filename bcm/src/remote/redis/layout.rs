@@ -4,19 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::connections::Connections;
-use super::resp::Talk;
+use super::resp::{GoOn, Talk};
 use super::resp_error::RespError;
 use super::server::{self, Server};
 use super::session::Session;
-use super::threads::{SILENCE, Task};
-use super::{CONTROL_TIMEOUT, LARGEST, admission};
+use super::threads::Task;
+use super::{LARGEST, admission};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
-use crate::error::Error;
+use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
-use crate::wire::Kind;
 
 /// How frames lie on the server in one flare, as one of its packs sees it.
 pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
@@ -88,6 +87,12 @@ impl<L: Layout> Redis<L> {
         let session = Session::begin(connections, config, inbox, readers)?;
         Ok(Arc::new(Self { layout, session }))
     }
+
+    fn control_while(&self, to: u32, frame: &Frame<'_>, go_on: GoOn<'_>) -> Result<(), Error> {
+        let (writer, key) = (&self.session.writer, self.layout.control(to, frame));
+        let expiry = writer.expiry();
+        writer.control_while(go_on, |talk| L::add(talk, &key, frame, expiry).map(|()| 2))
+    }
 }
 
 impl<L: Layout> Backend for Redis<L> {
@@ -106,14 +111,13 @@ impl<L: Layout> Backend for Redis<L> {
     }
 
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        let (writer, key) = (&self.session.writer, self.layout.control(to, frame));
-        let expiry = writer.expiry();
-        // Who leaves and could not say so would be taken for dead as soon as the server goes on.
-        let limit = match frame.header.kind {
-            Kind::Goodbye if !self.session.is_aborted() => SILENCE,
-            _ => CONTROL_TIMEOUT,
-        };
-        writer.control_within(limit, |talk| L::add(talk, &key, frame, expiry).map(|()| 2))
+        self.control_while(to, frame, &mut || Ok(()))
+    }
+
+    fn offer(&self, to: u32, frame: &Frame<'_>, budget: &mut WaitBudget<'_>) -> Result<(), Error> {
+        self.control_while(to, frame, &mut || {
+            budget.remaining(Peer::Pack(to)).map(drop)
+        })
     }
 
     fn payload_limit(&self) -> usize {

@@ -52,8 +52,10 @@ use server::Server;
 use super::patience::Patience;
 use crate::error::Error;
 
-/// How long the server may take for a control frame, or to answer at all.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a server may say nothing at all to one who waits.
+const SILENCE: Duration = Duration::from_secs(6);
+/// The same to a pack whose flare has failed, which the others know or find out.
+const SILENCE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// How long a connection that broke is tried to be made again, so that everybody knows within a
 /// second when it cannot.
 const RECOVERY: Duration = Duration::from_millis(600);
@@ -65,8 +67,7 @@ const LARGEST: usize = 256 << 20;
 const BATCH: usize = 8 << 20;
 
 fn connect(server: &Server) -> Result<Client, Error> {
-    Client::connect(server, &mut within(server, 3 * CONTROL_TIMEOUT))
-        .map_err(|reason| server.failed(reason))
+    Client::connect(server, &mut within(server, SILENCE)).map_err(|reason| server.failed(reason))
 }
 
 /// What a wait asks that is over after so long.

@@ -34,7 +34,11 @@ impl Session {
         inbox: Arc<Inbox>,
         readers: impl IntoIterator<Item = T>,
     ) -> Result<Self, Error> {
-        let writer = Writer::new(Arc::clone(&connections), config.deadline);
+        let writer = Writer::new(
+            Arc::clone(&connections),
+            config.deadline,
+            Arc::clone(&inbox),
+        );
         let threads = Threads::new(&connections, Arc::clone(&inbox));
         for reader in readers {
             threads.spawn(reader)?;
@@ -58,11 +62,6 @@ impl Session {
 
     pub(super) fn start(&self) {
         self.heartbeat.start();
-    }
-
-    /// Whether the flare has failed, which the others know.
-    pub(super) fn is_aborted(&self) -> bool {
-        self.inbox.is_aborted()
     }
 
     /// For the next flare.

@@ -6,24 +6,23 @@
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::CONTROL_TIMEOUT;
 use super::connections::Connections;
 use super::resp::{Client, Talk};
 use super::resp_error::RespError;
 use super::server::{Hook, Server};
 use super::writer::Broken;
+use super::{SILENCE, within};
 use crate::error::Error;
 use crate::remote::inbox::Inbox;
 use crate::wire::WireError;
 
-/// How long a server may say nothing at all to one who waits, which it does every second when it
-/// is well.
-pub(super) const SILENCE: Duration = Duration::from_secs(6);
-
+/// How long a pack that leaves waits for its threads to end. One that takes longer loses its connection, which the next
+/// flare makes anew.
+const ENDING: Duration = Duration::from_secs(1);
 /// How long a pack that closes waits for its heartbeat to say so.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
@@ -195,7 +194,7 @@ impl Threads {
         if wake().is_ok() {
             self.finish.change(|state| state.told = true);
             let all = self.running.lock().len();
-            (self.finish).wait(CONTROL_TIMEOUT, |state| state.ended == all);
+            (self.finish).wait(ENDING, |state| state.ended == all);
         }
         self.close();
     }
@@ -327,10 +326,28 @@ impl Line {
 
 /// What a wait asks for a server that says something from time to time: it ends when nothing has come for too long.
 fn attention(server: &Server, finish: &Finish) -> impl FnMut() -> Result<(), Error> {
-    let since = Instant::now();
-    move || match since.elapsed() < SILENCE {
-        _ if finish.is_now() => Err(Error::Closed),
-        true => Ok(()),
-        false => Err(server.error(format!("the server has said nothing for {SILENCE:?}"))),
+    let mut silence = within(server, SILENCE);
+    move || match finish.is_now() {
+        true => Err(Error::Closed),
+        false => silence(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::config::BackendConfig;
+
+    #[test]
+    fn a_time_in_which_this_process_stood_still_is_no_silence() {
+        let config = BackendConfig::new("redis-list").with_uri("redis://localhost");
+        let server = Server::new("redis-list", &config).unwrap();
+        let finish = Finish::default();
+        let mut go_on = attention(&server, &finish);
+        thread::sleep(SILENCE + Duration::from_millis(500));
+        assert_eq!(go_on(), Ok(()));
+        finish.change(|state| state.now = true);
+        assert_eq!(go_on(), Err(Error::Closed));
     }
 }

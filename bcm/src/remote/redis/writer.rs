@@ -12,23 +12,33 @@ use super::connections::{Connections, ControlConnection};
 use super::resp::{Client, GoOn, Talk};
 use super::resp_error::RespError;
 use super::server::Server;
-use super::{AGAIN, CONTROL_TIMEOUT, keys, within};
+use super::{AGAIN, SILENCE, SILENCE_AFTER_FAILURE, keys, within};
 use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
+use crate::remote::inbox::Inbox;
+
+/// How often who waits for the connection for control frames looks whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Writer {
     connections: Arc<Connections>,
     deadline: Option<SystemTime>,
+    inbox: Arc<Inbox>,
 }
 
 impl Writer {
     /// For a flare with this deadline.
-    pub(super) fn new(connections: Arc<Connections>, deadline: Option<SystemTime>) -> Self {
+    pub(super) fn new(
+        connections: Arc<Connections>,
+        deadline: Option<SystemTime>,
+        inbox: Arc<Inbox>,
+    ) -> Self {
         Self {
             connections,
             deadline,
+            inbox,
         }
     }
 
@@ -64,8 +74,13 @@ impl Writer {
         write: &mut impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), RespError> {
         let server = &self.connections.server;
-        let in_time = &mut within(server, 3 * CONTROL_TIMEOUT);
-        let connect = || Client::connect(server, in_time);
+        let connect = |budget: &mut WaitBudget<'_>| {
+            let mut in_time = within(server, SILENCE);
+            Client::connect(server, &mut || {
+                budget.remaining(peer)?;
+                in_time()
+            })
+        };
         let mut client = self.connections.pool.acquire(peer, budget, connect)?;
         let go_on: GoOn<'_> = &mut || budget.remaining(peer).map(drop);
         let talk = &mut client.talk(go_on);
@@ -82,20 +97,29 @@ impl Writer {
         &self,
         write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
-        self.control_within(CONTROL_TIMEOUT, write)
+        self.control_while(&mut || Ok(()), write)
     }
 
-    /// As [`Writer::control`], for what somebody is missed without, and nobody waits for.
-    pub(super) fn control_within(
+    /// As [`Writer::control`], for somebody who may have to end before the server has said anything.
+    pub(super) fn control_while(
         &self,
-        limit: Duration,
+        may_wait: GoOn<'_>,
         mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let server = &self.connections.server;
-        let mut control = self.connections.control.lock();
-        let go_on: GoOn<'_> = &mut within(server, limit.max(server.recovery()));
+        let mut control = loop {
+            match self.connections.control.try_lock_for(LOOK) {
+                Some(control) => break control,
+                None => may_wait()?,
+            }
+        };
+        let mut in_time = self.in_time();
         let mut broken = Broken::of(server);
         loop {
+            let go_on: GoOn<'_> = &mut || {
+                may_wait()?;
+                in_time()
+            };
             let result = match &mut *control {
                 ControlConnection::Open(client) => {
                     let talk = &mut client.talk(go_on);
@@ -115,11 +139,32 @@ impl Writer {
             let Err(reason) = result else {
                 return Ok(());
             };
-            if !broken.may_try_again(&reason) {
-                *control = ControlConnection::GivenUp;
+            let again = broken.may_try_again(&reason);
+            let ended = may_wait();
+            // Who had to end has not found out that the server does not answer.
+            *control = match again || ended.is_err() {
+                true => ControlConnection::Broken,
+                false => ControlConnection::GivenUp,
+            };
+            if !again {
                 return Err(server.failed(reason));
             }
-            *control = ControlConnection::Broken;
+            ended?;
+        }
+    }
+
+    /// What a wait for a control frame asks: who is not heard because the server stands still is missed when it goes on.
+    fn in_time(&self) -> impl FnMut() -> Result<(), Error> {
+        let server = &self.connections.server;
+        let limit = |limit: Duration| within(server, limit.max(server.recovery()));
+        let (mut silence, mut after_failure) = (limit(SILENCE), limit(SILENCE_AFTER_FAILURE));
+        move || {
+            // Asked always, as it counts the time by that.
+            let late = after_failure();
+            match self.inbox.is_aborted() {
+                true => late,
+                false => silence(),
+            }
         }
     }
 

@@ -253,7 +253,7 @@ fn who_has_just_left_is_not_gone() {
         &mut budget,
         &*setup.recorder,
         |pack| setup.inbox.is_gone(pack),
-        || Ok(()),
+        |_| Ok(()),
     );
     assert!(matches!(asked, Err(Error::Departed { .. })), "{asked:?}");
     assert!(begun.elapsed() >= endings::STRAGGLERS);
