@@ -16,7 +16,7 @@ final class Views(defaults: FlareDefaults):
   /** Of secrets only the names. */
   def definition(definition: Definition): Json =
     summary(definition).mapObject(
-      _.add("parameters", definition.parameters.asJson)
+      _.add("parameters", definition.own.values.asJson)
         .add("environment", SortedMap.from(definition.environment.variables).asJson)
         .add("secrets", definition.environment.secrets.map(_.name).asJson)
     )

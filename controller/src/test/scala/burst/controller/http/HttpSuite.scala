@@ -52,6 +52,8 @@ abstract class HttpSuite extends munit.FunSuite:
       burst.http.ready.patience = 60s
       burst.http.connections.header-timeout = 60s
       burst.http.body-pace.within = 60s
+      # The flares of tests end when their clock began.
+      burst.store.retention.age = 36500d
       """))
     .withFallback(ConfigFactory.load())
   protected lazy val kit: ActorTestKit = ActorTestKit(config)
