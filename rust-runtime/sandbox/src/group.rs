@@ -251,8 +251,9 @@ fn in_use(limits: &Limits) -> Error {
     Error::Refused(format!("more than {} MiB are in use", limits.memory))
 }
 
-/// How long those who were killed may take to go.
-const GONE: Duration = Duration::from_secs(5);
+/// How long those who were killed may take to go, for which they need a processor: less than an invoker waits for whoever
+/// removes groups.
+const GONE: Duration = Duration::from_secs(25);
 
 #[cfg(test)]
 mod tests {

@@ -60,10 +60,10 @@ fn first(lines: &mut Lines<'_>) -> Result<Vec<u8>, Error> {
 }
 
 /// How long a description may take to come.
-const DESCRIBED: Duration = Duration::from_secs(10);
+const DESCRIBED: Duration = Duration::from_secs(60);
 
 /// How long the kernel may take to end what it kills.
-const KILLED: Duration = Duration::from_secs(10);
+const KILLED: Duration = Duration::from_secs(60);
 
 fn attend(
     mut sandbox: Sandbox,

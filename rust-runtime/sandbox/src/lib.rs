@@ -9,12 +9,12 @@
 //! | call | prints | ends |
 //! | --- | --- | --- |
 //! | `sandbox --check` | `{"possible":true,"limits":"control groups of version 1"}` or `{"possible":false,"reason":"…"}`, after a sandbox was really made; the reason says what to change | at once, with 0 |
-//! | `sandbox --remove PREFIX` | how many control groups that killed launchers have left were removed, of those whose names begin so and that were made where a launcher would make them now | within seconds; with 1 if somebody is still in one |
+//! | `sandbox --remove PREFIX` | how many control groups that killed launchers have left were removed, of those whose names begin so and that were made where a launcher would make them now | mostly at once; after 25 s with 1 if somebody is still in one |
 //! | `sandbox` | as below | with its pack |
 //!
 //! # What a launcher is told
 //!
-//! Standard input is lines of JSON; unknown fields are refused. The first line comes within 10 s and says what to make:
+//! Standard input is lines of JSON; unknown fields are refused. The first line comes within 60 s and says what to make:
 //!
 //! ```json
 //! {"package":"/host/dir","sockets":"/host/dir","root":null,"user":100007,"group":"burst-5f3a-1","tmpMiB":64,

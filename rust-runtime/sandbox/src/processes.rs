@@ -201,8 +201,9 @@ impl std::fmt::Debug for Processes {
     }
 }
 
-/// How long process 1 may take to shut itself in, and the kernel to end what it kills.
-const WALLS: Duration = Duration::from_secs(10);
+/// How long process 1 may take to shut itself in, and the kernel to end what it kills: a busy machine may have no time
+/// for either.
+const WALLS: Duration = Duration::from_secs(60);
 
 /// Both ends, of which messages come as they were sent, with who has sent them.
 fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {

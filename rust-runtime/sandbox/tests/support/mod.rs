@@ -91,7 +91,8 @@ impl Pack {
             "tmpMiB": 4,
             "shmMiB": 3,
             "limits": {"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 100},
-            "graceMs": 5000,
+            // Nobody is killed because the machine had no time for it: who is to be has a grace of its own.
+            "graceMs": 60_000,
         });
         if who == Who::Root {
             spec["user"] = json!(unused_user());
