@@ -86,8 +86,6 @@ pub(crate) const GATHERED: usize = 64 * 1024;
 /// wakes whoever reads them three times costs more than a short function.
 pub(crate) const TOGETHER: Duration = Duration::from_millis(1);
 pub(crate) const ANSWER: Duration = Duration::from_millis(2);
-/// From the program's start to its hello.
-pub(crate) const HELLO: Duration = Duration::from_secs(10);
 /// From a flare's arrival until its program has joined it, for which it may have to reach a backend's server.
 pub(crate) const READY: Duration = Duration::from_secs(20);
 /// From a failure or abort until workers that did not return are killed.

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use burst_protocol::RunPack;
 use bytes::Bytes;
@@ -33,6 +34,8 @@ pub(crate) struct Runtime {
     state: Arc<Mutex<State>>,
     broker: Arc<CredentialBroker>,
     socket: Option<PackSocket>,
+    /// How long its program may take to report.
+    patience: Duration,
     /// Told when a flare is gone, and the pack may be clean.
     settled: Arc<Notify>,
 }
@@ -88,11 +91,12 @@ impl State {
 }
 
 impl Runtime {
-    pub(crate) fn new(socket: Option<PackSocket>) -> Self {
+    pub(crate) fn new(socket: Option<PackSocket>, patience: Duration) -> Self {
         Self {
             state: Arc::default(),
             broker: Arc::default(),
             socket,
+            patience,
             settled: Arc::default(),
         }
     }
@@ -141,7 +145,8 @@ impl Runtime {
         let runtime = self.clone();
         let listener = self.listener();
         let starting = tokio::spawn(async move {
-            let started = start::start(package, environment, listener, interpreter).await;
+            let patience = runtime.patience;
+            let started = start::start(package, environment, listener, interpreter, patience).await;
             let mut state = runtime.state();
             match started {
                 Ok((program, lanes)) => {

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::time::Duration;
 
 use burst_protocol::{LINE_COST, LogStream, PROGRAM, PackEvent, ProgramEvent, Timestamp, Versions};
 use tokio::net::UnixStream;
@@ -57,9 +58,9 @@ pub enum StartError {
     /// Nothing came from it in time.
     #[error(
         "the program did not report within {} s; is its main `burst::main!`?",
-        limits::HELLO.as_secs()
+        .0.as_secs()
     )]
-    Silent,
+    Silent(Duration),
     /// What it said cannot be.
     #[error(transparent)]
     Violation(#[from] ProtocolViolation),
@@ -85,20 +86,24 @@ pub enum StartError {
     Ended(String),
 }
 
-/// Starts a package's program, on the interpreter that there is if it fits, and waits for its hello. With its lanes, of
-/// which there is at least one.
+/// Starts a package's program, on the interpreter that there is if it fits, and waits for its hello, for so long at most.
+/// With its lanes, of which there is at least one.
 pub(crate) async fn start(
     package: Package,
     environment: Environment,
     listener: Option<Arc<OwnedFd>>,
     interpreter: Option<Interpreter>,
+    patience: Duration,
 ) -> Result<(Arc<Program>, Vec<Lane>), StartFailure> {
-    let mut overdue = pin!(elapsed(limits::HELLO));
+    let mut overdue = pin!(async {
+        elapsed(patience).await;
+        StartError::Silent(patience)
+    });
     let memory = KillCounter::of_this_process();
     let killed_before = memory.read();
     let started = tokio::select! {
         started = launch(&package, &environment, listener, interpreter) => started,
-        () = &mut overdue => Err(StartError::Silent),
+        silent = &mut overdue => Err(silent),
     };
     let Started {
         controls,
@@ -182,7 +187,7 @@ fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
 
 async fn await_hello(
     lane: &mut Lane,
-    mut overdue: Pin<&mut impl Future<Output = ()>>,
+    mut overdue: Pin<&mut impl Future<Output = StartError>>,
 ) -> Result<(), StartError> {
     if let Some(init) = lane.program.init() {
         let queued = lane.outgoing.queue(&init);
@@ -193,11 +198,11 @@ async fn await_hello(
         // By chance, if both: a program that never pauses would keep the time from being seen.
         let event = tokio::select! {
             event = lane.next_event(open, true) => event,
-            () = &mut overdue => {
+            silent = &mut overdue => {
                 lane.incoming.drain();
                 return match lane.incoming.next() {
                     Ok(Some(frame)) => check_hello(&frame),
-                    Ok(None) => Err(StartError::Silent),
+                    Ok(None) => Err(silent),
                     Err(violation) => Err(violation.into()),
                 };
             }

@@ -248,13 +248,17 @@ fn there_is_one_and_only_before_the_program() {
 }
 
 fn with_path(path: &str) -> Runtime {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
-    command.env("PATH", path);
-    Runtime::start_with(command)
+    Runtime::start_with(at_path(path))
 }
 
-/// A runtime whose `python3` is this script.
-fn with_interpreter(script: &str) -> (Runtime, Package) {
+fn at_path(path: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
+    command.env("PATH", path);
+    command
+}
+
+/// A runtime whose `python3` is this script, started in this way.
+fn with_interpreter(script: &str, start: fn(Command) -> Runtime) -> (Runtime, Package) {
     let directory = Package::empty();
     let file = directory.path().join("python3");
     // By another process, as nobody executes what any process has open for writing.
@@ -265,7 +269,7 @@ fn with_interpreter(script: &str) -> (Runtime, Package) {
         .status();
     assert!(written.unwrap().success());
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-    let runtime = with_path(directory.path().to_str().unwrap());
+    let runtime = start(at_path(directory.path().to_str().unwrap()));
     (runtime, directory)
 }
 
@@ -273,7 +277,11 @@ fn with_interpreter(script: &str) -> (Runtime, Package) {
 fn an_interpreter_that_never_gets_ready_fails_the_start_in_time() {
     let fails = |script: &str, said: &str, bound: u64| {
         let package = package("");
-        let (runtime, _interpreter) = with_interpreter(script);
+        let start = match bound {
+            0 => Runtime::start_with,
+            _ => Runtime::impatient,
+        };
+        let (runtime, _interpreter) = with_interpreter(script, start);
         assert_eq!(ahead(&runtime, "python"), 202);
         let began = Instant::now();
         let (status, answer) = init(&runtime, package.path(), "python");
@@ -286,9 +294,9 @@ fn an_interpreter_that_never_gets_ready_fails_the_start_in_time() {
     };
     std::thread::scope(|scope| {
         for (script, said, bound) in [
-            ("exec /bin/sleep 600", "did not report", 10),
-            ("exec 3>&-; exec /bin/sleep 600", "did not report", 10),
-            ("while :; do echo so; done", "did not report", 10),
+            ("exec /bin/sleep 600", "did not report", 1),
+            ("exec 3>&-; exec /bin/sleep 600", "did not report", 1),
+            ("while :; do echo so; done", "did not report", 1),
             // It is dead by then, or dies of being started anew.
             ("echo so >&2; exit 4", "it said: so", 0),
             (

@@ -281,30 +281,18 @@ fn what_a_program_says_while_it_comes_up_is_in_its_first_flares_log() {
 
 #[test]
 fn a_program_that_never_reports_is_given_up_and_killed() {
-    let runtime = Runtime::start();
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("process");
-    let script = format!(
-        "#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n",
-        file.display()
-    );
-    let package = exec_of(script.as_bytes());
+    let runtime = Runtime::impatient(Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")));
+    let package = exec_of(b"#!/bin/sh\nexec sleep 600\n");
     let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
     assert_eq!(status, 502, "{answer}");
     assert!(
         answer["error"]
             .as_str()
             .unwrap()
-            .contains("did not report within 10 s"),
+            .contains("did not report within 1 s"),
         "{answer}"
     );
-    wait_until_gone(
-        std::fs::read_to_string(file)
-            .unwrap()
-            .trim()
-            .parse()
-            .unwrap(),
-    );
+    runtime.wait_until_programs_end();
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod packages;
 mod waits;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -47,7 +48,12 @@ impl Runtime {
 
     /// Starts with a command that ends in the runtime's own path.
     pub fn start_with(command: Command) -> Self {
-        Self::serve(command, None)
+        Self::serve(command, &[])
+    }
+
+    /// As before, and gives a program up that does not report within a second.
+    pub fn impatient(command: Command) -> Self {
+        Self::serve(command, &["--start-timeout".as_ref(), "1".as_ref()])
     }
 
     /// One within walls of the kernel's, told of them by a line of its standard input.
@@ -55,11 +61,9 @@ impl Runtime {
         Self::launch(command.arg("sandbox"), Some(walls))
     }
 
-    fn serve(mut command: Command, scratch: Option<&Path>) -> Self {
-        command
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(scratch.iter().flat_map(|own| [Path::new("--scratch"), own]));
-        Self::launch(&mut command, None)
+    fn serve(mut command: Command, options: &[&OsStr]) -> Self {
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
+        Self::launch(command.args(options), None)
     }
 
     fn launch(command: &mut Command, first: Option<&Value>) -> Self {
@@ -103,7 +107,8 @@ impl Runtime {
     /// As before, and with a directory that is its own.
     pub fn with_acts_and(scratch: Option<&Path>) -> Self {
         let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
-        let mut runtime = Self::serve(command, scratch);
+        let own = scratch.map(|own| ["--scratch".as_ref(), own.as_os_str()]);
+        let mut runtime = Self::serve(command, own.as_ref().map_or(&[], |own| own));
         runtime.init_with(acts());
         runtime
     }
