@@ -14,11 +14,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::descendants::{self, Process};
 use crate::last_start::Mark;
 use crate::limits;
+use crate::patience::elapsed;
 use crate::supervisor::Program;
 
 /// Directories that nobody else writes to.
@@ -31,8 +32,15 @@ pub fn own(directories: Vec<PathBuf>) {
 }
 
 /// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
-/// again.
-pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
+/// again: not where that takes too long.
+pub(crate) async fn clean_up(program: &Program, grouped: bool) -> bool {
+    tokio::select! {
+        cleaned = removed(program, grouped) => cleaned,
+        () = elapsed(limits::CLEARING) => false,
+    }
+}
+
+fn removed(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
     let killed = kill_descendants(program);
     let few = FEW + program.workers().len();
     let package = program.directory().to_owned();
@@ -42,8 +50,8 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
             return false;
         };
         let gone = killed.is_empty() && left <= few;
-        if !gone && !are_gone(&killed, few).await {
-            return false;
+        if !gone {
+            are_gone(&killed, few).await;
         }
         let Some(own) = own else {
             return true;
@@ -52,8 +60,7 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
             return false;
         }
         let clearing = tokio::task::spawn_blocking(move || clear(own, &package).is_ok());
-        let cleared = tokio::time::timeout(limits::CLEARING, clearing).await;
-        matches!(cleared, Ok(Ok(true)))
+        clearing.await.unwrap_or(false)
     }
 }
 
@@ -85,20 +92,15 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, u
 
 /// Waits until those that were killed have ended, whom the next flare would see else, and until only a few are left that
 /// the program has not waited for, as each counts against what the pack may have.
-async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
-    let began = Instant::now();
+async fn are_gone(killed: &HashSet<Process>, few: usize) {
     let own = std::process::id() as i32;
     let some_left = || {
         let (living, all) = descendants::look_below(own);
         all > few || living.iter().any(|it| killed.contains(it))
     };
     while some_left() {
-        if began.elapsed() > limits::CLEARING {
-            return false;
-        }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    true
 }
 
 /// Whether there are objects of System V IPC of this user: in tables, of which each has a line of headings.

@@ -90,10 +90,17 @@ pub(crate) const ANSWER: Duration = Duration::from_millis(2);
 pub(crate) const READY: Duration = Duration::from_secs(20);
 /// From a failure or abort until workers that did not return are killed.
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
-/// From a flare's end until the files it has left are removed.
-pub(crate) const CLEARING: Duration = Duration::from_secs(1);
+/// From a flare's end until what it has left is gone: who was killed needs a processor for that, as does who removes
+/// files, and on a busy machine waits for it.
+pub(crate) const CLEARING: Duration = Duration::from_secs(30);
+/// From when a flare's time was up, if not it has ended later, until what it has left is waited for no longer: less than
+/// an invoker waits for the end (`deadline-slack`).
+pub(crate) const OVERTIME: Duration = Duration::from_secs(1);
+/// How long a flare that arrives meanwhile waits for it: less than an invoker waits for the answer (`init-timeout`), which
+/// then looks for another place.
+pub(crate) const ADMISSION: Duration = Duration::from_secs(10);
 /// From a flare's end until its program is looked at, if no other has begun; as long again until it is stopped, or seen
-/// to compute; twice as long until one that still does is killed.
+/// to compute; twice as long each time until one that still does is looked at again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// How long a program may take to stop, and how long one at rest is not looked at if the kernel tells nothing of it.
 pub(crate) const STOPPING: Duration = Duration::from_secs(1);

@@ -192,7 +192,7 @@ impl Runtime {
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
         let (orders, received) = mpsc::channel(4);
-        let latest = Instant::now() + limits::READY;
+        let latest = Instant::now() + limits::ADMISSION;
         let (lane, alone) = admitted(&self.settled, latest, || self.admit(&run, &orders)).await?;
         // One chunk waits: what a slow client does not take stays with the program.
         let (events, stream) = mpsc::channel(1);
@@ -385,7 +385,7 @@ mod tests {
     #[tokio::test]
     async fn a_lane_is_had_once_flares_are_gone_and_not_waited_for_without_end() {
         let (settled, asked) = (Notify::new(), Cell::new(0));
-        let latest = Instant::now() + limits::READY;
+        let latest = Instant::now() + limits::ADMISSION;
         let second = admitted(&settled, latest, || {
             asked.set(asked.get() + 1);
             settled.notify_waiters();

@@ -1,18 +1,47 @@
 //! How a flare on this pack ends: what is still to be reported, and what becomes of the program.
 
 use std::os::unix::process::ExitStatusExt;
+use std::pin::pin;
 use std::process::ExitStatus;
 
 use burst_protocol::{Failure, FailureKind, PackEvent, Timestamp};
 use bytes::BytesMut;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
 
-use super::{Outcome, RunningFlare};
+use super::{Order, Outcome, RunningFlare};
+use crate::cleanup;
 use crate::inquest::Cause;
 use crate::limits;
 use crate::not_reusable::NotReusable;
 use crate::tracker::End;
 
 impl RunningFlare {
+    /// Removes what the flare has left, unless it is to end at once or nobody waits for that any longer. Whether the
+    /// pack can be used again.
+    pub(super) async fn clean_up(
+        &mut self,
+        grouped: bool,
+        orders: &mut mpsc::Receiver<Order>,
+    ) -> bool {
+        self.program().keep_images_processes();
+        let mut cleaned = pin!(cleanup::clean_up(&self.lane.program, grouped));
+        let ended = Instant::now();
+        loop {
+            tokio::select! {
+                // What is done by now is not late, though all stood still.
+                biased;
+                cleaned = &mut cleaned => return cleaned,
+                Some(order) = orders.recv() => match order {
+                    Order::Start(_) => {}
+                    Order::Renew(time) => self.timers.renew(time),
+                    Order::Abort(_) | Order::Leave => return false,
+                },
+                () = sleep_until(self.timers.last_word(ended)) => return false,
+            }
+        }
+    }
+
     /// Reports what is still to be reported. What becomes of the program, and the last lines.
     pub(super) fn end(mut self) -> (Outcome, BytesMut) {
         self.hear_rest();

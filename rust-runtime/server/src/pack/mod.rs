@@ -26,7 +26,6 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::checks::{self, Checks};
-use crate::cleanup;
 use crate::inquest::Cause;
 use crate::lane::{Lane, LaneEvent};
 use crate::limits;
@@ -71,7 +70,7 @@ pub(crate) async fn run(
     lane: Box<Lane>,
     alone: bool,
     (run, pack): (u64, RunPack),
-    orders: mpsc::Receiver<Order>,
+    mut orders: mpsc::Receiver<Order>,
     client: mpsc::Sender<Bytes>,
     place: impl Place,
 ) {
@@ -81,19 +80,15 @@ pub(crate) async fn run(
         run,
         pack: Box::new(pack),
     });
-    flare.drive(orders, &client).await;
+    flare.drive(&mut orders, &client).await;
     if flare.said.is_none() {
         flare.testify().await;
     }
-    if let Some(End {
-        reusable: reusable @ true,
-        ..
-    }) = &mut flare.said
-        && place.leave()
-    {
-        let program = &flare.lane.program;
-        program.keep_images_processes();
-        *reusable = cleanup::clean_up(program, grouped).await;
+    if flare.said.as_ref().is_some_and(|end| end.reusable) && place.leave() {
+        let cleaned = flare.clean_up(grouped, &mut orders).await;
+        if let Some(end) = &mut flare.said {
+            end.reusable = cleaned;
+        }
     }
     let (outcome, last) = flare.end();
     place.settle(outcome);
@@ -161,7 +156,7 @@ impl RunningFlare {
     }
 
     /// Runs until the program said that the pack has ended, or its process has.
-    async fn drive(&mut self, mut orders: mpsc::Receiver<Order>, client: &mpsc::Sender<Bytes>) {
+    async fn drive(&mut self, orders: &mut mpsc::Receiver<Order>, client: &mpsc::Sender<Bytes>) {
         let mut client_here = true;
         while self.said.is_none() && !self.is_dead() {
             // A slow client slows the program down, but never its end.

@@ -62,6 +62,12 @@ impl Timers {
         self.kill = Some(self.kill.map_or(at, |earlier| earlier.min(at)));
     }
 
+    /// Until when somebody waits to be told how a flare has left its pack that ended at this moment.
+    pub(super) fn last_word(&self, ended: Instant) -> Instant {
+        let due = (self.lease).map_or(self.deadline, |lease| lease.min(self.deadline));
+        due.max(ended) + limits::OVERTIME
+    }
+
     /// The next moment there is. `ending` says that the flare is being ended for some reason.
     pub(super) fn next(&self, ending: bool) -> Instant {
         let ready = self.ready.as_ref().map(|steps| steps.next);
@@ -143,5 +149,25 @@ mod tests {
         }
         sleep(part);
         assert!(steps.are_over());
+    }
+
+    #[test]
+    fn who_is_late_with_its_clean_up_is_told_before_its_invoker_gives_it_up() {
+        let (ended, second) = (Instant::now(), Duration::from_secs(1));
+        let timers = |deadline, lease| Timers {
+            deadline,
+            ready: None,
+            lease,
+            kill: None,
+        };
+        let in_a_minute = ended + second * 60;
+        let last = |timers: Timers| timers.last_word(ended) - limits::OVERTIME;
+        assert_eq!(last(timers(in_a_minute, None)), in_a_minute);
+        assert_eq!(
+            last(timers(in_a_minute, Some(ended + second))),
+            ended + second
+        );
+        // Its time was up, but it has ended well: what takes no time is done.
+        assert_eq!(last(timers(ended - second, None)), ended);
     }
 }
