@@ -13,7 +13,7 @@
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
 //! | this program in images of others | `layout` |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | what a flare leaves behind | [`cleanup`], `suspension`, [`orphans`], `descendants`, `not_reusable` |
+//! | what a flare leaves behind | [`cleanup`], `suspension`, [`orphans`], `effort`, `descendants`, `not_reusable` |
 
 mod access;
 pub mod action_loop;
@@ -26,6 +26,7 @@ mod control_socket;
 mod credential_broker;
 mod descendants;
 mod describe;
+mod effort;
 mod environment;
 mod error;
 pub mod image;

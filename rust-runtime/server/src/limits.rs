@@ -102,8 +102,15 @@ pub(crate) const ADMISSION: Duration = Duration::from_secs(10);
 /// From a flare's end until its program is looked at, if no other has begun; as long again until it is stopped, or seen
 /// to compute; twice as long each time until one that still does is looked at again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-/// How long a program may take to stop, and how long one at rest is not looked at if the kernel tells nothing of it.
-pub(crate) const STOPPING: Duration = Duration::from_secs(1);
+/// What counts of a program's time on a processor between two looks, and what it may have had in all when it ought to
+/// rest: as much as who computes for half of the first two.
+pub(crate) const COMPUTING_IN_ONE: Duration = PAUSE;
+pub(crate) const COMPUTING: Duration = Duration::from_millis(75);
+/// How long a program that is told to stop is not looked at if the kernel tells nothing of it.
+pub(crate) const RESTING: Duration = Duration::from_secs(1);
+/// How long it may take to stop: threads do so when they get a processor, which on a busy machine others have. As long
+/// does one that only waits for one have to come to rest.
+pub(crate) const STOPPING: Duration = Duration::from_secs(30);
 /// From the announcement of a process's end, or of its socket's, until it is helped along: its
 /// peers wait meanwhile, but a busy machine may keep a process even from dying.
 pub(crate) const DYING: Duration = Duration::from_secs(2);

@@ -5,13 +5,12 @@
 //! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a
 //! group is not stopped: it holds its workers' slots from flare to flare, and what they keep.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use crate::cleanup;
+use crate::effort::Effort;
 use crate::limits;
 use crate::not_reusable::NotReusable;
-use crate::proc_file;
 use crate::process::StateChange;
 use crate::supervisor::Program;
 
@@ -24,17 +23,62 @@ pub(crate) struct Suspension {
 enum Stage {
     /// It has not been looked at: most have their next flare before that.
     Unseen,
-    /// Since when it is looked at, how long it had been runnable by then, and whether it was seen to compute once: on a
-    /// busy machine threads take long to end.
-    Pending {
-        since: Instant,
-        runnable: Duration,
-        computed: bool,
-    },
-    /// The program was told to stop then, and is not known to have done so.
-    Requested(Instant),
+    Pending(Look),
+    /// The program was told to stop, and is not known to have done so.
+    Requested(Request),
     /// It has stopped, which its workers' processes may take as long for.
-    Stopped(Instant),
+    Stopped(Request),
+}
+
+/// The last one at a program that is to come to rest: on a busy machine its threads take long to end.
+#[derive(Clone, Copy)]
+struct Look {
+    began: Instant,
+    at: Instant,
+    effort: Effort,
+    /// What counts of its time on a processor in those before, at each of which it had something to do.
+    computed: Duration,
+}
+
+impl Look {
+    fn first(program: &Program) -> Self {
+        let now = Instant::now();
+        Self {
+            began: now,
+            at: now,
+            effort: effort(program),
+            computed: Duration::ZERO,
+        }
+    }
+
+    /// None where the program is at rest, or waits so long for a processor that it might as well be stopped.
+    fn next(self, program: &Program) -> Option<Self> {
+        let (at, effort) = (Instant::now(), effort(program));
+        let had = effort - self.effort;
+        let goes_on = had.fills(at - self.at) && at - self.began < limits::STOPPING;
+        goes_on.then(|| Self {
+            at,
+            effort,
+            computed: self.computed + had.computed(),
+            ..self
+        })
+    }
+}
+
+/// When it was told, and what it had had of the processors by then.
+#[derive(Clone, Copy)]
+struct Request {
+    at: Instant,
+    effort: Effort,
+}
+
+impl Request {
+    /// Whether who has not stopped by now does not: not where it has only had no processor to do so.
+    fn is_ignored(self, program: &Program) -> bool {
+        let since = self.at.elapsed();
+        let goes_on = || (effort(program) - self.effort).ran > limits::COMPUTING;
+        since > limits::STOPPING || (since > limits::RESTING && goes_on())
+    }
 }
 
 impl Suspension {
@@ -55,42 +99,42 @@ impl Suspension {
     pub(crate) fn advance(&mut self, program: &Program) -> Result<(), NotReusable> {
         match self.stage {
             Stage::Unseen => {
-                self.stage = Self::pending(program, false);
+                self.stage = Stage::Pending(Look::first(program));
                 return Ok(());
             }
-            Stage::Pending { since, .. } if since.elapsed() < self.next_look() => return Ok(()),
-            Stage::Pending {
-                since,
-                runnable: before,
-                computed,
-            } => {
-                // Its threads have been at it for half of the time.
-                if runnable(program).saturating_sub(before) * 2 > since.elapsed() {
-                    if computed {
-                        return Err(NotReusable::Computing);
-                    }
-                    self.stage = Self::pending(program, true);
+            Stage::Pending(look) if look.at.elapsed() < self.next_look() => return Ok(()),
+            Stage::Pending(look) => match look.next(program) {
+                Some(next) if next.computed > limits::COMPUTING => {
+                    return Err(NotReusable::Computing);
+                }
+                Some(next) => {
+                    self.stage = Stage::Pending(next);
                     return Ok(());
                 }
-                self.suspend(program)?;
-                self.stage = Stage::Requested(Instant::now());
-            }
+                None => {
+                    self.suspend(program)?;
+                    self.stage = Stage::Requested(Request {
+                        at: Instant::now(),
+                        effort: effort(program),
+                    });
+                }
+            },
             Stage::Requested(_) | Stage::Stopped(_) => {}
         }
         let woken = match (program.group.state_change(), &self.stage) {
-            (Some(StateChange::Stopped), Stage::Requested(at)) => {
-                self.stage = Stage::Stopped(*at);
+            (Some(StateChange::Stopped), Stage::Requested(request)) => {
+                self.stage = Stage::Stopped(*request);
                 false
             }
             (Some(_), _) => true,
             // That it has stopped is never told if it goes on before all its threads have.
-            (None, Stage::Requested(at)) => at.elapsed() > limits::STOPPING,
+            (None, Stage::Requested(request)) => request.is_ignored(program),
             // Of the end or the stop of other processes nothing is told.
-            (None, Stage::Stopped(at)) => {
-                at.elapsed() > limits::STOPPING
-                    && !program.workers().iter().all(|worker| worker.rests())
+            (None, Stage::Stopped(request)) => {
+                !program.workers().iter().all(|worker| worker.rests())
+                    && request.is_ignored(program)
             }
-            (None, Stage::Unseen | Stage::Pending { .. }) => false,
+            (None, Stage::Unseen | Stage::Pending(_)) => false,
         };
         match woken {
             true => Err(NotReusable::NotStopped),
@@ -101,20 +145,9 @@ impl Suspension {
     /// How long it may be left alone.
     pub(crate) fn next_look(&self) -> Duration {
         match self.stage {
-            Stage::Unseen
-            | Stage::Pending {
-                computed: false, ..
-            } => limits::PAUSE,
-            Stage::Pending { computed: true, .. } => limits::PAUSE * 2,
-            _ => limits::STOPPING,
-        }
-    }
-
-    fn pending(program: &Program, computed: bool) -> Stage {
-        Stage::Pending {
-            since: Instant::now(),
-            runnable: runnable(program),
-            computed,
+            Stage::Pending(look) if !look.computed.is_zero() => limits::PAUSE * 2,
+            Stage::Unseen | Stage::Pending(_) => limits::PAUSE,
+            Stage::Requested(_) | Stage::Stopped(_) => limits::RESTING,
         }
     }
 
@@ -130,17 +163,9 @@ impl Suspension {
     }
 }
 
-/// For how long a program's threads together have been on a processor or waited for one; zero where the kernel does not
-/// tell.
-fn runnable(program: &Program) -> Duration {
+/// That of a program with its workers' processes.
+fn effort(program: &Program) -> Effort {
     let workers = program.workers();
     let workers = workers.iter().map(|worker| worker.number);
-    let processes = program.group.number().into_iter().chain(workers);
-    let tasks = processes.filter_map(|number| fs::read_dir(format!("/proc/{number}/task")).ok());
-    let nanoseconds = tasks.flatten().flatten().filter_map(|task| {
-        let told = proc_file::read_text(task.path().join("schedstat")).ok()?;
-        let mut told = told.split(' ').map(|number| number.parse::<u64>().ok());
-        Some(told.next()?? + told.next()??)
-    });
-    Duration::from_nanos(nanoseconds.sum())
+    Effort::of(program.group.number().into_iter().chain(workers))
 }

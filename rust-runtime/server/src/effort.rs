@@ -1,0 +1,97 @@
+//! What threads have of the processors, and what they want of them: on a busy machine who wants much may have little.
+
+use std::fs;
+use std::ops::Sub;
+use std::time::Duration;
+
+use crate::limits;
+use crate::proc_file;
+
+/// The time of some threads, as the kernel counts it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Effort {
+    /// On a processor.
+    pub(crate) ran: Duration,
+    /// Waiting for one.
+    waited: Duration,
+}
+
+impl Effort {
+    /// That of these processes' threads together; none where the kernel does not tell.
+    pub(crate) fn of(processes: impl Iterator<Item = i32>) -> Self {
+        let tasks =
+            processes.filter_map(|number| fs::read_dir(format!("/proc/{number}/task")).ok());
+        let told = tasks.flatten().flatten().filter_map(|task| {
+            let told = proc_file::read_text(task.path().join("schedstat")).ok()?;
+            let mut told = told.split(' ').map(|number| number.parse::<u64>().ok());
+            Some((told.next()??, told.next()??))
+        });
+        let (ran, waited) = told.fold((0, 0), |(ran, waited), of_one| {
+            (ran + of_one.0, waited + of_one.1)
+        });
+        Self {
+            ran: Duration::from_nanos(ran),
+            waited: Duration::from_nanos(waited),
+        }
+    }
+
+    /// Whether they had something to do for more than half of the time.
+    pub(crate) fn fills(self, time: Duration) -> bool {
+        (self.ran + self.waited) * 2 > time
+    }
+
+    /// What of it counts as computing: not all, lest one look is enough.
+    pub(crate) fn computed(self) -> Duration {
+        self.ran.min(limits::COMPUTING_IN_ONE)
+    }
+}
+
+/// Since then; nothing where threads that had much have ended.
+impl Sub for Effort {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            ran: self.ran.saturating_sub(before.ran),
+            waited: self.waited.saturating_sub(before.waited),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn effort(ran: u64, waited: u64) -> Effort {
+        Effort {
+            ran: Duration::from_millis(ran),
+            waited: Duration::from_millis(waited),
+        }
+    }
+
+    #[test]
+    fn who_only_waits_for_a_processor_does_not_compute() {
+        let (long, starved) = (Duration::from_secs(10), effort(1, 9999));
+        assert!(starved.fills(long) && !effort(0, 1).fills(long));
+        assert!(starved.computed() < limits::COMPUTING);
+    }
+
+    #[test]
+    fn one_look_is_not_enough_and_two_are() {
+        let spins = effort(10_000, 0).computed();
+        assert!(spins < limits::COMPUTING && spins * 2 > limits::COMPUTING);
+    }
+
+    #[test]
+    fn what_has_ended_since_counts_for_nothing() {
+        let since = effort(1, 300) - effort(2, 100);
+        assert_eq!((since.ran, since.waited.as_millis()), (Duration::ZERO, 200));
+    }
+
+    #[test]
+    fn this_process_has_had_a_processor() {
+        let own = || Effort::of(std::iter::once(std::process::id() as i32));
+        let before = own();
+        while (own() - before).ran.is_zero() {}
+    }
+}
