@@ -29,7 +29,7 @@ pub fn describe() -> Description {
         glibc: glibc(),
         version: env!("CARGO_PKG_VERSION"),
         backends: burst_bcm::backends().collect(),
-        kinds: ["action-loop", "rust"]
+        kinds: ["action-loop", "rust", "skeleton"]
             .into_iter()
             .chain(interpreted())
             .collect(),

@@ -6,7 +6,7 @@ pub(crate) const SOURCE: &str = "source";
 /// Nothing here runs such packages.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift, blackbox and action-loop"
+    "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift, blackbox, action-loop and skeleton"
 )]
 pub struct UnknownKind(String);
 
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     NativeOrActionLoop,
     /// Its `exec`, which speaks OpenWhisk's action loop, under a launcher.
     ActionLoop,
+    /// Its `exec`, which is started for each run as OpenWhisk's skeleton does, under a launcher.
+    Skeleton,
     /// The command of the image that this runs in, which keeps OpenWhisk's contract of containers, under a launcher.
     Image,
     /// An interpreter, under a launcher that is told the function's name.
@@ -55,6 +57,7 @@ impl Kind {
             "rust" if version.is_none() => Ok(Self::Native),
             "rust" => Ok(Self::NativeOrActionLoop),
             "action-loop" | "go" | "swift" => Ok(Self::ActionLoop),
+            "skeleton" if version.is_none() => Ok(Self::Skeleton),
             "blackbox" if version.is_none() => Ok(Self::Image),
             "python" => Ok(Self::Script(Language::Python(numbered(version)))),
             "nodejs" => Ok(Self::Script(Language::Nodejs)),
@@ -85,6 +88,7 @@ mod tests {
             ("rust:1.34", Kind::NativeOrActionLoop),
             ("go:1.20", Kind::ActionLoop),
             ("action-loop", Kind::ActionLoop),
+            ("skeleton", Kind::Skeleton),
             ("python", python(None)),
             ("python:3", python(None)),
             ("python:default", python(None)),
@@ -95,7 +99,15 @@ mod tests {
         ] {
             assert_eq!(Kind::parse(name).unwrap(), kind, "{name}");
         }
-        for unknown in ["", "blackbox:1", "cobol", "Python", "python3", "rust2:1"] {
+        for unknown in [
+            "",
+            "blackbox:1",
+            "skeleton:1",
+            "cobol",
+            "Python",
+            "python3",
+            "rust2:1",
+        ] {
             assert!(Kind::parse(unknown).is_err(), "{unknown}");
         }
     }

@@ -140,10 +140,11 @@ impl Flare<'_> {
         let run = self.run;
         self.control.send(&[Said { run, event: &dying }])?;
         if let Some(signal) = signal {
-            // SAFETY: takes integers alone. The default is what a signal does to this process, too.
+            // SAFETY: takes integers alone. The default is what a signal does to this process, too. To this thread, as
+            // another one that got it would leave this one the time to exit.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
-                libc::kill(libc::getpid(), signal);
+                libc::raise(signal);
             }
         }
         std::process::exit(status.code().unwrap_or(1))

@@ -74,6 +74,13 @@ pub(crate) fn action_loop(exec: &Path) -> Result<Command, LauncherError> {
 }
 
 /// Starts the launcher of the image that this runs in, for this function of its code.
+/// Starts the launcher of an executable that is started for each run, as OpenWhisk's skeleton does.
+pub(crate) fn skeleton(exec: &Path) -> Result<Command, LauncherError> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("skeleton").arg(exec);
+    Ok(command)
+}
+
 pub(crate) fn image(main: &str) -> Result<Command, LauncherError> {
     // In an image of somebody else's a loader of our own has started this, and has to start it again.
     let said = std::fs::read("/proc/self/cmdline")?;

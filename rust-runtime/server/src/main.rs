@@ -57,6 +57,12 @@ enum Command {
         /// The executable.
         exec: PathBuf,
     },
+    /// Run an executable once for each run, as OpenWhisk's skeleton does: serves a runtime in its place.
+    #[command(hide = true)]
+    Skeleton {
+        /// The executable.
+        exec: PathBuf,
+    },
     /// Run the command of the image that this runs in, which keeps OpenWhisk's contract of containers: serves a runtime
     /// in its place.
     #[command(hide = true)]
@@ -142,6 +148,9 @@ fn main() -> ExitCode {
         }
         Command::ActionLoop { exec } => {
             burst_runtime::action_loop::serve(&exec).map_err(Into::into)
+        }
+        Command::Skeleton { exec } => {
+            burst_runtime::action_loop::skeleton::serve(&exec).map_err(Into::into)
         }
         Command::Image { main } => burst_runtime::image::serve(&main).map_err(Into::into),
         Command::LayOut { directory } => burst_runtime::lay_out(&directory).map_err(Into::into),

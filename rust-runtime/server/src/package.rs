@@ -128,6 +128,7 @@ impl Package {
             Kind::Native | Kind::NativeOrActionLoop => {
                 let mut command = Command::new(&self.exec);
                 command.stdin(Stdio::null());
+            Kind::Skeleton => launcher::skeleton(&self.exec)?,
                 command
             }
         };
@@ -159,7 +160,7 @@ impl Package {
     pub(crate) fn is_launched(&self) -> bool {
         matches!(
             self.code.kind,
-            Kind::ActionLoop | Kind::Image | Kind::Script(_)
+            Kind::ActionLoop | Kind::Skeleton | Kind::Image | Kind::Script(_)
         )
     }
 

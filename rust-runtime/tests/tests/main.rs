@@ -14,6 +14,7 @@ mod memory;
 mod packs;
 mod sandboxed;
 mod stalls;
+mod skeletons;
 mod strangers;
 mod support;
 mod suspension;

@@ -2,23 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use burst_protocol::{CONTROL_FD, Invocation, LogStream, OUTPUT_LIMIT};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use serde_json::value::RawValue;
 
-use super::Log;
+use super::output::{BOUND, Output, PIECE};
 use crate::launched;
 
 /// Where answers are written to.
 const ANSWERS: i32 = 3;
-
-/// Lines that nobody ends are logged in pieces of so many bytes.
-const PIECE: usize = 64 * 1024;
 
 /// What came of a run.
 pub(super) enum Answer {
@@ -32,14 +30,7 @@ pub(super) struct Action {
     input: File,
     answers: PipeReader,
     answer: Vec<u8>,
-    outputs: Vec<Output>,
-}
-
-/// One of its output pipes.
-struct Output {
-    stream: LogStream,
-    pipe: Option<File>,
-    rest: Vec<u8>,
+    outputs: [Output; 2],
 }
 
 impl Action {
@@ -76,25 +67,16 @@ impl Action {
             (LogStream::Stdout, OwnedFd::from(stdout)),
             (LogStream::Stderr, OwnedFd::from(stderr)),
         ];
-        let outputs = outputs.map(|(stream, pipe)| Output {
-            stream,
-            pipe: Some(File::from(pipe)),
-            rest: Vec::new(),
-        });
+        let [stdout, stderr] = outputs.map(|(stream, pipe)| Output::new(stream, pipe));
         let action = Self {
             child,
             input: File::from(OwnedFd::from(input)),
             answers,
             answer: Vec::new(),
-            outputs: outputs.into(),
+            outputs: [stdout?, stderr?],
         };
         rustix::io::ioctl_fionbio(&action.input, true)?;
         rustix::io::ioctl_fionbio(&action.answers, true)?;
-        for output in &action.outputs {
-            if let Some(pipe) = &output.pipe {
-                rustix::io::ioctl_fionbio(pipe, true)?;
-            }
-        }
         Ok(action)
     }
 
@@ -153,20 +135,8 @@ impl Action {
         if asking {
             waiting.push(PollFd::new(&self.input, PollFlags::OUT));
         }
-        let pipes = self
-            .outputs
-            .iter()
-            .filter_map(|output| output.pipe.as_ref());
-        waiting.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
-        loop {
-            match poll(&mut waiting, None) {
-                Err(rustix::io::Errno::INTR) => {}
-                other => {
-                    other?;
-                    break;
-                }
-            }
-        }
+        waiting.extend(self.outputs.iter().filter_map(Output::poll));
+        retry_on_intr(|| poll(&mut waiting, None))?;
         let happened = |place: usize| !waiting[place].revents().is_empty();
         Ok([asking && happened(1), happened(0)])
     }
@@ -197,44 +167,3 @@ impl Action {
         Ok(Some(answer))
     }
 }
-
-impl Output {
-    /// Logs the whole lines of what is there now.
-    fn read(&mut self, log: Log<'_>) -> io::Result<bool> {
-        let Some(pipe) = &mut self.pipe else {
-            return Ok(false);
-        };
-        let mut bytes = [0; PIECE];
-        match pipe.read(&mut bytes) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
-            Ok(length @ 1..) => self.rest.extend_from_slice(&bytes[..length]),
-            _ => self.pipe = None,
-        }
-        let whole = match self.rest.iter().rposition(|&byte| byte == b'\n') {
-            Some(end) => end,
-            None if self.rest.len() > PIECE => self.rest.len() - 1,
-            None => return Ok(self.pipe.is_some()),
-        };
-        let mut said: Vec<_> = self.rest.drain(..=whole).collect();
-        said.pop_if(|byte| *byte == b'\n');
-        log(self.stream, String::from_utf8_lossy(&said).into_owned())?;
-        Ok(self.pipe.is_some())
-    }
-
-    /// Logs all that is there now. Bounded, as what it has started may write for ever.
-    fn finish(&mut self, log: Log<'_>) -> io::Result<()> {
-        for _ in 0..BOUND {
-            if !self.read(log)? {
-                break;
-            }
-        }
-        if self.rest.is_empty() {
-            return Ok(());
-        }
-        let rest = std::mem::take(&mut self.rest);
-        log(self.stream, String::from_utf8_lossy(&rest).into_owned())
-    }
-}
-
-/// How often a pipe is read for what was said before.
-const BOUND: u32 = 64;

@@ -1,7 +1,10 @@
 //! `burst-runtime action-loop EXEC`: the launcher of executables that speak OpenWhisk's action loop. Each worker has a
-//! process, which stays from flare to flare, gets a line of JSON for each run and answers with one.
+//! process, which stays from flare to flare, gets a line of JSON for each run and answers with one. Those that do not
+//! are started for each run (`skeleton`).
 
 mod action;
+mod output;
+pub mod skeleton;
 
 use std::io;
 use std::path::Path;
@@ -39,26 +42,35 @@ fn run(
     if !flare.begin(commands)? {
         return Ok(());
     }
+    run_all(flare, actions.iter_mut(), |index, worker, action| {
+        run_worker(flare, index, worker, action)
+    })?;
+    flare.end(true, None)
+}
+
+/// Runs all workers of a flare at once, each with what is its own.
+fn run_all<T: Send>(
+    flare: &Flare<'_>,
+    own: impl IntoIterator<Item = T>,
+    run: impl Fn(usize, u32, T) -> io::Result<()> + Sync,
+) -> io::Result<()> {
     thread::scope(|scope| {
-        let workers = (flare.pack.first_worker()..).zip(actions);
+        let workers = (flare.pack.first_worker()..).zip(own);
         let workers = workers.take(flare.pack.pack_size() as usize).enumerate();
+        let run = &run;
         let running: Vec<_> = workers
-            .map(|(index, (worker, action))| {
-                scope.spawn(move || run_worker(flare, index, worker, action))
-            })
+            .map(|(index, (worker, own))| scope.spawn(move || run(index, worker, own)))
             .collect();
         let lost = |_| Err(io::Error::other("a thread was lost"));
         running
             .into_iter()
             .try_for_each(|thread| thread.join().unwrap_or_else(lost))
-    })?;
-    flare.end(true, None)
+    })
 }
 
-fn run_worker(flare: &Flare<'_>, index: usize, worker: u32, action: &mut Action) -> io::Result<()> {
-    let at = Timestamp::now();
-    flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
-    let answer = action.run(line(flare, index)?, |stream, text| {
+/// Tells what a worker's process writes.
+fn log_of(flare: &Flare<'_>, worker: u32) -> impl FnMut(LogStream, String) -> io::Result<()> {
+    move |stream, text| {
         let at = Timestamp::now();
         let worker = Some(worker);
         flare.say(&[PackEvent::Log {
@@ -67,7 +79,13 @@ fn run_worker(flare: &Flare<'_>, index: usize, worker: u32, action: &mut Action)
             text,
             at,
         }])
-    })?;
+    }
+}
+
+fn run_worker(flare: &Flare<'_>, index: usize, worker: u32, action: &mut Action) -> io::Result<()> {
+    let at = Timestamp::now();
+    flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
+    let answer = action.run(line(flare, index)?, log_of(flare, worker))?;
     let at = Timestamp::now();
     let event = match answer {
         Answer::Result(output) => PackEvent::WorkerSucceeded { worker, output, at },
@@ -90,6 +108,3 @@ fn line(flare: &Flare<'_>, index: usize) -> io::Result<Vec<u8>> {
     line.push(b'\n');
     Ok(line)
 }
-
-/// Whatever an action writes is a log of this stream.
-type Log<'a> = &'a mut dyn FnMut(LogStream, String) -> io::Result<()>;

@@ -1,0 +1,277 @@
+//! `burst-runtime skeleton EXEC`: the launcher of executables as OpenWhisk's skeleton runs them (`--native`). Each run
+//! is a process, which has its input as an argument and on standard input. The last line of its output is the result.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::iter;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+
+use burst_protocol::{CONTROL_FD, LogStream, OUTPUT_LIMIT, PackEvent, Timestamp};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+use super::output::{BOUND, Log, Output, PIECE};
+use super::{log_of, run_all};
+use crate::launched::{self, Flare, failure};
+
+/// The kernel takes no longer argument (`MAX_ARG_STRLEN`), whose end is a byte, too.
+const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
+
+/// Serves the runtime until it closes the control socket.
+///
+/// # Errors
+/// When there is no control socket, or the runtime cannot be talked to.
+pub fn serve(exec: &Path) -> io::Result<()> {
+    launched::serve("skeleton", |flare, commands| {
+        if !flare.begin(commands)? {
+            return Ok(());
+        }
+        run_all(flare, iter::repeat(()), |index, worker, ()| {
+            run_worker(flare, exec, index, worker)
+        })?;
+        flare.end(true, None)
+    })
+}
+
+fn run_worker(flare: &Flare<'_>, exec: &Path, index: usize, worker: u32) -> io::Result<()> {
+    let at = Timestamp::now();
+    flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
+    let input = flare
+        .pack
+        .inputs
+        .of(index)
+        .map_or("{}", |input| input.get());
+    let mut log = log_of(flare, worker);
+    let result = match start(exec, input, flare, index) {
+        Err(error) => Err(format!("`exec`: {error}")),
+        Ok(mut child) => match follow(&mut child, input.as_bytes(), &mut log)? {
+            // It was killed for that.
+            (_, None) => Err("the output is larger than 16 MiB as JSON".to_owned()),
+            (status, _) if status.signal().is_some() => return flare.end_like(worker, status),
+            (status, Some(last)) => result(status, &last, &mut log)?,
+        },
+    };
+    let at = Timestamp::now();
+    flare.say(&[match result {
+        Ok(output) => PackEvent::WorkerSucceeded { worker, output, at },
+        Err(reason) => PackEvent::WorkerFailed {
+            worker,
+            error: failure(&reason),
+            at,
+        },
+    }])
+}
+
+type Outcome = Result<Box<serde_json::value::RawValue>, String>;
+
+/// What came of a process that ended with this line.
+fn result(status: ExitStatus, last: &[u8], log: Log<'_>) -> io::Result<Outcome> {
+    let failed = match (status.code(), launched::output(last)) {
+        (Some(0), Some(output)) => return Ok(Ok(output)),
+        (Some(code @ 1..), _) => format!("The action ended with exit code {code}."),
+        _ => launched::NO_RESULT.to_owned(),
+    };
+    for piece in last.chunks(PIECE) {
+        log(LogStream::Stdout, text(piece))?;
+    }
+    Ok(Err(failed))
+}
+
+fn start(exec: &Path, input: &str, flare: &Flare<'_>, index: usize) -> io::Result<Child> {
+    let mut command = Command::new(exec);
+    if input.len() <= LONGEST_ARGUMENT {
+        command.arg(input);
+    }
+    let deadline = flare.pack.deadline.as_micros() / 1000;
+    let trace = flare.pack.trace.as_ref();
+    let place = trace.and_then(|trace| trace.traceparent(index));
+    let place = ["TRACEPARENT", "__OW_TRACEPARENT"].map(|name| Some((name, place.as_ref()?)));
+    command
+        .env_remove(CONTROL_FD)
+        .envs(launched::variables(&flare.pack.invocation))
+        .env("__OW_DEADLINE", deadline.to_string())
+        .envs(place.into_iter().flatten())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    // SAFETY: the closure makes nothing but a system call on integers.
+    unsafe {
+        command.pre_exec(
+            || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            },
+        );
+    }
+    command.spawn()
+}
+
+/// Gives a process its input, and waits for its end, whoever else has its pipes: how it ended, and the last line of its
+/// output, unless that is too long.
+fn follow(
+    child: &mut Child,
+    input: &[u8],
+    log: Log<'_>,
+) -> io::Result<(ExitStatus, Option<Vec<u8>>)> {
+    let (ended, ending) = io::pipe()?;
+    let process = Pid::from_child(child);
+    let talked = thread::scope(|scope| {
+        scope.spawn(move || {
+            // It keeps its number until it has been waited for.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = retry_on_intr(|| waitid(WaitId::Pid(process), options));
+            drop(ending);
+        });
+        let talked = talk(child, input, &ended, log);
+        if !matches!(talked, Ok(Some(_))) {
+            let _ = child.kill();
+        }
+        talked
+    })?;
+    Ok((child.wait()?, talked))
+}
+
+fn talk(
+    child: &mut Child,
+    input: &[u8],
+    ended: &PipeReader,
+    log: Log<'_>,
+) -> io::Result<Option<Vec<u8>>> {
+    let gone = || io::Error::other("it has no pipes");
+    let mut stdin = Some(File::from(OwnedFd::from(
+        child.stdin.take().ok_or_else(gone)?,
+    )));
+    let mut stdout = LastLine::of(child.stdout.take().ok_or_else(gone)?.into())?;
+    let stderr = child.stderr.take().ok_or_else(gone)?;
+    let mut stderr = Output::new(LogStream::Stderr, stderr.into())?;
+    if let Some(stdin) = &stdin {
+        rustix::io::ioctl_fionbio(stdin, true)?;
+    }
+    let mut left = input;
+    loop {
+        if let Some(file) = &mut stdin {
+            match file.write(left) {
+                Ok(length) => left = &left[length..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // It reads no more.
+                Err(_) => left = &[],
+            }
+            if left.is_empty() {
+                stdin = None;
+            }
+        }
+        let has_ended = wait(ended, stdin.as_ref(), &stdout, &stderr)?;
+        for _ in 0..if has_ended { BOUND } else { 1 } {
+            if !stdout.read(log)? {
+                break;
+            }
+        }
+        stderr.read(log)?;
+        if stdout.line.len() > OUTPUT_LIMIT {
+            return Ok(None);
+        }
+        if has_ended {
+            stderr.finish(log)?;
+            return Ok(Some(stdout.line));
+        }
+    }
+}
+
+/// Waits for something to happen: whether the process has ended.
+fn wait(
+    ended: &PipeReader,
+    stdin: Option<&File>,
+    stdout: &LastLine,
+    stderr: &Output,
+) -> io::Result<bool> {
+    let mut waiting = vec![PollFd::new(ended, PollFlags::IN)];
+    waiting.extend(stdin.map(|it| PollFd::new(it, PollFlags::OUT)));
+    let pipe = stdout.pipe.as_ref();
+    waiting.extend(pipe.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+    waiting.extend(stderr.poll());
+    retry_on_intr(|| poll(&mut waiting, None))?;
+    Ok(!waiting[0].revents().is_empty())
+}
+
+/// An output of which only the last line is kept: those before it are logged.
+struct LastLine {
+    pipe: Option<File>,
+    /// With its end, if that has come.
+    line: Vec<u8>,
+}
+
+impl LastLine {
+    fn of(pipe: OwnedFd) -> io::Result<Self> {
+        rustix::io::ioctl_fionbio(&pipe, true)?;
+        Ok(Self {
+            pipe: Some(File::from(pipe)),
+            line: Vec::new(),
+        })
+    }
+
+    /// Takes what is there now: whether there was something.
+    fn read(&mut self, log: Log<'_>) -> io::Result<bool> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(false);
+        };
+        let mut bytes = [0; PIECE];
+        match pipe.read(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Ok(length @ 1..) => self.take(&bytes[..length], log)?,
+            _ => self.pipe = None,
+        }
+        Ok(self.pipe.is_some())
+    }
+
+    fn take(&mut self, bytes: &[u8], log: Log<'_>) -> io::Result<()> {
+        // A line that has ended may yet have been the last one.
+        let from = self.line.len().saturating_sub(1);
+        self.line.extend_from_slice(bytes);
+        let new = &self.line[from..self.line.len() - 1];
+        let Some(end) = new.iter().rposition(|&byte| byte == b'\n') else {
+            return Ok(());
+        };
+        let before: Vec<u8> = self.line.drain(..=from + end).collect();
+        for piece in before[..before.len() - 1].chunks(PIECE) {
+            log(LogStream::Stdout, text(piece))?;
+        }
+        Ok(())
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes.strip_suffix(b"\n").unwrap_or(bytes)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn all_but_the_last_line_is_logged_however_it_comes() {
+        let said = b"a\n\nb\n{\"x\":1}\n";
+        for size in 1..=said.len() {
+            let mut logged = Vec::new();
+            let mut output = LastLine {
+                pipe: None,
+                line: Vec::new(),
+            };
+            for piece in said.chunks(size) {
+                let mut log = |_, text: String| {
+                    logged.extend(text.split('\n').map(str::to_owned));
+                    Ok(())
+                };
+                output.take(piece, &mut log).unwrap();
+            }
+            logged.retain(|line| !line.is_empty());
+            assert_eq!(logged, ["a", "b"], "{size}");
+            assert_eq!(output.line, b"{\"x\":1}\n", "{size}");
+        }
+    }
+}
