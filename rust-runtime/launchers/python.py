@@ -29,6 +29,8 @@ OUTPUT_LIMIT = 16 << 20
 PIECE = 1 << 16
 NO_RESULT = "The action did not return a dictionary or array."
 SOURCE, SHOWN = "source", "main.py"
+NOT_INITIALISED = "Initialization has failed due to"
+WANTED, INSTALLED = "requirements.txt", ".requirements"
 STREAMS = ("stdout", "stderr")
 # Signals by which a program may say that it dies.
 DYING = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
@@ -108,6 +110,17 @@ class Function:
         self.name = name
         self.call = None
         self.told = set()
+        self.is_complete = False
+
+    def complete(self):
+        """Has what the package wants and does not bring, once for all workers; what went wrong, if anything did."""
+        if self.is_complete:
+            return None
+        problem = None
+        if os.path.isfile(WANTED) and not os.path.isdir("virtualenv"):
+            problem = install()
+        self.is_complete = problem is None
+        return problem
 
     def load(self):
         directory = os.getcwd()
@@ -118,6 +131,8 @@ class Function:
         libraries = os.path.join(directory, "virtualenv", "lib")
         for version in sorted(os.listdir(libraries)) if os.path.isdir(libraries) else ():
             site.addsitedir(os.path.join(libraries, version, "site-packages"))
+        if os.path.isdir(INSTALLED):
+            site.addsitedir(os.path.join(directory, INSTALLED))
         # What the package brings goes before what the machine has.
         sys.path[:] = [directory, *sys.path[own:], *sys.path[:own]]
         loader = Loader("main__", os.path.join(directory, path))
@@ -140,6 +155,44 @@ class Function:
         self.told = names.keys()
 
 
+def install():
+    """Has pip install what the package wants beside it: the runtime has given the pack a copy of it for that."""
+    import shutil
+    import subprocess
+
+    if importlib.util.find_spec("pip") is None:
+        return f"{WANTED} cannot be installed, as {sys.executable} has no pip: bring what it names as virtualenv/"
+    pip = [sys.executable, "-I", "-m", "pip", "install", "--target", INSTALLED, "--no-input", "--no-cache-dir"]
+    pip += ["--disable-pip-version-check", "--retries", "1", "-r", WANTED]
+    flush()
+    scratch = os.path.abspath(".pip")
+    try:
+        os.makedirs(scratch, exist_ok=True)
+        told = {**os.environ, "HOME": scratch, "TMPDIR": scratch}
+        started = subprocess.Popen(pip, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=told)
+        with started:
+            words = last_words(started.stderr)
+    except OSError as problem:
+        return f"{WANTED} cannot be installed: {problem}"
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    if started.returncode == 0:
+        return None
+    return f"{WANTED} cannot be installed: {words or f'pip ended with exit code {started.returncode}'}"
+
+
+def last_words(pipe):
+    """Passes on what comes; the last of it that is told as an error, or else the last of it."""
+    last = error = ""
+    while line := pipe.readline(PIECE):
+        os.write(2, line)
+        text = line.decode("utf-8", "replace").strip()
+        last = text or last
+        if text.startswith("ERROR: "):
+            error = text.removeprefix("ERROR: ")
+    return error or last
+
+
 def trace(problem):
     """The frames of the launcher are nobody's business."""
     frames = problem.__traceback__
@@ -159,7 +212,7 @@ def answer(function, task):
             except Exception as problem:
                 trace(problem)
                 reason = f"{type(problem).__name__}: {problem}"
-                return failed(run, worker, f"Initialization has failed due to: {reason}")
+                return failed(run, worker, f"{NOT_INITIALISED}: {reason}")
         try:
             result = function.call(task["input"])
         except Exception as problem:
@@ -428,7 +481,10 @@ def serve(control, function):
         if not begin(control, command, tasks):
             continue
         ends = []
-        if len(tasks) > 1:
+        if (problem := function.complete()) is not None:
+            reason = f"{NOT_INITIALISED}: {problem}"
+            ends += [failed(command["run"], task["worker"], reason) for task in tasks]
+        elif len(tasks) > 1:
             pack.run(command["run"], tasks)
         else:
             ends.append(perform(function, tasks[0], control))

@@ -126,7 +126,9 @@ async function take(control, pack, run) {
     const tasks = tasksOf(command, number);
     if (!(await begin(control, command, number, tasks))) continue;
     const ends = [];
-    if (tasks.length === 1) ends.push(await run(tasks[0]));
+    const problem = await complete();
+    if (problem) ends.push(...tasks.map((task) => failed(task, `Initialization has failed due to: ${problem}`)));
+    else if (tasks.length === 1) ends.push(await run(tasks[0]));
     else await pack.run(tasks);
     control.send(...ends, ended(number, 'true,"error":null'));
   }

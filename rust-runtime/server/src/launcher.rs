@@ -20,6 +20,7 @@ const PYTHON: &str = include_str!("../../launchers/python.py");
 const NODEJS: &str = concat!(
     include_str!("../../launchers/nodejs/control.js"),
     include_str!("../../launchers/nodejs/function.js"),
+    include_str!("../../launchers/nodejs/install.js"),
     include_str!("../../launchers/nodejs/serve.js"),
 );
 
@@ -73,7 +74,6 @@ pub(crate) fn action_loop(exec: &Path) -> Result<Command, LauncherError> {
     Ok(command)
 }
 
-/// Starts the launcher of the image that this runs in, for this function of its code.
 /// Starts the launcher of an executable that is started for each run, as OpenWhisk's skeleton does.
 pub(crate) fn skeleton(exec: &Path) -> Result<Command, LauncherError> {
     let mut command = Command::new(std::env::current_exe()?);
@@ -81,6 +81,7 @@ pub(crate) fn skeleton(exec: &Path) -> Result<Command, LauncherError> {
     Ok(command)
 }
 
+/// Starts the launcher of the image that this runs in, for this function of its code.
 pub(crate) fn image(main: &str) -> Result<Command, LauncherError> {
     // In an image of somebody else's a loader of our own has started this, and has to start it again.
     let said = std::fs::read("/proc/self/cmdline")?;

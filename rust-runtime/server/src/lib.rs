@@ -6,7 +6,7 @@
 //! | the port, and who may stay connected to it | `server`, `connections`, [`inherited`] |
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
-//! | finding or unpacking a package, its variables | `init`, `package`, `environment` |
+//! | finding or unpacking a package, what it wants installed, its variables | `init`, `package`, `wanted`, `environment` |
 //! | what runs it | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
@@ -64,6 +64,7 @@ mod suspension;
 mod tracker;
 mod versions;
 mod violation;
+mod wanted;
 
 use std::time::Duration;
 

@@ -14,6 +14,7 @@ use crate::concurrency::Concurrency;
 use crate::kind::{Kind, Language, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
+use crate::wanted;
 
 /// Name of the executable within a package.
 pub(crate) const EXEC: &str = "exec";
@@ -43,6 +44,11 @@ pub enum PackageError {
     /// It is too large.
     #[error("the package has more than {} files and directories or {} MiB", limits::ENTRIES, limits::UNPACKED >> 20)]
     TooLarge,
+    /// It is to have a copy of its own.
+    #[error(
+        "what the package wants installed needs a copy of it, for which there is no room in the pack's temporary directory"
+    )]
+    NoRoom,
     /// The file system failed.
     #[error("cannot prepare the package: {0}")]
     Io(#[from] io::Error),
@@ -56,13 +62,13 @@ pub(crate) struct Code {
     pub(crate) concurrency: Concurrency,
 }
 
-/// A package on disk. One that was unpacked here is removed with this value.
+/// A package on disk. One that was unpacked or copied here is removed with this value.
 #[derive(Debug)]
 pub(crate) struct Package {
     directory: PathBuf,
     exec: PathBuf,
     code: Code,
-    _owned: Option<TempDir>,
+    owned: Option<TempDir>,
 }
 
 impl Package {
@@ -77,16 +83,14 @@ impl Package {
             directory,
             exec,
             code,
-            _owned: None,
+            owned: None,
         }
         .checked()
     }
 
     /// Unpacks an executable, a zip or a file of source into a directory of its own.
     pub(crate) fn unpack(mut bytes: impl Read + Seek, code: Code) -> Result<Self, PackageError> {
-        let owned = tempfile::Builder::new()
-            .prefix("burst-package-")
-            .tempdir()?;
+        let owned = own_directory()?;
         let mut head = Vec::new();
         bytes
             .by_ref()
@@ -110,7 +114,7 @@ impl Package {
             exec: directory.join(EXEC),
             directory,
             code,
-            _owned: Some(owned),
+            owned: Some(owned),
         }
         .checked()
     }
@@ -124,11 +128,11 @@ impl Package {
         let mut command = match &self.code.kind {
             Kind::Script(language) => return launcher::script(language),
             Kind::ActionLoop => launcher::action_loop(&self.exec)?,
+            Kind::Skeleton => launcher::skeleton(&self.exec)?,
             Kind::Image => launcher::image(self.main())?,
             Kind::Native | Kind::NativeOrActionLoop => {
                 let mut command = Command::new(&self.exec);
                 command.stdin(Stdio::null());
-            Kind::Skeleton => launcher::skeleton(&self.exec)?,
                 command
             }
         };
@@ -186,6 +190,9 @@ impl Package {
             let has = |name: &&str| self.directory.join(name).is_file();
             // As OpenWhisk's images of languages do.
             if language.entries().iter().any(has) || !self.exec.is_file() {
+                if self.owned.is_none() && wanted::is_wanted(language, &self.directory) {
+                    self.own()?;
+                }
                 return Ok(self);
             }
             self.code.kind = Kind::ActionLoop;
@@ -198,6 +205,19 @@ impl Package {
             };
         }
         Ok(self)
+    }
+
+    /// What is installed goes beside what wants it, where no other pack is.
+    fn own(&mut self) -> Result<(), PackageError> {
+        let owned = own_directory()?;
+        wanted::copy(&self.directory, owned.path()).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => PackageError::NoRoom,
+            _ => error.into(),
+        })?;
+        self.exec = owned.path().join(EXEC);
+        self.directory = owned.path().to_owned();
+        self.owned = Some(owned);
+        Ok(())
     }
 
     /// The C library hands files it cannot execute to a shell: better to say what is wrong first.
@@ -225,6 +245,10 @@ impl Package {
         }
         Ok(())
     }
+}
+
+fn own_directory() -> io::Result<TempDir> {
+    tempfile::Builder::new().prefix("burst-package-").tempdir()
 }
 
 const SCRIPT: &[u8] = b"#!";

@@ -61,6 +61,12 @@ impl Runtime {
         Self::launch(command.arg("sandbox"), Some(walls))
     }
 
+    /// As before, with a directory that is its own.
+    pub fn start_with_scratch(command: Command, scratch: Option<&Path>) -> Self {
+        let options = scratch.map(|own| [OsStr::new("--scratch"), own.as_os_str()]);
+        Self::serve(command, options.as_ref().map_or(&[], |options| options))
+    }
+
     fn serve(mut command: Command, options: &[&OsStr]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0"]);
         Self::launch(command.args(options), None)

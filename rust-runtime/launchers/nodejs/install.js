@@ -1,0 +1,87 @@
+// A part of Node's launcher (serve.js): packages that a function does not bring.
+
+const Module = require('module');
+
+const PREFIX = path.resolve(process.execPath, '../..');
+// Where `npm install -g` puts them: Debian's npm leaves /usr to Debian.
+const GLOBAL = (PREFIX === '/usr' ? ['/usr/local', PREFIX] : [PREFIX]).map((prefix) => path.join(prefix, 'lib/node_modules'));
+// What is kept of what npm says, of which the last is most telling.
+const TAIL = 64 * 1024;
+
+/** Has `require` look there, last. Node takes it from a variable, which the function is not to see. */
+function lookInGlobalFolders() {
+  const own = process.env.NODE_PATH;
+  process.env.NODE_PATH = [own, ...GLOBAL].filter(Boolean).join(path.delimiter);
+  Module._initPaths?.();
+  if (own === undefined) delete process.env.NODE_PATH;
+  else process.env.NODE_PATH = own;
+}
+
+lookInGlobalFolders();
+
+let completing;
+
+/** Has what the package wants and does not bring, once for all workers; what went wrong, if anything did. */
+function complete() {
+  completing ??= wantsPackages() ? install() : Promise.resolve();
+  return completing;
+}
+
+function wantsPackages() {
+  if (!fs.existsSync('package.json') || fs.existsSync('node_modules')) return false;
+  try {
+    const { dependencies } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
+    return typeof dependencies === 'object' && !Array.isArray(dependencies) && Object.keys(dependencies).length > 0;
+  } catch {
+    // Node says what is wrong with it.
+    return false;
+  }
+}
+
+/** Has npm install it beside the package: the runtime has given the pack a copy of it for that. */
+async function install() {
+  const failing = 'the dependencies of package.json cannot be installed';
+  const npm = findNpm();
+  if (!npm) return `${failing}, as there is no npm here: bring them as node_modules/`;
+  try {
+    const scratch = fs.mkdtempSync(path.resolve('.npm-'));
+    const words = await runNpm(npm, scratch);
+    fs.rmSync(scratch, { recursive: true, force: true });
+    return words && `${failing}: ${words}`;
+  } catch (problem) {
+    return `${failing}: ${problem.message}`;
+  }
+}
+
+/** What begins npm: that of this Node, or else what is found by its name. */
+function findNpm() {
+  const isThere = (file) => fs.existsSync(file);
+  const own = GLOBAL.map((folder) => path.join(folder, 'npm/bin/npm-cli.js')).find(isThere);
+  if (own) return [process.execPath, own];
+  const found = (process.env.PATH ?? '').split(path.delimiter).map((place) => path.join(place, 'npm')).find(isThere);
+  return found && [found];
+}
+
+/** What npm says of its failure, if it fails. */
+function runNpm([program, ...first], scratch) {
+  const { spawn } = require('child_process');
+  const options = ['--no-audit', '--no-fund', '--omit=dev', '--no-update-notifier', '--fetch-retries=1', '--cache', scratch];
+  const env = { ...process.env, HOME: scratch, TMPDIR: scratch };
+  const npm = spawn(program, [...first, 'install', ...options], { stdio: ['ignore', 'inherit', 'pipe'], env });
+  let said = '';
+  npm.stderr.on('data', (bytes) => {
+    writeAll(2, bytes);
+    said = (said + bytes).slice(-TAIL);
+  });
+  return new Promise((resolve, reject) => {
+    npm.on('error', reject);
+    npm.on('close', (code) => resolve(code === 0 ? undefined : telling(said) || `npm ended with exit code ${code}`));
+  });
+}
+
+/** Of npm's lines about an error the first that is no detail of it. */
+function telling(said) {
+  const lines = said.split('\n').map((line) => line.trim());
+  const errors = lines.map((line) => /^npm (?:error|ERR!) (.+)$/.exec(line)?.[1].trim()).filter(Boolean);
+  return errors.find((line) => !/^(code|syscall|path|dest|errno|command sh) /.test(line)) ?? lines.filter(Boolean).pop();
+}
