@@ -6,6 +6,8 @@
 # Those are the binaries named python3 and node that are first on the PATH. One that is not there is left out, and
 # functions of its kind do not run in the image.
 #
+# With them come pip and npm, where they have them, which install what a function names and does not bring.
+#
 # Beside node there are the packages that OpenWhisk's own image has for it (packages/package.json), each by the hash in
 # package-lock.json: in /node_modules, where functions find them from whatever directory. They come by npm within
 # PULL_TIMEOUT seconds, from its cache where there is no network.
@@ -58,6 +60,17 @@ for name in python3 node; do
             --exclude=ensurepip --exclude=site-packages -c "$(basename "$library")" | tar -C "$root$(dirname "$library")" -x
         mapfile -t modules < <(find "$library/lib-dynload" -name '*.so')
         [ ${#modules[@]} = 0 ] || take_libraries "${modules[@]}"
+    fi
+    case $name in
+        python3) installer=$("$found" -I -c 'import os, pip; print(os.path.dirname(pip.__file__))' 2>/dev/null || true) ;;
+        node) installer=$(dirname "$(dirname "$found")")/lib/node_modules/npm ;;
+    esac
+    if [ -d "$installer" ]; then
+        mkdir -p "$root$(dirname "$installer")"
+        tar -C "$(dirname "$installer")" --exclude=__pycache__ -c "$(basename "$installer")" |
+            tar -C "$root$(dirname "$installer")" -x
+    else
+        say "$name has nothing here that installs packages: functions have to bring those that they need"
     fi
 done
 
