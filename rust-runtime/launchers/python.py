@@ -183,14 +183,17 @@ def install():
 
 def last_words(pipe):
     """Passes on what comes; the last of it that is told as an error, or else the last of it."""
-    last = error = ""
+    last = error = before = ""
     while line := pipe.readline(PIECE):
         os.write(2, line)
         text = line.decode("utf-8", "replace").strip()
         last = text or last
         if text.startswith("ERROR: "):
             error = text.removeprefix("ERROR: ")
-    return error or last
+        elif "connection broken by" in text:
+            # What pip says in the end is that there is no such package.
+            before = "pip cannot reach the index of packages, and says: "
+    return before + (error or last)
 
 
 def trace(problem):

@@ -174,6 +174,11 @@ fn what_cannot_be_had_fails_all_workers_with_the_last_words() {
             "requirements.txt cannot be installed: No matching distribution found for nothing-of-it==1.0",
         ),
         (
+            "python:3",
+            of_python("--index-url http://127.0.0.1:9/\nnothing-of-it"),
+            "requirements.txt cannot be installed: pip cannot reach the index of packages, and says: ",
+        ),
+        (
             "nodejs:20",
             of_node(r#"{"part": "file:./nothing-of-it.tgz"}"#),
             "the dependencies of package.json cannot be installed: ",
