@@ -10,7 +10,7 @@ use crate::args::wsk::action::ActionArgs;
 use crate::error::Error;
 use crate::package::{self, source};
 
-/// Runs executables that speak the action loop.
+/// Runs executables, once for each run.
 const LOOP_IMAGE: &str = "openwhisk/dockerskeleton";
 
 /// What of an action tells what it is made of.

@@ -48,7 +48,8 @@ fn binary(path: PathBuf) -> Option<(PathBuf, PathBuf)> {
     (executable && head == ELF).then_some((path, real))
 }
 
-/// Of `PREFIX/bin/python3.11` what is in `PREFIX/lib`; of others there is nothing.
+/// Of `PREFIX/bin/python3.11` what is in `PREFIX/lib`, of `PREFIX/bin/node` the packages that are there for all, npm among
+/// them; of others there is nothing.
 fn libraries_of(binary: &Path) -> Vec<PathBuf> {
     let (Some(name), Some(prefix)) = (
         binary.file_name().and_then(OsStr::to_str),
@@ -56,6 +57,13 @@ fn libraries_of(binary: &Path) -> Vec<PathBuf> {
     ) else {
         return Vec::new();
     };
+    if name == "node" {
+        // Debian's npm leaves /usr to Debian.
+        let other = (prefix == Path::new("/usr")).then_some(Path::new("/usr/local"));
+        let prefixes = other.into_iter().chain([prefix]);
+        let packages = prefixes.map(|prefix| prefix.join("lib/node_modules"));
+        return packages.filter(|path| path.is_dir()).collect();
+    }
     if !name.starts_with("python3.") {
         return Vec::new();
     }
@@ -98,9 +106,16 @@ mod tests {
         put(&at("own/lib/python3.11/os.py"), b"");
         put(&at("own/lib/other/os.py"), b"");
         put(&at("bin/node"), b"\x7fELF");
+        put(&at("lib/node_modules/npm/package.json"), b"{}");
         symlink(at("own/bin/python3.11"), at("bin/python3")).unwrap();
         let path = std::env::join_paths(["shims", "bin"].map(at)).unwrap();
-        let paths = ["own/bin/python3.11", "own/lib/python3.11", "bin/node"].map(at);
+        let paths = [
+            "own/bin/python3.11",
+            "own/lib/python3.11",
+            "bin/node",
+            "lib/node_modules",
+        ]
+        .map(at);
         assert_eq!(
             find(&path),
             Interpreters {

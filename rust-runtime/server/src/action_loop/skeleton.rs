@@ -71,9 +71,10 @@ type Outcome = Result<Box<serde_json::value::RawValue>, String>;
 
 /// What came of a process that ended with this line.
 fn result(status: ExitStatus, last: &[u8], log: Log<'_>) -> io::Result<Outcome> {
-    let failed = match (status.code(), launched::output(last)) {
-        (Some(0), Some(output)) => return Ok(Ok(output)),
-        (Some(code @ 1..), _) => format!("The action ended with exit code {code}."),
+    let failed = match (launched::output(last), status.code()) {
+        // As OpenWhisk has it, whatever the exit code says.
+        (Some(output), Some(_)) => return Ok(Ok(output)),
+        (_, Some(code @ 1..)) => format!("The action ended with exit code {code}."),
         _ => launched::NO_RESULT.to_owned(),
     };
     for piece in last.chunks(PIECE) {

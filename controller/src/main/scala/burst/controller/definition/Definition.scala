@@ -25,7 +25,7 @@ final case class Definition(
     DefinitionRef(namespace, name, version, packageId, runsAs, action.main, image, action.concurrency)
 
   /** The kind by which machines know it. */
-  private def runsAs: String = if isNative then KindFamily.ActionLoop else kind
+  private def runsAs: String = if isNative then KindFamily.Skeleton else kind
 
   /** Whether its image is the one that OpenWhisk has for executables, which need none here. */
   private def isNative: Boolean =

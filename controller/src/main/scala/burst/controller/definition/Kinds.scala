@@ -18,7 +18,7 @@ enum KindFamily(val name: String, val default: String, val others: String*):
   case Rust extends KindFamily("rust", "1.34")
 
   /** Whatever runs in an image of its own, which gets its code where there is some; in OpenWhisk's skeleton,
-    * an executable that speaks the action loop.
+    * an executable that is started for each run.
     */
   case Blackbox extends KindFamily("blackbox", "")
 
@@ -31,8 +31,8 @@ enum KindFamily(val name: String, val default: String, val others: String*):
   def isConcurrent: Boolean = this == Nodejs
 
 object KindFamily:
-  /** What machines call executables that speak it, in whatever language they were written. */
-  val ActionLoop = "action-loop"
+  /** What machines call executables that are started for each run, as OpenWhisk's skeleton does. */
+  val Skeleton = "skeleton"
 
   /** Whether an image is the one that clients name for executables (`--native`). */
   def isSkeleton(image: String): Boolean = image.takeWhile(_ != ':').endsWith("openwhisk/dockerskeleton")

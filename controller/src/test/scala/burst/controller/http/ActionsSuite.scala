@@ -195,7 +195,7 @@ class ActionsSuite extends EntitySuite:
     assertEquals(run("image"), Some(("blackbox", Some("openwhisk/example"))))
     val native = """{"exec":{"kind":"blackbox","image":"openwhisk/dockerskeleton:1","code":"QUJD"}}"""
     store("actions/skeleton", Some(native))
-    assertEquals(run("skeleton"), Some(("action-loop", None)))
+    assertEquals(run("skeleton"), Some(("skeleton", None)))
     assertEquals(
       at(store("actions/alone", Some("""{"exec":{"kind":"blackbox","image":"a/b:1"}}""")), "exec", "binary"),
       Json.False
