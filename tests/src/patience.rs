@@ -18,7 +18,7 @@ pub(crate) const REQUESTS: [(&str, &str); 2] = [
 
 /// How long one of them may take, by its parts: settings of whoever starts them.
 pub(crate) const STARTS: [(&str, &str); 4] = [
-    ("burst.invoker.pack.init-timeout", "90s"),
+    ("burst.invoker.pack.init-timeout", "60s"),
     ("burst.invoker.process.start-timeout", "60s"),
     ("burst.invoker.sandbox.start-timeout", "60s"),
     ("burst.invoker.docker.start-timeout", "60s"),

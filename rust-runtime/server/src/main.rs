@@ -48,7 +48,7 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY")]
         scratch: Vec<PathBuf>,
         /// How long the program may take to report: on a busy machine an interpreter needs its time.
-        #[arg(long, default_value_t = 60, value_name = "SECONDS")]
+        #[arg(long, default_value_t = 12, value_name = "SECONDS")]
         start_timeout: u64,
     },
     /// Run an executable that speaks OpenWhisk's action loop: serves a runtime in its place.

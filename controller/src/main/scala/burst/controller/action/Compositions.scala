@@ -39,27 +39,28 @@ private[action] final class Compositions(
   private val underWay = ConcurrentHashMap[String, Int]()
 
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
-    if !isSequence(call.action) then admitted(call)
-    else
-      // What cannot be read for a moment is read again when its turn comes, and looked at then.
-      val lacking = blocking
-        .reading(entitlement.lacking(call.caller, call.action))
-        .recover { case _: StoreException => None }
-      lacking.flatMap:
-        case Some(component) => Future.successful(Left(InvocationRefusal.NotEntitled(component)))
-        case None => admitted(call)
-
-  private def admitted(call: Call): Future[Either[InvocationRefusal, Begun]] =
     val namespace = call.caller.namespace
     if underWay.merge(namespace, 1, _ + _) > MostAtOnce then
       leave(namespace)
       Future.successful(Left(InvocationRefusal.Refused(Refusal.QueueFull(MostAtOnce))))
     else
-      val begun = runs.counting(call)(start(call, Spent(prepaid = true)).map(Right(_)))
+      val begun = lacking(call).flatMap:
+        case Some(component) => Future.successful(Left(InvocationRefusal.NotEntitled(component)))
+        case None => runs.counting(call)(start(call, Spent(prepaid = true)).map(Right(_)))
       begun.onComplete:
         case scala.util.Success(Right(whole)) => whole.end.onComplete(_ => leave(namespace))
         case _ => leave(namespace)
       begun.map(_.map(_.begun))
+
+  /** A component of a sequence that its caller may not invoke. What cannot be read for a moment is read again
+    * when its turn comes, and looked at then.
+    */
+  private def lacking(call: Call): Future[Option[ActionName]] =
+    if !isSequence(call.action) then Future.successful(None)
+    else
+      blocking
+        .reading(entitlement.lacking(call.caller, call.action))
+        .recover { case _: StoreException => None }
 
   private def leave(namespace: String): Unit =
     val _ = underWay.computeIfPresent(namespace, (_, n) => n - 1)

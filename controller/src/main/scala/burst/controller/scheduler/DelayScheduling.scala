@@ -9,26 +9,35 @@ import burst.protocol.FlareId
   *
   * It waits only where slots of such a machine are held by flares of a kind that is done within `longest`
   * microseconds, and only for as long itself, whatever comes of it: then it is split as any other. Others may
-  * pass it meanwhile. `since` is when each of those that wait so was first found to.
+  * pass it meanwhile, if they will have ended by then or leave it what it could have begun with
+  * ([[DelayScheduling.kept]]). `since` is when each that waits was first found to; it is known until the
+  * flare is placed, as nobody waits so twice.
   */
 final case class DelayScheduling(longest: Long, since: Map[FlareId, Long] = Map.empty):
-  def isAnyWaiting: Boolean = since.nonEmpty
-
   private[scheduler] def mayWait(id: FlareId, now: Long): Boolean =
     longest > 0 && since.get(id).forall(_ > now - longest)
 
   private[scheduler] def waits(id: FlareId, now: Long): DelayScheduling =
     if since.contains(id) then this else copy(since = since.updated(id, now))
 
-  /** It was placed, or waits no more. */
+  /** It was placed, or is gone. */
   def over(id: FlareId): DelayScheduling =
     if since.contains(id) then copy(since = since - id) else this
+
+  /** How long until the first of those that wait so has waited enough. */
+  def left(now: Long): Option[Long] = since.valuesIterator.map(_ + longest - now).filter(_ > 0).minOption
 
   /** The cluster once all of those have ended that soon will. */
   private[scheduler] def soon(cluster: ClusterState): ClusterView =
     // By how long their kind takes, not by what is left: who is overdue may end at any moment.
     def isShort(walltime: Walltime) = !walltime.openEnded && walltime.expected - walltime.since <= longest
     cluster.viewAfter(cluster.holdings.valuesIterator.filter(h => isShort(h.walltime)).map(_.taken))
+
+  /** What others leave to a flare that waits so with this plan, of what is free now. */
+  private[scheduler] def kept(plan: Plan, memory: Int, view: ClusterView, now: Long): Reservation =
+    val taken = plan.taken(memory)
+    val spare = view.machines.map(m => m.place -> m.less(taken.getOrElse(m.place, Taken.Nothing)))
+    Reservation(now + longest, spare.toMap)
 
 object DelayScheduling:
   /** Nobody waits so. */
@@ -42,4 +51,6 @@ object DelayScheduling:
       place: (ClusterView, FlareRequest) => Either[NoPlacement, Plan]
   ): Boolean =
     val places = plan.packs.iterator.map(_.place).toSet
-    places.size > 1 && places.exists(at => place(soon.only(at), request).isRight)
+    places.size > 1 && soon.machines.exists: machine =>
+      machine.free >= request.size && places(machine.place) &&
+        place(ClusterView(Vector(machine)), request).isRight

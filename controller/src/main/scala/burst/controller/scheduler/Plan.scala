@@ -155,8 +155,6 @@ final case class ClusterView(machines: Vector[Machine]):
   lazy val trusted: ClusterView =
     if machines.exists(_.avoided) then ClusterView(machines.filterNot(_.avoided)) else this
 
-  def only(place: Place): ClusterView = ClusterView(machines.filter(_.place == place))
-
   def without(invoker: InvokerId): ClusterView = ClusterView(machines.filterNot(_.id == invoker))
 
   /** The same machines with nothing running on them: what "never" is decided upon. */

@@ -105,8 +105,8 @@ private[scheduler] final class SchedulerState(
       outcome.placed.foreach(p => pace = pace.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
       if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
         timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
-      if delays.isAnyWaiting && !timers.isTimerActive(SchedulerState.DelayOver) then
-        timers.startSingleTimer(SchedulerState.DelayOver, GangScheduler.Round, settings.localityWait)
+      delays.left(elapsed()).foreach: left =>
+        timers.startSingleTimer(SchedulerState.DelayOver, GangScheduler.Round, left.micros)
       if quarantine.suspects.nonEmpty then
         outcome.placed.foreach { placement =>
           val machines = placement.plan.demand.keys

@@ -78,6 +78,9 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
           passed += 1
           looks(next.tenant) -= 1
           outcome = outcome.copy(delays = outcome.delays.waits(next.id, now))
+          if open.reserved.isEmpty then
+            val kept = delays.kept(plan, next.request.memory, open.all, now)
+            open = Open(open.all, Some(Reserved(kept, _.expectedAfter(now), isOfDelay = true)))
         case Right((after, plan)) =>
           started(next.tenant) += 1
           val placement = Placement(next, plan, outcome.queue.turn(next))
@@ -92,7 +95,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
           passed += 1
           looks(next.tenant) = if atLimit then 0 else looks(next.tenant) - 1
           // only where there is somebody who might pass
-          val first = open.reserved.isEmpty && why.exists(_.isInstanceOf[NoPlacement.NotNow])
+          val first = !open.isReserved && why.exists(_.isInstanceOf[NoPlacement.NotNow])
           if first && candidates.hasNext && passed < depth then
             open = Open(open.all, reserve(outcome.cluster, next, now))
     outcome
@@ -105,7 +108,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
   ): Either[Option[NoPlacement], (ClusterState, Plan)] =
     val view = open.to(walltime)
     // too few slots whatever the policy: worth asking only while the answer may be a reservation
-    if next.size > view.freeSlots && open.reserved.isDefined then Left(None)
+    if next.size > view.freeSlots && open.isReserved then Left(None)
     else
       val elsewhere = next.avoid.flatMap(invoker => place(view.without(invoker), next.request).toOption)
       elsewhere.fold(place(view, next.request))(Right(_)).left.map(Some(_)).flatMap { plan =>
@@ -148,11 +151,20 @@ object SchedulingRound:
       delays: DelayScheduling
   )
 
-  /** The reservation of a round, and which ends of walltimes count. */
-  private final case class Reserved(reservation: Reservation, end: Walltime => Long)
+  /** The reservation of a round, and which ends of walltimes count. That of a flare which is only delayed
+    * gives way to that of one which does not fit.
+    */
+  private final case class Reserved(
+      reservation: Reservation,
+      end: Walltime => Long,
+      isOfDelay: Boolean = false
+  )
 
   /** What the flares of a round may take: `all` that is free, or what a reservation leaves over. */
   private final case class Open(all: ClusterView, reserved: Option[Reserved]):
+    /** For a flare that does not fit. */
+    def isReserved: Boolean = reserved.exists(!_.isOfDelay)
+
     private lazy val leftOver = reserved.fold(all)(_.reservation.leftOver(all))
 
     def to(walltime: Walltime): ClusterView =

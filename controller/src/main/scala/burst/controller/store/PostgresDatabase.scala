@@ -162,11 +162,16 @@ final class StoreUnavailable(settings: PostgresSettings, cause: Throwable)
   /** Whether that may be over by itself: it is not reached or not yet there, or busy. Who is not let in has
     * another password to find.
     */
-  def mayPass: Boolean = FullDisk
-    .causes(cause)
-    .collectFirst { case failure: SQLException => failure.getSQLState }
-    .forall(state => state == null || StoreUnavailable.Passing.exists(state.startsWith))
+  def mayPass: Boolean =
+    import StoreUnavailable.*
+    FullDisk
+      .causes(cause)
+      .collectFirst { case failure: SQLException => failure.getSQLState }
+      .forall(state => state == null || state != Rejected && Passing.exists(state.startsWith))
 
 object StoreUnavailable:
   /** `connection_exception` and its kind, a server that begins or ends, `too_many_connections`. */
   private val Passing = Vector("08", "57P", "53300")
+
+  /** The driver says so where it is asked for a password and has none. */
+  private val Rejected = "08004"

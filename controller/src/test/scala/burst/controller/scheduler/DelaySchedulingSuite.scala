@@ -15,7 +15,13 @@ class DelaySchedulingSuite extends munit.FunSuite:
       .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(id -> 3), 3), walltime)
       .getOrElse(fail("no room"))
 
-  private def waiting(size: Int) = Waiting(FlareId.random(), 1, Samples.request(size), 0)
+  /** One that is expected to take so long. */
+  private def waiting(size: Int, takes: Long = 60_000_000) =
+    val request = Samples.request(size)
+    Waiting(FlareId.random(), 1, request.copy(definition = request.definition.copy(name = s"$takes")), 0)
+
+  private val known = Vector(wait, 60_000_000).foldLeft(WalltimePredictor.empty(grace = 0)): (known, takes) =>
+    known.learn(Walltime(waiting(1, takes).request.definition, 0, 0, 0), takes)
 
   private def run(cluster: ClusterState, now: Long, delays: DelayScheduling, flares: Waiting*) =
     val queue = flares.foldLeft(FlareQueue.empty)(_.enqueue(_))
@@ -24,14 +30,14 @@ class DelaySchedulingSuite extends munit.FunSuite:
       queue,
       now,
       _ => Int.MaxValue,
-      WalltimePredictor.empty(grace = 0),
+      known,
       delays = delays
     )
 
   private def machines(outcome: SchedulingRound.Outcome) = outcome.placed.map(_.plan.demand.keySet)
 
   test("who would be split waits for a machine that short ones will leave, and others pass"):
-    val (two, one) = (waiting(2), waiting(1))
+    val (two, one) = (waiting(2), waiting(1, takes = wait))
     val outcome = run(busy(wait), 0, DelayScheduling(wait), two, one)
     assertEquals(outcome.placed.map(_.flare), Vector(one))
     assertEquals(outcome.delays.since, Map(two.id -> 0L))
@@ -45,7 +51,15 @@ class DelaySchedulingSuite extends munit.FunSuite:
       delays = outcome.delays
     )
     assertEquals(machines(after), Vector(Set(b)))
-    assert(!after.delays.isAnyWaiting)
+    assertEquals(after.delays.since, Map.empty)
+
+  test("who stays longer does not take what the one that waits could begin with"):
+    val (two, long) = (waiting(2), waiting(1))
+    val outcome = run(busy(wait), 0, DelayScheduling(wait), two, long)
+    assertEquals(outcome.placed, Vector.empty)
+    // There is more than that.
+    val more = run(busy(wait).up(InvokerId("c"), 1), 0, DelayScheduling(wait), two, long)
+    assertEquals(machines(more), Vector(Set(InvokerId("c"))))
 
   test("nobody waits longer than may be, from when it could first be split"):
     val two = waiting(2)
@@ -64,4 +78,6 @@ class DelaySchedulingSuite extends munit.FunSuite:
 
   test("who waits no more is forgotten"):
     val id = FlareId.random()
-    assert(!DelayScheduling(wait).waits(id, 0).over(id).isAnyWaiting)
+    val waiting = DelayScheduling(wait).waits(id, 0)
+    assertEquals((waiting.left(1), waiting.left(wait)), (Some(wait - 1), None))
+    assertEquals(waiting.over(id).left(1), None)
