@@ -8,7 +8,7 @@ import java.net.URI
 import java.sql.{Connection, DriverManager, SQLException}
 import java.util.{Properties, UUID}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.util.Using
+import scala.util.{Try, Using}
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -58,6 +58,11 @@ object PostgresDatabase:
       metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
   ): Database =
     try
+      // A pool would go on trying, whatever it is told.
+      Try(session(settings).close()).failed
+        .map(StoreUnavailable(settings, _))
+        .filter(!_.mayPass)
+        .foreach(throw _)
       // While one of its connections works another holds a lock, and stands still for as long.
       // Controllers that start together migrate one after the other: Flyway takes a lock for it.
       Using.resource(migrating(settings)): source =>
