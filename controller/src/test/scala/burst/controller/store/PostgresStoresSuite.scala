@@ -170,14 +170,17 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     root =>
       val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 1.second)
       Vector(
-        good.copy(password = "wrong-password"),
-        good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst")),
-        PostgresServer.shared.settings("nowhere", 1.second)
-      ).foreach: settings =>
+        good.copy(password = "wrong-password") -> false,
+        good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst")) -> true,
+        PostgresServer.shared.settings("nowhere", 1.second) -> false
+      ).foreach: (settings, mayPass) =>
         val failure = intercept[StoreUnavailable](Storage.open(this.settings(root, Some(settings)), limits))
         assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
         assert(!failure.getMessage.contains(settings.password), failure.getMessage)
         assert(!settings.toString.contains(settings.password))
+        assertEquals(failure.mayPass, mayPass, failure)
+      val without = Try(PostgresDatabase.open(good.copy(password = ""))).failed.get
+      assert(!without.asInstanceOf[StoreUnavailable].mayPass, without)
 
   test("leases go by the server's clock, whatever this machine's says"):
     val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
