@@ -114,6 +114,37 @@ fn functions(settings: Settings) {
     }
 }
 
+/// As OpenWhisk's skeleton has it (`--native`): a script as it is, and in a zip.
+fn executables(settings: Settings) {
+    let platform = Platform::lent(settings);
+    let script = "#!/bin/sh\necho first $1\necho '{\"ran\": true}'\n";
+    let zipped = zip(&[("exec", script)]);
+    for (name, code) in [("script", script), ("zipped", &zipped)] {
+        let exec = json!({"kind": "blackbox", "image": "openwhisk/dockerskeleton", "code": code});
+        let stored = platform
+            .api()
+            .put(&format!("actions/{name}"), &json!({ "exec": exec }));
+        assert_eq!(stored.status, 200, "{}", stored.text);
+        for _ in 0..2 {
+            let path = format!("actions/{name}?blocking=true");
+            let record = platform.api().post(&path, &json!({"x": 1})).json;
+            let said = record.to_string();
+            assert_eq!(record["response"]["result"], json!({"ran": true}), "{said}");
+            assert!(said.contains(r#"first {\"x\":1}"#), "{said}");
+            assert!(
+                said.contains(r#"{"key":"kind","value":"blackbox"}"#),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn executables_are_started_for_each_run() {
+    executables(Settings::new(Driver::Process));
+    executables(Settings::new(Driver::Sandbox));
+}
+
 #[test]
 fn functions_run_as_processes() {
     functions(Settings::new(Driver::Process));

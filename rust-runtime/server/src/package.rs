@@ -197,6 +197,12 @@ impl Package {
             }
             self.code.kind = Kind::ActionLoop;
         }
+        // A script, as invokers unpack what is no program.
+        let source = self.directory.join(SOURCE);
+        let is_run = matches!(self.code.kind, Kind::ActionLoop | Kind::Skeleton);
+        if is_run && !self.exec.is_file() && source.is_file() {
+            self.exec = source;
+        }
         self.check()?;
         if self.code.kind == Kind::NativeOrActionLoop {
             self.code.kind = match mentions(&self.exec, CONTROL_FD.as_bytes())? {

@@ -1,5 +1,6 @@
 package burst.controller.action
 
+import burst.controller.definition.KindFamily
 import burst.controller.flare.{ActivationFields, Flare}
 import burst.protocol.{FlareId, PackStart}
 import io.circe.syntax.*
@@ -43,7 +44,7 @@ private[action] object FlareRecord:
     JsonObject.fromIterable(
       Vector(
         "path" -> fields.path.asJson,
-        "kind" -> flare.request.definition.kind.asJson,
+        "kind" -> KindFamily.shown(flare.request.definition.kind).asJson,
         "timeout" -> RunResult.isTimeout(flare).asJson,
         "limits" -> limits,
         "waitTime" -> ((flare.begun - flare.created).max(0) / 1000).asJson

@@ -34,6 +34,9 @@ object KindFamily:
   /** What machines call executables that are started for each run, as OpenWhisk's skeleton does. */
   val Skeleton = "skeleton"
 
+  /** As clients know a kind by which machines have been told what to run. */
+  def shown(kind: String): String = if kind == Skeleton then Blackbox.name else kind
+
   /** Whether an image is the one that clients name for executables (`--native`). */
   def isSkeleton(image: String): Boolean = image.takeWhile(_ != ':').endsWith("openwhisk/dockerskeleton")
 
