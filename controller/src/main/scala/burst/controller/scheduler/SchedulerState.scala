@@ -80,11 +80,14 @@ private[scheduler] final class SchedulerState(
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 
-  /** Calls go where there is room for them beside others, and what is left of the queue to free slots. */
-  def round(): Vector[Placement] =
-    Iterator.continually(nextGuest).takeWhile(_.isDefined).flatten.map(joined).toVector ++ handOut()
+  /** Calls go where there is room for them beside others, and what is left of the queue to free slots. Nobody
+    * is made to wait for one machine who `mayNotWait` at all.
+    */
+  def round(mayNotWait: Boolean = false): Vector[Placement] =
+    Iterator.continually(nextGuest).takeWhile(_.isDefined).flatten.map(joined).toVector ++
+      handOut(if mayNotWait then delays.copy(longest = 0) else delays)
 
-  private def handOut(): Vector[Placement] =
+  private def handOut(waiting: DelayScheduling): Vector[Placement] =
     if queue.length == 0 then Vector.empty
     else
       pace = pace.at(elapsed())
