@@ -389,7 +389,8 @@ private final class GangScheduler(
       case None =>
         val flare = AdmissionControl.accept(submit.request, now(), submit.id)
         queue(flare)
-        val (own, others) = state.round().partition(_.flare.id == flare.id)
+        val isFull = state.overflow(submit.request).isDefined
+        val (own, others) = state.round(mayNotWait = isFull).partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
           case Some(placement) =>

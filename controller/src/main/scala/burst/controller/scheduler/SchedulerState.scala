@@ -100,11 +100,11 @@ private[scheduler] final class SchedulerState(
           slotLimits.getOrElse(_, Int.MaxValue),
           walltimes,
           starts,
-          delays
+          waiting
         )
       cluster = outcome.cluster
       queue = outcome.queue
-      delays = outcome.delays
+      delays = outcome.delays.copy(longest = delays.longest)
       outcome.placed.foreach(p => pace = pace.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
       if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
         timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
