@@ -50,8 +50,8 @@ fn removed(program: &Program, grouped: bool) -> impl Future<Output = bool> + use
             return false;
         };
         let gone = killed.is_empty() && left <= few;
-        if !gone {
-            are_gone(&killed, few).await;
+        if !gone && !are_gone(&killed, few).await {
+            return false;
         }
         let Some(own) = own else {
             return true;
@@ -91,15 +91,21 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, u
 }
 
 /// Waits until those that were killed have ended, whom the next flare would see else, and until only a few are left that
-/// the program has not waited for, as each counts against what the pack may have.
-async fn are_gone(killed: &HashSet<Process>, few: usize) {
+/// the program has not waited for, as each counts against what the pack may have. Whether it comes to that: a program that
+/// now waits for its next flare may never wait for them.
+async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
     let own = std::process::id() as i32;
-    let some_left = || {
+    let (mut pause, mut patience) = (FIRST_PAUSE, limits::REAPING);
+    loop {
         let (living, all) = descendants::look_below(own);
-        all > few || living.iter().any(|it| killed.contains(it))
-    };
-    while some_left() {
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        if !living.iter().any(|it| killed.contains(it)) {
+            if all <= few || patience.is_zero() {
+                return all <= few;
+            }
+            patience = patience.saturating_sub(pause);
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LAST_PAUSE);
     }
 }
 
@@ -147,6 +153,10 @@ pub(crate) fn kill_all(program: &Program) {
 
 /// How often processes that others have started meanwhile are looked for.
 const PASSES: u32 = 100;
+
+/// Between two looks at those that were killed: most have ended at once.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LAST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Processes below the runtime that the next flare may find, ended ones but for the program.
 const FEW: usize = 8;

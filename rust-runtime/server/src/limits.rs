@@ -93,6 +93,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(250);
 /// From a flare's end until what it has left is gone: who was killed needs a processor for that, as does who removes
 /// files, and on a busy machine waits for it.
 pub(crate) const CLEARING: Duration = Duration::from_secs(30);
+/// Of that, how long those that have ended are left for their program to wait for, where they are many.
+pub(crate) const REAPING: Duration = Duration::from_secs(1);
 /// From when a flare's time was up, if not it has ended later, until what it has left is waited for no longer: less than
 /// an invoker waits for the end (`deadline-slack`).
 pub(crate) const OVERTIME: Duration = Duration::from_secs(1);

@@ -406,6 +406,21 @@ fn what_workers_leave_behind_is_ended_and_they_are_not() {
 }
 
 #[test]
+fn many_that_nobody_waits_for_end_their_pack_and_soon() {
+    let source = "import subprocess
+def main(args):
+    for _ in range(20): subprocess.Popen(['sleep', '600'])
+    return {}
+";
+    let runtime = runtime("python", source, None);
+    let begun = Instant::now();
+    let events = runtime.act(&[json!({})]);
+    assert!(begun.elapsed() < Duration::from_secs(15), "{events:?}");
+    assert_eq!(named(&events, "worker-succeeded").len(), 1, "{events:?}");
+    assert_eq!(end(&events)["reusable"], false, "{events:?}");
+}
+
+#[test]
 fn openwhisks_own_calls_run_a_source() {
     let runtime = Runtime::start();
     let value =
