@@ -111,10 +111,14 @@ fn what_is_no_result_fails_its_run() {
         let log = logs(&events, json!(0), "stdout");
         assert!(log.iter().any(|line| *line == last), "{bad}: {log:?}");
     }
-    // Others end in their own way.
-    let events = runtime().act(&[act("exit"), act("array")]);
-    assert_eq!(named(&events, "worker-succeeded")[0]["worker"], 1);
-    assert_eq!(failure(&events, 0)["kind"], "error");
+    // Others end in their own way, if they do before they are killed, for which a busy machine may leave no time.
+    let ends = |_| {
+        let events = runtime().act(&[act("exit"), act("array")]);
+        assert_eq!(failure(&events, 0)["kind"], "error");
+        let ended = named(&events, "worker-succeeded");
+        ended.first().is_some_and(|event| event["worker"] == 1)
+    };
+    assert!((0..5).any(ends));
 }
 
 #[test]
