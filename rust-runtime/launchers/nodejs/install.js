@@ -46,7 +46,8 @@ async function install() {
   try {
     const scratch = fs.mkdtempSync(path.resolve('.npm-'));
     const words = await runNpm(npm, scratch);
-    fs.rmSync(scratch, { recursive: true, force: true });
+    // What npm has left running may still write there: it goes with the copy.
+    await fs.promises.rm(scratch, { recursive: true, force: true }).catch(() => {});
     return words && `${failing}: ${words}`;
   } catch (problem) {
     return `${failing}: ${problem.message}`;
