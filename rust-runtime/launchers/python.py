@@ -106,21 +106,22 @@ class Loader(importlib.machinery.SourceFileLoader):
 class Function:
     """The user's function, loaded when it is first called."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, init):
+        self.name = init["main"]
         self.call = None
         self.told = set()
         self.is_complete = False
+        self.installs, self.lacks = init.get("installs", False), init.get("lacks")
 
     def complete(self):
-        """Has what the package wants and does not bring, once for all workers; what went wrong, if anything did."""
-        if self.is_complete:
-            return None
-        problem = None
-        if os.path.isfile(WANTED) and not os.path.isdir("virtualenv"):
-            problem = install()
-        self.is_complete = problem is None
-        return problem
+        """Has what the package wants and does not bring, once for all workers; why not, if so. It may do without."""
+        if not self.is_complete:
+            self.is_complete = True
+            if self.installs:
+                self.lacks = install()
+            if self.lacks is not None:
+                print(self.lacks, file=sys.stderr)
+        return self.lacks
 
     def load(self):
         directory = os.getcwd()
@@ -214,7 +215,7 @@ def answer(function, task):
                 function.load()
             except Exception as problem:
                 trace(problem)
-                reason = f"{type(problem).__name__}: {problem}"
+                reason = task["lacks"] or f"{type(problem).__name__}: {problem}"
                 return failed(run, worker, f"{NOT_INITIALISED}: {reason}")
         try:
             result = function.call(task["input"])
@@ -484,10 +485,10 @@ def serve(control, function):
         if not begin(control, command, tasks):
             continue
         ends = []
-        if (problem := function.complete()) is not None:
-            reason = f"{NOT_INITIALISED}: {problem}"
-            ends += [failed(command["run"], task["worker"], reason) for task in tasks]
-        elif len(tasks) > 1:
+        lacks = function.complete()
+        for task in tasks:
+            task["lacks"] = lacks
+        if len(tasks) > 1:
             pack.run(command["run"], tasks)
         else:
             ends.append(perform(function, tasks[0], control))
@@ -506,7 +507,7 @@ def start():
     control = Channel(descriptor)
     if (init := control.receive()) is not None:
         os.chdir(init["directory"])
-        serve(control, Function(init["main"]))
+        serve(control, Function(init))
     os._exit(0)
 
 

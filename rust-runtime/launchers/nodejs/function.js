@@ -105,7 +105,7 @@ async function answer(func, task) {
       await func.load();
     } catch (problem) {
       show(problem);
-      return failed(task, `Initialization has failed due to: ${problem}`);
+      return failed(task, `Initialization has failed due to: ${task.lacks ?? problem}`);
     }
   }
   let promised;

@@ -21,21 +21,16 @@ lookInGlobalFolders();
 
 let completing;
 
-/** Has what the package wants and does not bring, once for all workers; what went wrong, if anything did. */
-function complete() {
-  completing ??= wantsPackages() ? install() : Promise.resolve();
+/** Has what the package wants and does not bring, once for all workers; why not, if so. It may do without. */
+function complete(init) {
+  completing ??= obtain(init);
   return completing;
 }
 
-function wantsPackages() {
-  if (!fs.existsSync('package.json') || fs.existsSync('node_modules')) return false;
-  try {
-    const { dependencies } = JSON.parse(fs.readFileSync('package.json', 'utf8'));
-    return typeof dependencies === 'object' && !Array.isArray(dependencies) && Object.keys(dependencies).length > 0;
-  } catch {
-    // Node says what is wrong with it.
-    return false;
-  }
+async function obtain({ installs, lacks }) {
+  const problem = installs ? await install() : lacks;
+  if (problem) writeAll(2, Buffer.from(`${problem}\n`));
+  return problem;
 }
 
 /** Has npm install it beside the package: the runtime has given the pack a copy of it for that. */
@@ -43,14 +38,16 @@ async function install() {
   const failing = 'the dependencies of package.json cannot be installed';
   const npm = findNpm();
   if (!npm) return `${failing}, as there is no npm here: bring them as node_modules/`;
+  let scratch;
   try {
-    const scratch = fs.mkdtempSync(path.resolve('.npm-'));
+    scratch = fs.mkdtempSync(path.resolve('.npm-'));
     const words = await runNpm(npm, scratch);
-    // What npm has left running may still write there: it goes with the copy.
-    await fs.promises.rm(scratch, { recursive: true, force: true }).catch(() => {});
     return words && `${failing}: ${words}`;
   } catch (problem) {
     return `${failing}: ${problem.message}`;
+  } finally {
+    // What npm has left running may still write there: it goes with the copy.
+    if (scratch) await fs.promises.rm(scratch, { recursive: true, force: true }).catch(() => {});
   }
 }
 

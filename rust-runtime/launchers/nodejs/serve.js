@@ -106,18 +106,18 @@ function work({ descriptor, turn, name }) {
   });
 }
 
-/** Waits to be told the function's name, goes to where it is, and says hello. */
+/** Waits to be told of the function, goes to where it is, and says hello. */
 function introduce(channel) {
   const text = channel.receive();
   if (text === null) process.exit();
-  const { directory, main } = JSON.parse(text);
-  process.chdir(directory);
+  const init = JSON.parse(text);
+  process.chdir(init.directory);
   channel.send('{"event":"hello","sdk":"nodejs"}');
-  return main;
+  return init;
 }
 
 /** Takes flares from a control socket, one after the other, until it is closed. */
-async function take(control, pack, run) {
+async function take(control, init, pack, run) {
   for (let text; (text = await control.receive()) !== null; ) {
     const command = JSON.parse(text);
     // An abort may cross the end of its flare.
@@ -126,9 +126,9 @@ async function take(control, pack, run) {
     const tasks = tasksOf(command, number);
     if (!(await begin(control, command, number, tasks))) continue;
     const ends = [];
-    const problem = await complete();
-    if (problem) ends.push(...tasks.map((task) => failed(task, `Initialization has failed due to: ${problem}`)));
-    else if (tasks.length === 1) ends.push(await run(tasks[0]));
+    const lacks = await complete(init);
+    for (const task of tasks) task.lacks = lacks;
+    if (tasks.length === 1) ends.push(await run(tasks[0]));
     else await pack.run(tasks);
     control.send(...ends, ended(number, 'true,"error":null'));
   }
@@ -140,9 +140,9 @@ function serveOne(channel, launcher) {
   let current;
   redirectAll(() => undefined);
   process.on('exit', () => current && channel.send(dying(current)));
-  const name = introduce(channel);
-  const func = new UserFunction(name);
-  return take(channel, new Pack(channel, launcher, name), async (task) => {
+  const init = introduce(channel);
+  const func = new UserFunction(init.main);
+  return take(channel, init, new Pack(channel, launcher, init.main), async (task) => {
     current = task;
     func.tell(task.told);
     const end = await perform(func, task);
@@ -166,9 +166,9 @@ function serveSeveral(channel, launcher, descriptors) {
     const call = current();
     if (call) call.lane.sendLast(dying(call.task));
   });
-  const name = introduce(channel);
-  const func = new UserFunction(name);
-  const pack = new Pack(channel, launcher, name);
+  const init = introduce(channel);
+  const func = new UserFunction(init.main);
+  const pack = new Pack(channel, launcher, init.main);
   const run = (lane) => async (task) => {
     const call = { lane, task, log: new Log(lane, task), variables: variablesOf(task.told) };
     running.add(call);
@@ -179,7 +179,7 @@ function serveSeveral(channel, launcher, descriptors) {
   };
   for (const descriptor of descriptors) {
     const lane = new Lane(descriptor);
-    take(lane, pack, run(lane));
+    take(lane, init, pack, run(lane));
   }
 }
 

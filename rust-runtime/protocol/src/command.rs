@@ -194,6 +194,12 @@ pub struct Init<'a> {
     pub directory: &'a Path,
     /// The function's name.
     pub main: &'a str,
+    /// Whether what the package names is to be installed beside it, which others do not have then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub installs: bool,
+    /// Why that cannot be, if so, for whoever wonders why the function cannot be loaded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<&'a str>,
 }
 
 /// One frame from the runtime to the program.
@@ -335,12 +341,20 @@ mod tests {
 
     #[test]
     fn an_interpreter_is_told_its_function() {
-        let init = Init {
-            directory: Path::new("/package"),
-            main: "main",
+        let init = |installs, lacks| {
+            let init = Init {
+                directory: Path::new("/package"),
+                main: "main",
+                installs,
+                lacks,
+            };
+            serde_json::to_string(&init).unwrap()
         };
-        let expected = r#"{"command":"init","directory":"/package","main":"main"}"#;
-        assert_eq!(serde_json::to_string(&init).unwrap(), expected);
+        let told = r#"{"command":"init","directory":"/package","main":"main"}"#;
+        assert_eq!(init(false, None), told);
+        let told = told.trim_end_matches('}');
+        assert_eq!(init(true, None), format!(r#"{told},"installs":true}}"#));
+        assert_eq!(init(false, Some("no")), format!(r#"{told},"lacks":"no"}}"#));
     }
 
     #[test]

@@ -31,6 +31,16 @@ pub fn own(directories: Vec<PathBuf>) {
     let _ = OWN.set(directories);
 }
 
+/// Whether nobody else writes to this directory, as far as whoever has started this says which these are.
+pub(crate) fn is_own(directory: &Path) -> bool {
+    let Some(own) = OWN.get().filter(|own| !own.is_empty()) else {
+        return true;
+    };
+    let directory = directory.canonicalize().ok();
+    let same = |own: &PathBuf| own.canonicalize().ok() == directory;
+    directory.is_some() && own.iter().any(same)
+}
+
 /// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
 /// again: not where that takes too long.
 pub(crate) async fn clean_up(program: &Program, grouped: bool) -> bool {

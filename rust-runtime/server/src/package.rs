@@ -10,11 +10,12 @@ use std::process::{Command, Stdio};
 use burst_protocol::{CONTROL_FD, Init};
 use tempfile::TempDir;
 
+use crate::cleanup;
 use crate::concurrency::Concurrency;
 use crate::kind::{Kind, Language, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
-use crate::wanted;
+use crate::wanted::{self, NotInstalled};
 
 /// Name of the executable within a package.
 pub(crate) const EXEC: &str = "exec";
@@ -44,11 +45,6 @@ pub enum PackageError {
     /// It is too large.
     #[error("the package has more than {} files and directories or {} MiB", limits::ENTRIES, limits::UNPACKED >> 20)]
     TooLarge,
-    /// It is to have a copy of its own.
-    #[error(
-        "what the package wants installed needs a copy of it, for which there is no room in the pack's temporary directory"
-    )]
-    NoRoom,
     /// The file system failed.
     #[error("cannot prepare the package: {0}")]
     Io(#[from] io::Error),
@@ -69,6 +65,10 @@ pub(crate) struct Package {
     exec: PathBuf,
     code: Code,
     owned: Option<TempDir>,
+    /// What it names and does not bring is to be installed beside it.
+    installs: bool,
+    /// Why it is not, though it wants that.
+    lacks: Option<String>,
 }
 
 impl Package {
@@ -84,6 +84,8 @@ impl Package {
             exec,
             code,
             owned: None,
+            installs: false,
+            lacks: None,
         }
         .checked()
     }
@@ -115,6 +117,8 @@ impl Package {
             directory,
             code,
             owned: Some(owned),
+            installs: false,
+            lacks: None,
         }
         .checked()
     }
@@ -153,6 +157,8 @@ impl Package {
         self.language().map(|_| Init {
             directory: &self.directory,
             main: self.main(),
+            installs: self.installs,
+            lacks: self.lacks.as_deref(),
         })
     }
 
@@ -190,8 +196,9 @@ impl Package {
             let has = |name: &&str| self.directory.join(name).is_file();
             // As OpenWhisk's images of languages do.
             if language.entries().iter().any(has) || !self.exec.is_file() {
-                if self.owned.is_none() && wanted::is_wanted(language, &self.directory) {
-                    self.own()?;
+                if wanted::is_wanted(language, &self.directory) {
+                    self.lacks = self.own().err().map(|problem| problem.to_string());
+                    self.installs = self.lacks.is_none();
                 }
                 return Ok(self);
             }
@@ -214,12 +221,15 @@ impl Package {
     }
 
     /// What is installed goes beside what wants it, where no other pack is.
-    fn own(&mut self) -> Result<(), PackageError> {
+    fn own(&mut self) -> Result<(), NotInstalled> {
+        if !cleanup::is_own(&std::env::temp_dir()) {
+            return Err(NotInstalled::Shared);
+        }
+        if self.owned.is_some() {
+            return Ok(());
+        }
         let owned = own_directory()?;
-        wanted::copy(&self.directory, owned.path()).map_err(|error| match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => PackageError::NoRoom,
-            _ => error.into(),
-        })?;
+        wanted::copy(&self.directory, owned.path())?;
         self.exec = owned.path().join(EXEC);
         self.directory = owned.path().to_owned();
         self.owned = Some(owned);

@@ -1,5 +1,5 @@
-//! What packages of interpreted languages want installed before they run, and do not bring. Launchers install it, where
-//! the pack alone writes: in a copy of the package.
+//! What packages of interpreted languages want installed before they run, and do not bring. Launchers install it where
+//! they are told to, which is where the pack alone writes: in a copy of the package.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,6 +10,33 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::kind::Language;
+
+/// Why what a package wants cannot be installed. Nothing else is wrong with it: it may do without.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotInstalled {
+    /// Others would see it, or change it.
+    #[error(
+        "what the package wants installed needs a copy of it, and the pack has no temporary directory of its own"
+    )]
+    Shared,
+    /// It does not fit.
+    #[error(
+        "what the package wants installed needs a copy of it, for which there is no room in the pack's temporary directory"
+    )]
+    NoRoom,
+    /// The file system failed.
+    #[error("what the package wants installed needs a copy of it, which cannot be made: {0}")]
+    Io(#[source] io::Error),
+}
+
+impl From<io::Error> for NotInstalled {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoRoom,
+            _ => Self::Io(error),
+        }
+    }
+}
 
 /// Bytes of a `package.json` that are looked at.
 const MANIFEST: u64 = 1 << 20;

@@ -16,7 +16,8 @@ const MAIN: &str = "import os, part
 def main(args):
     return {'of': part.NAME, 'cwd': os.getcwd()}
 ";
-const INDEX: &str = "exports.main = () => ({ of: require('part'), cwd: process.cwd() })";
+const INDEX: &str = "const of = require('part');
+exports.main = () => ({ of, cwd: process.cwd() })";
 
 fn put(directory: &Path, files: &[(&str, &[u8])]) {
     for (name, bytes) in files {
@@ -205,6 +206,79 @@ fn what_cannot_be_had_fails_all_workers_with_the_last_words() {
             assert!(log.concat().contains("nothing-of-it"), "{kind}: {log:?}");
         }
     }
+}
+
+/// Packages that have themselves what they name.
+fn complete() -> [(&'static str, Package); 2] {
+    let python = of_python("--no-index\nnothing-of-it==1.0");
+    put(python.path(), &[("part.py", b"NAME = 'part'")]);
+    let node = of_node(r#"{"part": "file:./nothing-of-it.tgz"}"#);
+    let index = INDEX.replace("'part'", "'./lib'");
+    put(node.path(), &[("index.js", index.as_bytes())]);
+    [("python:3", python), ("nodejs:20", node)]
+}
+
+#[test]
+fn who_can_do_without_runs_and_is_told_once() {
+    for (kind, package) in complete() {
+        for workers in [1, 3] {
+            let runtime = Runtime::start();
+            let value = json!({"path": package.path(), "kind": kind});
+            assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
+            for told in [true, false] {
+                let events = runtime.act(&vec![json!({}); workers]);
+                let outputs = outputs(&events);
+                let of: Vec<_> = outputs.iter().map(|output| &output["of"]).collect();
+                assert_eq!(of, vec!["part"; workers], "{kind}");
+                let log = named(&events, "log");
+                let log: String = log.iter().map(|it| it["text"].to_string()).collect();
+                let said = log.contains("cannot be installed: ");
+                assert_eq!(said, told, "{kind}: {log}");
+            }
+        }
+    }
+}
+
+#[test]
+fn where_there_can_be_no_copy_nothing_is_installed() {
+    let (temporary, own) = (Package::empty(), Package::empty());
+    let missing = own.path().join("missing");
+    for (temporary, scratch, said) in [
+        (
+            temporary.path(),
+            Some(own.path()),
+            "no temporary directory of its own",
+        ),
+        (&missing, None, "cannot be made: No such file"),
+    ] {
+        let start = |kind: &str, package: &Package| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
+            command.env("TMPDIR", temporary);
+            let runtime = Runtime::start_with_scratch(command, scratch);
+            let value = json!({"path": package.path(), "kind": kind});
+            assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
+            runtime
+        };
+        for (kind, package) in complete() {
+            let events = start(kind, &package).act(&[json!({})]);
+            let output = &outputs(&events)[0];
+            assert_eq!(output["of"], "part", "{kind}");
+            assert_eq!(output["cwd"], package.path().to_str().unwrap(), "{kind}");
+        }
+        for (kind, package) in [
+            ("python:3", of_python(&format!("./{WHEEL}"))),
+            ("nodejs:20", of_node(r#"{"part": "file:./lib"}"#)),
+        ] {
+            let before = files(package.path());
+            let events = start(kind, &package).act(&[json!({})]);
+            let message = failure(&events, 0)["message"].to_string();
+            let begin = "Initialization has failed due to: what the package wants installed needs";
+            assert!(message.contains(begin), "{kind}: {message}");
+            assert!(message.contains(said), "{kind}: {message}");
+            assert_eq!(files(package.path()), before, "{kind}");
+        }
+    }
+    assert_eq!(files(temporary.path()), 0);
 }
 
 /// A Node of its own, with nothing but these packages.
