@@ -13,10 +13,15 @@ use crate::proc_file;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) number: i32,
-    began: u64,
+    pub(crate) began: u64,
 }
 
 impl Process {
+    /// The one that has this number, if that can be seen.
+    pub(crate) fn of(number: i32) -> Option<Self> {
+        Stat::of(number).map(|stat| stat.process)
+    }
+
     /// Kills it, and no other that has its number by now.
     pub(crate) fn kill(self) {
         self.signal(Signal::KILL);

@@ -6,7 +6,7 @@
 //! | the port, and who may stay connected to it | `server`, `connections`, [`inherited`] |
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
-//! | finding or unpacking a package, what it wants installed, its variables | `init`, `package`, `wanted`, `environment` |
+//! | finding or unpacking a package, where, what it wants installed, its variables | `init`, `package`, `own_directory`, `wanted`, `environment` |
 //! | what runs it | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
@@ -49,6 +49,7 @@ mod memory_limit;
 mod not_reusable;
 pub mod orphans;
 mod output;
+mod own_directory;
 mod pack;
 mod package;
 mod patience;
@@ -78,6 +79,7 @@ pub use launcher::LauncherError;
 pub use layout::lay_out;
 pub use memory_limit::MemoryLimitError;
 pub use not_reusable::NotReusable;
+pub use own_directory::wait_for_removals;
 pub use package::PackageError;
 pub use process::make_undumpable;
 pub use start::StartError;

@@ -278,6 +278,7 @@ fn serve(
     burst_runtime::orphans::reap();
     // Does not wait for a package that is still being unpacked.
     runtime.shutdown_background();
+    burst_runtime::wait_for_removals();
     served
 }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use burst_protocol::{CONTROL_FD, Init};
-use tempfile::TempDir;
 
 use crate::cleanup;
 use crate::concurrency::Concurrency;
 use crate::kind::{Kind, Language, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
+use crate::own_directory::OwnDirectory;
 use crate::wanted::{self, NotInstalled};
 
 /// Name of the executable within a package.
@@ -64,7 +64,7 @@ pub(crate) struct Package {
     directory: PathBuf,
     exec: PathBuf,
     code: Code,
-    owned: Option<TempDir>,
+    owned: Option<OwnDirectory>,
     /// What it names and does not bring is to be installed beside it.
     installs: bool,
     /// Why it is not, though it wants that.
@@ -92,7 +92,7 @@ impl Package {
 
     /// Unpacks an executable, a zip or a file of source into a directory of its own.
     pub(crate) fn unpack(mut bytes: impl Read + Seek, code: Code) -> Result<Self, PackageError> {
-        let owned = own_directory()?;
+        let owned = OwnDirectory::new()?;
         let mut head = Vec::new();
         bytes
             .by_ref()
@@ -228,7 +228,7 @@ impl Package {
         if self.owned.is_some() {
             return Ok(());
         }
-        let owned = own_directory()?;
+        let owned = OwnDirectory::new()?;
         wanted::copy(&self.directory, owned.path())?;
         self.exec = owned.path().join(EXEC);
         self.directory = owned.path().to_owned();
@@ -261,10 +261,6 @@ impl Package {
         }
         Ok(())
     }
-}
-
-fn own_directory() -> io::Result<TempDir> {
-    tempfile::Builder::new().prefix("burst-package-").tempdir()
 }
 
 const SCRIPT: &[u8] = b"#!";
@@ -369,6 +365,7 @@ fn create(path: &Path, mode: u32) -> io::Result<File> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::own_directory;
     use std::io::{Cursor, Write};
     use zip::write::SimpleFileOptions;
 
@@ -412,6 +409,7 @@ mod tests {
         let mode = fs::metadata(&package.exec).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
         drop(package);
+        own_directory::wait_for_removals();
         assert!(!directory.exists());
     }
 

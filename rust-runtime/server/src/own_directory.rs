@@ -1,0 +1,178 @@
+//! Directories of packages that are unpacked or copied: whose they are says their name, so that the next runtime removes
+//! those of one that was killed.
+
+use std::fs::{self, DirEntry};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, geteuid, test_kill_process};
+use tempfile::TempDir;
+
+use crate::descendants::Process;
+
+const PREFIX: &str = "burst-package-";
+
+/// Is removed when this is dropped, by a thread of its own: that takes long where there are many files, and whoever drops
+/// it has an answer to give.
+#[derive(Debug)]
+pub(crate) struct OwnDirectory(Option<TempDir>);
+
+/// Those that are being removed.
+static REMOVALS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+impl OwnDirectory {
+    /// An empty one. Blocks on files.
+    pub(crate) fn new() -> io::Result<Self> {
+        let owner = Owner::this();
+        if let Some(owner) = &owner {
+            owner.remove_of_dead(&std::env::temp_dir());
+        }
+        let prefix = owner.map_or(PREFIX.to_owned(), |owner| owner.prefix());
+        let directory = tempfile::Builder::new().prefix(&prefix).tempdir()?;
+        Ok(Self(Some(directory)))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.as_ref().map_or(Path::new(""), |it| it.path())
+    }
+}
+
+impl Drop for OwnDirectory {
+    fn drop(&mut self) {
+        let directory = self.0.take();
+        // Where there can be no thread it is removed at once, with what that was to do.
+        let removal = std::thread::Builder::new().spawn(move || drop(directory));
+        removals().extend(removal);
+    }
+}
+
+/// Waits until all are gone that were dropped.
+pub fn wait_for_removals() {
+    let removals = std::mem::take(&mut *removals());
+    for removal in removals {
+        // It has nothing to say.
+        let _ = removal.join();
+    }
+}
+
+fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
+    REMOVALS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A runtime, and the space in which its number is its own.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    process: Process,
+    space: u64,
+}
+
+impl Owner {
+    fn this() -> Option<Self> {
+        let process = Process::of(i32::try_from(std::process::id()).ok()?)?;
+        let space = fs::metadata("/proc/self/ns/pid").ok()?.ino();
+        Some(Self { process, space })
+    }
+
+    fn prefix(self) -> String {
+        let Process { number, began } = self.process;
+        format!("{PREFIX}{number}-{began}-{}-", self.space)
+    }
+
+    fn of(name: &str) -> Option<Self> {
+        let mut parts = name.strip_prefix(PREFIX)?.split('-');
+        let process = Process {
+            number: parts.next()?.parse().ok()?,
+            began: parts.next()?.parse().ok()?,
+        };
+        let space = parts.next()?.parse().ok()?;
+        // What is by chance.
+        parts.next()?;
+        Some(Self { process, space })
+    }
+
+    /// Unless somebody else may have its number here. Who cannot be looked at lives if a signal finds it.
+    fn is_dead(self) -> bool {
+        let Some(number) = Pid::from_raw(self.process.number) else {
+            return false;
+        };
+        test_kill_process(number) == Err(Errno::SRCH)
+            || Process::of(self.process.number).is_some_and(|now| now != self.process)
+    }
+
+    /// Removes what runtimes of this user have left there that were killed. What cannot be removed stays.
+    fn remove_of_dead(self, temporary: &Path) {
+        let left = |entry: &DirEntry| {
+            let owner = entry.file_name().to_str().and_then(Self::of);
+            // Of the entry, and not of what a link leads to.
+            let about = entry.metadata();
+            owner.is_some_and(|owner| owner.space == self.space && owner.is_dead())
+                && about.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())
+        };
+        let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
+        for entry in entries.filter(left) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn what_the_dead_have_left_is_removed_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let this = Owner::this().unwrap();
+        let other = Owner {
+            process: Process::of(child.id() as i32).unwrap(),
+            ..this
+        };
+        let mut earlier = this;
+        earlier.process.began -= 1;
+        let elsewhere = Owner {
+            space: this.space + 1,
+            ..earlier
+        };
+        let path = |owner: Owner| root.path().join(owner.prefix() + "aB3");
+        let target = root.path().join("target");
+        for directory in [&path(this), &path(other), &path(earlier), &path(elsewhere)] {
+            fs::create_dir_all(directory.join("deep")).unwrap();
+        }
+        fs::create_dir(&target).unwrap();
+        fs::create_dir(root.path().join(PREFIX.to_owned() + "aB3")).unwrap();
+        let link = root.path().join(earlier.prefix() + "link");
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let number = || fs::read_dir(root.path()).unwrap().count();
+
+        this.remove_of_dead(root.path());
+        assert!(!path(earlier).exists());
+        assert!(path(this).exists() && path(other).exists() && path(elsewhere).exists());
+        assert_eq!(number(), 6);
+
+        child.kill().unwrap();
+        child.wait().unwrap();
+        this.remove_of_dead(root.path());
+        assert!(!path(other).exists() && link.exists());
+        assert_eq!(number(), 5);
+    }
+
+    #[test]
+    fn one_is_removed_with_its_value_and_is_its_makers() {
+        let own = OwnDirectory::new().unwrap();
+        let path = own.path().to_owned();
+        fs::create_dir_all(path.join("deep/er")).unwrap();
+        let owner = Owner::of(path.file_name().unwrap().to_str().unwrap()).unwrap();
+        assert_eq!(owner.process, Owner::this().unwrap().process);
+        assert!(!owner.is_dead());
+        drop(own);
+        wait_for_removals();
+        assert!(!path.exists());
+    }
+}
