@@ -63,7 +63,7 @@ function findNpm() {
 /** What npm says of its failure, if it fails. */
 function runNpm([program, ...first], scratch) {
   const { spawn } = require('child_process');
-  const network = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
+  const network = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=30000'];
   const options = [...network, '--no-audit', '--no-fund', '--omit=dev', '--no-update-notifier', '--cache', scratch];
   const env = { ...process.env, HOME: scratch, TMPDIR: scratch };
   const npm = spawn(program, [...first, 'install', ...options], { stdio: ['ignore', 'inherit', 'pipe'], env });
