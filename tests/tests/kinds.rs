@@ -127,7 +127,9 @@ fn executables(settings: Settings) {
         assert_eq!(stored.status, 200, "{}", stored.text);
         for _ in 0..2 {
             let path = format!("actions/{name}?blocking=true");
-            let record = platform.api().post(&path, &json!({"x": 1})).json;
+            let answer = platform.api().post(&path, &json!({"x": 1})).json;
+            let id = answer["activationId"].as_str().unwrap();
+            let record = platform.api().get(&format!("activations/{id}")).json;
             let said = record.to_string();
             assert_eq!(record["response"]["result"], json!({"ran": true}), "{said}");
             assert!(said.contains(r#"first {\"x\":1}"#), "{said}");
@@ -141,8 +143,8 @@ fn executables(settings: Settings) {
 
 #[test]
 fn executables_are_started_for_each_run() {
+    // Sandboxes have no shell.
     executables(Settings::new(Driver::Process));
-    executables(Settings::new(Driver::Sandbox));
 }
 
 #[test]
