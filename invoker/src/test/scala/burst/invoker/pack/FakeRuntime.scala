@@ -30,7 +30,7 @@ final class Gate:
 
   /** Returns once a pack waits: one that is still on its way may find that nothing holds it any more. */
   def reached(): Unit =
-    assert(arrived.await(10, TimeUnit.SECONDS), "no pack was asked for")
+    assert(arrived.await(60, TimeUnit.SECONDS), "no pack was asked for")
   def release(): Unit = released.success(())
 
   private[pack] def pass(): Future[Unit] =
@@ -127,7 +127,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   def close(): Unit = Await.ready(binding.terminate(1.second), 60.seconds)
 
   private def next[A](queue: LinkedBlockingQueue[A]): A =
-    Option(queue.poll(10, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime was not asked"))
+    Option(queue.poll(60, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime was not asked"))
 
 object FakeRuntime:
   /** A body as the runtime reads it. */

@@ -49,7 +49,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
     @tailrec def until(rooms: ClusterRooms, slots: (String, Int)*): Unit =
       val now = rooms.current.nodes.map(it => (it.node, it.slots))
       if now != slots.toVector then
-        if Option(told.poll(20, TimeUnit.SECONDS)).isEmpty then assertEquals(now, slots.toVector)
+        if Option(told.poll(60, TimeUnit.SECONDS)).isEmpty then assertEquals(now, slots.toVector)
         until(rooms, slots*)
 
     def close(): Unit =
