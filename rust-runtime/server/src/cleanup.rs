@@ -13,33 +13,14 @@ use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::descendants::{self, Process};
 use crate::last_start::Mark;
 use crate::limits;
 use crate::patience::elapsed;
+use crate::scratch;
 use crate::supervisor::Program;
-
-/// Directories that nobody else writes to.
-static OWN: OnceLock<Vec<PathBuf>> = OnceLock::new();
-
-/// What flares leave in these directories is removed: they are this runtime's alone, as is the name space for IPC.
-/// Can be said once.
-pub fn own(directories: Vec<PathBuf>) {
-    let _ = OWN.set(directories);
-}
-
-/// Whether nobody else writes to this directory, as far as whoever has started this says which these are.
-pub(crate) fn is_own(directory: &Path) -> bool {
-    let Some(own) = OWN.get().filter(|own| !own.is_empty()) else {
-        return true;
-    };
-    let directory = directory.canonicalize().ok();
-    let same = |own: &PathBuf| own.canonicalize().ok() == directory;
-    directory.is_some() && own.iter().any(same)
-}
 
 /// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
 /// again: not where that takes too long.
@@ -54,7 +35,7 @@ fn removed(program: &Program, grouped: bool) -> impl Future<Output = bool> + use
     let killed = kill_descendants(program);
     let few = FEW + program.workers().len();
     let package = program.directory().to_owned();
-    let own = OWN.get().filter(|own| !own.is_empty() && !grouped);
+    let own = scratch::directories().filter(|_| !grouped);
     async move {
         let Some((killed, left)) = killed else {
             return false;

@@ -13,13 +13,13 @@
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
 //! | this program in images of others | `layout` |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | what a flare leaves behind | [`cleanup`], `suspension`, [`orphans`], `effort`, `descendants`, `not_reusable` |
+//! | what a flare leaves behind | `cleanup`, [`scratch`], `suspension`, [`orphans`], `effort`, `descendants`, `not_reusable` |
 
 mod access;
 pub mod action_loop;
 mod body;
 mod checks;
-pub mod cleanup;
+mod cleanup;
 mod concurrency;
 mod connections;
 mod control_socket;
@@ -58,6 +58,7 @@ mod process;
 mod routes;
 mod run;
 mod runtime;
+pub mod scratch;
 mod server;
 mod start;
 mod supervisor;

@@ -138,7 +138,7 @@ fn main() -> ExitCode {
             scratch,
             start_timeout,
         } => {
-            burst_runtime::cleanup::own(scratch);
+            burst_runtime::scratch::own(scratch);
             let opened = Opened {
                 control: listen_fd,
                 local: local_listener,

@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 
 use burst_protocol::{CONTROL_FD, Init};
 
-use crate::cleanup;
 use crate::concurrency::Concurrency;
 use crate::kind::{Kind, Language, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
 use crate::own_directory::OwnDirectory;
+use crate::scratch;
 use crate::wanted::{self, NotInstalled};
 
 /// Name of the executable within a package.
@@ -222,7 +222,7 @@ impl Package {
 
     /// What is installed goes beside what wants it, where no other pack is.
     fn own(&mut self) -> Result<(), NotInstalled> {
-        if !cleanup::is_own(&std::env::temp_dir()) {
+        if !scratch::is_own(&std::env::temp_dir()) {
             return Err(NotInstalled::Shared);
         }
         if self.owned.is_some() {
