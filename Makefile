@@ -11,7 +11,7 @@ BACKEND     ?= direct
 FUZZ_TIME   ?= 600
 CLIENTS     ?= 200
 FLARES      ?= 10000
-WARM_UP     ?= 500
+WARM_UP     ?= 30000
 INVOCATIONS ?= 10000
 HANDOVERS   ?= 200
 # The release before: a tag or a commit.
@@ -131,6 +131,8 @@ test-system: test-harness test-platform test-clusters ## whole-system tests agai
 # A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
 # what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.
 test-platform test-clusters: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=96m
+# These live on amid others that are replaced all the time.
+kills handovers test-upgrade faults soak: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.1 -XX:ReservedCodeCacheSize=96m
 test-platform test-clusters: test-%:
 	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 
@@ -170,10 +172,11 @@ bench: build examples ## the measurements the README quotes, and by criterion wh
 
 # The S3 server that a cluster of several controllers keeps packages in.
 kills handovers load test-upgrade faults soak: ALSO = burst-test-servers
-load: build examples ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES, WARM_UP
+load: build examples ## 200 clients with 10,000 small flares on a cluster of processes, after 30,000 others; CLIENTS, FLARES, WARM_UP, REFERENCE=DIST of a release to be beside by turns
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
-		--clients $(CLIENTS) --flares $(FLARES) --warm-up $(WARM_UP)
+		--clients $(CLIENTS) --flares $(FLARES) --warm-up $(WARM_UP) \
+		$(if $(REFERENCE),--reference $(REFERENCE))
 
 kills: build examples ## 10,000 invocations while packs, invokers and controllers are killed at random; INVOCATIONS, SEED
 	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \

@@ -1,14 +1,17 @@
 //! Many clients with many small flares on a cluster of processes, each answer checked: how long they wait, how many
-//! there are in a second, and what memory the nodes hold at the start, in the middle and at the end: `make load`.
+//! there are in a second, and what memory the nodes hold at the start, in the middle and at the end: `make load`. Or
+//! beside another release: `make load REFERENCE=DIST`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod beside;
 mod results;
 
 use burst_tests::cluster::Setup;
 use burst_tests::load::{self, Served};
-use burst_tests::{Cluster, Driver, command, processes};
+use burst_tests::{Api, Cluster, Driver, command, processes};
 use clap::Parser;
 use comfy_table::{Table, presets};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -23,8 +26,12 @@ struct Options {
     #[arg(long, default_value_t = 10_000)]
     flares: usize,
     /// Flares before the counted ones.
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, default_value_t = 30_000)]
     warm_up: usize,
+    /// The distribution of another release, on which the same is done by turns: `load-beside.csv` in place of
+    /// `load.csv`.
+    #[arg(long, value_name = "DIST")]
+    reference: Option<PathBuf>,
     /// Where `load.csv` goes.
     #[arg(long, default_value = "benchmarks/results")]
     results: PathBuf,
@@ -47,17 +54,56 @@ struct Memory {
     heap: f64,
 }
 
-/// Half of the load.
-struct Half {
+/// A part of the load.
+struct Part {
     served: Vec<Served>,
     took: Duration,
     /// What each node used meanwhile, and the whole machine.
     processors: Vec<(String, Duration)>,
 }
 
+impl Part {
+    fn count(&self) -> f64 {
+        self.served.len() as f64
+    }
+
+    /// Flares in a second.
+    fn pace(&self) -> f64 {
+        self.count() / self.took.as_secs_f64()
+    }
+
+    /// What a flare took of the processors in this place, in milliseconds.
+    fn processor_time(&self, place: usize) -> f64 {
+        self.processors[place].1.as_secs_f64() * 1e3 / self.count()
+    }
+}
+
 fn main() -> ExitCode {
     let options = Options::parse();
+    let written = match &options.reference {
+        Some(reference) => {
+            let rows = beside::measure(&options, reference);
+            println!("{}", beside::table(&rows));
+            results::write(&options.results.join("load-beside.csv"), &rows)
+        }
+        None => {
+            let rows = alone(&options);
+            println!("{}", table(&rows));
+            results::write(&options.results.join("load.csv"), &rows)
+        }
+    };
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(distribution: Option<PathBuf>) -> Cluster {
     let setup = Setup::as_it_comes(Driver::Process)
+        .distribution(distribution)
         .controllers(2)
         .invokers(4)
         .set("burst.limits.flares-per-minute", "1000000")
@@ -66,20 +112,28 @@ fn main() -> ExitCode {
         .limit(Duration::from_secs(3600));
     let cluster = Cluster::start(setup);
     cluster.deploy(load::PROGRAM);
+    cluster
+}
+
+/// Has flares with these numbers run.
+fn part(cluster: &Cluster, apis: &[Api], clients: usize, numbers: Range<usize>) -> Part {
+    let (began, before) = (Instant::now(), processors(cluster));
+    let served = load::run(apis, clients, numbers);
+    let took = began.elapsed();
+    let used = before.into_iter().zip(processors(cluster));
+    Part {
+        served,
+        took,
+        processors: used
+            .map(|((who, before), (_, after))| (who, after - before))
+            .collect(),
+    }
+}
+
+fn alone(options: &Options) -> Vec<Row> {
+    let cluster = start(None);
     let apis = cluster.apis();
-    let half = |numbers| {
-        let (began, before) = (Instant::now(), processors(&cluster));
-        let served = load::run(&apis, options.clients, numbers);
-        let took = began.elapsed();
-        let used = before.into_iter().zip(processors(&cluster));
-        Half {
-            served,
-            took,
-            processors: used
-                .map(|((who, before), (_, after))| (who, after - before))
-                .collect(),
-        }
-    };
+    let half = |numbers| part(&cluster, &apis, options.clients, numbers);
     let (first, second) = (options.warm_up, options.warm_up + options.flares / 2);
     half(0..first);
     let start = memory(&cluster);
@@ -106,36 +160,30 @@ fn main() -> ExitCode {
         row("heap after a collection", |memory| memory.heap);
         row("resident", |memory| memory.resident);
     }
-    println!("{}", table(&rows));
-    match results::write(&options.results.join("load.csv"), &rows) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    rows
 }
 
-fn pace(one: &Half, two: &Half) -> Vec<Row> {
-    let row = |figure: String, unit, of: &dyn Fn(&Half) -> f64| Row {
+fn pace(one: &Part, two: &Part) -> Vec<Row> {
+    let row = |figure: String, unit, of: &dyn Fn(&Part) -> f64| Row {
         figure,
         unit,
         start: None,
         middle: of(one),
         end: of(two),
     };
-    let count = |half: &Half| half.served.len() as f64;
     let mut rows = vec![
-        row("flares answered as they should be".into(), "flares", &count),
-        row("throughput".into(), "flares/s", &|half| {
-            count(half) / half.took.as_secs_f64()
-        }),
+        row(
+            "flares answered as they should be".into(),
+            "flares",
+            &Part::count,
+        ),
+        row("throughput".into(), "flares/s", &Part::pace),
         row("latency, median".into(), "ms", &|half| latency(half, 0.5)),
         row("latency, 99 %".into(), "ms", &|half| latency(half, 0.99)),
         row("latency, longest".into(), "ms", &|half| latency(half, 1.0)),
     ];
     for (place, (who, _)) in one.processors.iter().enumerate() {
-        let used = |half: &Half| half.processors[place].1.as_secs_f64() * 1e3 / count(half);
+        let used = |half: &Part| half.processor_time(place);
         rows.push(row(
             format!("{who}, processor time of a flare"),
             "ms",
@@ -145,7 +193,7 @@ fn pace(one: &Half, two: &Half) -> Vec<Row> {
     rows
 }
 
-fn latency(half: &Half, share: f64) -> f64 {
+fn latency(half: &Part, share: f64) -> f64 {
     let mut times: Vec<Duration> = half.served.iter().map(|flare| flare.took).collect();
     times.sort_unstable();
     let place = (times.len() as f64 * share).ceil() as usize;

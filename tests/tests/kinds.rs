@@ -143,8 +143,8 @@ fn executables(settings: Settings) {
 
 #[test]
 fn executables_are_started_for_each_run() {
-    // Sandboxes have no shell.
     executables(Settings::new(Driver::Process));
+    executables(Settings::new(Driver::Sandbox));
 }
 
 #[test]

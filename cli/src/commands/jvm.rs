@@ -33,8 +33,25 @@ const HAS_SMALL_OBJECTS: u32 = 25;
 /// What cannot be had together with them, or is a word of an operator's of them.
 const OTHER_OBJECTS: &[&str] = &["CompactObjectHeaders", "CompressedClassPointers"];
 /// With fewer processors a JVM that has yet to learn what to compile is slower with the second compiler for its first
-/// minute than without (docs/adr/0074).
-const PROCESSORS_OF_SECOND_COMPILER: usize = 4;
+/// minute than without, and much faster from then on (docs/adr/0074).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SecondCompiler {
+    /// Of what people start to try something.
+    FromFourProcessors,
+    /// Of what goes on for days.
+    FromTwoProcessors,
+}
+
+impl SecondCompiler {
+    fn pays(self, processors: usize) -> bool {
+        processors
+            >= match self {
+                Self::FromFourProcessors => 4,
+                Self::FromTwoProcessors => 2,
+            }
+    }
+}
+
 /// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
 /// as slow.
 const NO_SECOND_COMPILER: &[&str] = &["-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.1"];
@@ -76,7 +93,7 @@ const FINDS_WANTING: u32 = 24;
 
 /// A JVM, and the options that are no matter of the platform's settings. An operator's add to them, and of what they
 /// speak of they alone count.
-pub(super) fn command(home: &Path) -> Command {
+pub(super) fn command(home: &Path, second: SecondCompiler) -> Command {
     let java = java();
     let mut command = Command::new(&java);
     let processors = thread::available_parallelism().map_or(1, NonZero::get);
@@ -91,7 +108,7 @@ pub(super) fn command(home: &Path) -> Command {
     command.args(huge_pages(&kernels, &own));
     command.args(small_objects(release, &own));
     let has_learned = is_trained && !speaks_of(COLLECTORS, &own) && !speaks_of(UNLEARNS, &own);
-    let has_second = has_learned || processors >= PROCESSORS_OF_SECOND_COMPILER;
+    let has_second = has_learned || second.pays(processors);
     command.args(compilers(has_second, &own));
     if release >= FINDS_WANTING {
         command.args(NO_WORD_OF_LIBRARIES);
@@ -202,6 +219,19 @@ mod tests {
         ] {
             assert_eq!(compilers(has_second, own), [COMPILER_THREADS], "{own}");
         }
+    }
+
+    #[test]
+    fn a_node_that_lasts_has_the_second_compiler_sooner() {
+        let pays = |second: SecondCompiler| [1, 2, 3, 4].map(|processors| second.pays(processors));
+        assert_eq!(
+            pays(SecondCompiler::FromFourProcessors),
+            [false, false, false, true]
+        );
+        assert_eq!(
+            pays(SecondCompiler::FromTwoProcessors),
+            [false, true, true, true]
+        );
     }
 
     #[test]

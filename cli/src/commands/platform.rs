@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::jvm;
+use super::jvm::{self, SecondCompiler};
 use crate::args::platform::{
     ApiArgs, BackendArgs, ClusterArgs, ControllerArgs, Driver, InvokerArgs, MachineArgs,
     ProcessArgs, StandaloneArgs,
@@ -63,23 +63,27 @@ struct Part {
     main: Option<&'static str>,
     /// What the operator's file goes before: what has no default for all processes. HOCON.
     defaults: &'static str,
+    second_compiler: SecondCompiler,
 }
 
 const STANDALONE: Part = Part {
     name: "standalone",
     main: None,
     defaults: "",
+    second_compiler: SecondCompiler::FromFourProcessors,
 };
 const CONTROLLER: Part = Part {
     name: "controller",
     main: Some("burst.controller.Main"),
     // Where its seeds say that it is looked for.
     defaults: "burst.cluster.port: 2552\n",
+    second_compiler: SecondCompiler::FromTwoProcessors,
 };
 const INVOKER: Part = Part {
     name: "invoker",
     main: Some("burst.invoker.Main"),
     defaults: "",
+    second_compiler: SecondCompiler::FromTwoProcessors,
 };
 
 /// Writes the settings and becomes the JVM.
@@ -102,7 +106,7 @@ fn become_java(
         Error::File { cause, .. } => data::unusable(data.path(), &cause),
         other => other,
     })?;
-    let mut java = jvm::command(&home);
+    let mut java = jvm::command(&home, part.second_compiler);
     java.arg(format!("-Dconfig.file={}", file.display()))
         // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
         .arg(format!("-Djava.io.tmpdir={}", data.temporary().display()));

@@ -1,4 +1,5 @@
-//! Interpreters of this machine, with their libraries: programs in their languages run under launchers of ours.
+//! Interpreters of this machine, with their libraries, and what scripts call: programs in their languages run under
+//! launchers of ours, or are executed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -10,6 +11,14 @@ use std::path::{Path, PathBuf};
 /// What launchers are started with.
 const NAMES: [&str; 2] = ["node", "python3"];
 
+/// What scripts are executed by, and take for granted.
+const TOOLS: [&str; 40] = [
+    "[", "awk", "basename", "bash", "cat", "chmod", "cp", "cut", "date", "dirname", "echo", "env",
+    "expr", "false", "find", "grep", "gzip", "head", "jq", "ln", "ls", "mkdir", "mktemp", "mv",
+    "printf", "rm", "rmdir", "sed", "sh", "sleep", "sort", "tail", "tar", "tee", "test", "touch",
+    "tr", "true", "wc", "xargs",
+];
+
 const ELF: [u8; 4] = *b"\x7fELF";
 
 /// Paths to be seen where they are.
@@ -20,22 +29,46 @@ pub(crate) struct Interpreters {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Those that are on the search path, the first of each. Scripts in their names, as managers of versions have them, are
-/// none.
+/// Where programs look for tools if nothing says where.
+const DIRECTORIES: [&str; 2] = ["/usr/bin", BIN];
+
+/// A link on most machines.
+const BIN: &str = "/bin";
+
+/// Those that are on the search path, the first of each, and the tools of this machine. Scripts in their names, as managers
+/// of versions have them, are none.
 pub(crate) fn find(search_path: &OsStr) -> Interpreters {
+    let linked = fs::read_link(BIN)
+        .ok()
+        .map(|target| Path::new("/").join(target));
+    let machines = |directory: PathBuf| match &linked {
+        Some(target) if directory == Path::new(BIN) => target.clone(),
+        _ => directory,
+    };
     let mut found = Interpreters::default();
-    for name in NAMES {
-        let paths = std::env::split_paths(search_path).filter(|path| path.is_absolute());
-        let binaries = paths.filter_map(|path| binary(path.join(name)));
-        if let Some((path, real)) = binaries.into_iter().next() {
-            found.paths.extend(libraries_of(&real));
-            if path != real {
-                found.links.push((path, real.clone()));
-            }
-            found.paths.insert(real);
-        }
+    let on_path: Vec<_> = std::env::split_paths(search_path).map(machines).collect();
+    found.add(&NAMES, &on_path);
+    found.add(&TOOLS, &DIRECTORIES.map(PathBuf::from).map(machines));
+    if let Some(target) = &linked {
+        found.links.push((BIN.into(), target.clone()));
     }
     found
+}
+
+impl Interpreters {
+    fn add(&mut self, names: &[&str], directories: &[PathBuf]) {
+        for name in names {
+            let absolute = directories.iter().filter(|path| path.is_absolute());
+            let mut binaries = absolute.filter_map(|path| binary(path.join(name)));
+            if let Some((path, real)) = binaries.next() {
+                self.paths.extend(libraries_of(&real));
+                if path != real {
+                    self.links.push((path, real.clone()));
+                }
+                self.paths.insert(real);
+            }
+        }
+    }
 }
 
 /// An executable, and where it is if that is a link.
@@ -108,7 +141,6 @@ mod tests {
         put(&at("bin/node"), b"\x7fELF");
         put(&at("lib/node_modules/npm/package.json"), b"{}");
         symlink(at("own/bin/python3.11"), at("bin/python3")).unwrap();
-        let path = std::env::join_paths(["shims", "bin"].map(at)).unwrap();
         let paths = [
             "own/bin/python3.11",
             "own/lib/python3.11",
@@ -116,16 +148,54 @@ mod tests {
             "lib/node_modules",
         ]
         .map(at);
+        let found = |directories: &[PathBuf]| {
+            let mut found = Interpreters::default();
+            found.add(&NAMES, directories);
+            found
+        };
         assert_eq!(
-            find(&path),
+            found(&["shims", "bin"].map(at)),
             Interpreters {
                 paths: paths.into(),
                 links: vec![(at("bin/python3"), at("own/bin/python3.11"))],
             }
         );
-        assert_eq!(
-            find(OsStr::new("/nowhere:relative")),
-            Interpreters::default()
+        let none = ["/nowhere", "relative"].map(PathBuf::from);
+        assert_eq!(found(&none), Interpreters::default());
+    }
+
+    #[test]
+    fn a_shell_is_where_scripts_say_it_is() {
+        let found = find(OsStr::new("/bin:/usr/bin"));
+        let seen = |path: &str| {
+            let mut path = PathBuf::from(path);
+            // As the kernel goes through it, in a root of nothing else.
+            for _ in 0..40 {
+                let links = found.links.iter();
+                let mut leading = links.filter_map(|(link, target)| {
+                    let rest = path.strip_prefix(link).ok()?;
+                    Some(target.join(rest))
+                });
+                match leading.next() {
+                    Some(next) => path = next.components().collect(),
+                    None => return found.paths.contains(&path),
+                }
+            }
+            false
+        };
+        assert!(seen("/bin/sh"), "{found:?}");
+        assert!(seen("/usr/bin/env"), "{found:?}");
+        // Nothing can be made below a link.
+        let below = |path: &PathBuf| {
+            found
+                .links
+                .iter()
+                .any(|(link, _)| path != link && path.starts_with(link))
+        };
+        assert!(
+            !found.links.iter().any(|(path, _)| below(path)),
+            "{found:?}"
         );
+        assert!(!found.paths.iter().any(below), "{found:?}");
     }
 }
