@@ -160,15 +160,16 @@ def install():
     """Has pip install what the package wants beside it: the runtime has given the pack a copy of it for that."""
     import shutil
     import subprocess
+    import tempfile
 
     if importlib.util.find_spec("pip") is None:
         return f"{WANTED} cannot be installed, as {sys.executable} has no pip: bring what it names as virtualenv/"
     pip = [sys.executable, "-I", "-m", "pip", "install", "--target", INSTALLED, "--no-input", "--no-cache-dir"]
     pip += ["--disable-pip-version-check", "--retries", "1", "-r", WANTED]
     flush()
-    scratch = os.path.abspath(".pip")
+    scratch = None
     try:
-        os.makedirs(scratch, exist_ok=True)
+        scratch = tempfile.mkdtemp(prefix=".pip-", dir=os.getcwd())
         told = {**os.environ, "HOME": scratch, "TMPDIR": scratch}
         started = subprocess.Popen(pip, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=told)
         with started:
@@ -176,7 +177,8 @@ def install():
     except OSError as problem:
         return f"{WANTED} cannot be installed: {problem}"
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        if scratch is not None:
+            shutil.rmtree(scratch, ignore_errors=True)
     if started.returncode == 0:
         return None
     return f"{WANTED} cannot be installed: {words or f'pip ended with exit code {started.returncode}'}"
@@ -205,6 +207,12 @@ def trace(problem):
     traceback.print_exception(type(problem), problem, frames)
 
 
+def why(problem, task):
+    """What went wrong, or what was not installed where it may be for that."""
+    reason = f"{type(problem).__name__}: {problem}"
+    return f"{task['lacks']} ({reason})" if task["lacks"] and isinstance(problem, ImportError) else reason
+
+
 def answer(function, task):
     """Calls the function; the frame that says what came of it."""
     run, worker = task["run"], task["worker"]
@@ -215,14 +223,14 @@ def answer(function, task):
                 function.load()
             except Exception as problem:
                 trace(problem)
-                reason = task["lacks"] or f"{type(problem).__name__}: {problem}"
-                return failed(run, worker, f"{NOT_INITIALISED}: {reason}")
+                return failed(run, worker, f"{NOT_INITIALISED}: {why(problem, task)}")
         try:
             result = function.call(task["input"])
         except Exception as problem:
             trace(problem)
-            if "flare_id" in task["told"]:
-                return failed(run, worker, f"{type(problem).__name__}: {problem}")
+            # Another pack tries once more to have what this one lacks.
+            if "flare_id" in task["told"] or task["lacks"] and isinstance(problem, ImportError):
+                return failed(run, worker, why(problem, task))
             # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
             result = {"error": str(problem) or type(problem).__name__}
         if not isinstance(result, (dict, list, tuple)):

@@ -118,7 +118,9 @@ fn functions(settings: Settings) {
 fn executables(settings: Settings) {
     let platform = Platform::lent(settings);
     let script = "#!/bin/sh\necho first $1\necho '{\"ran\": true}'\n";
-    let zipped = zip(&[("exec", script)]);
+    // With tools, one of which is another in truth.
+    let bash = "#!/usr/bin/env bash\necho \"first $1\" | cat\nawk 'BEGIN {print \"{\\\"ran\\\": true}\"}'\n";
+    let zipped = zip(&[("exec", bash)]);
     for (name, code) in [("script", script), ("zipped", &zipped)] {
         let exec = json!({"kind": "blackbox", "image": "openwhisk/dockerskeleton", "code": code});
         let stored = platform

@@ -98,6 +98,12 @@ function personal(shared, own) {
   });
 }
 
+/** Whether what was not installed may be the reason. */
+const isFor = (lacks, problem) => lacks && ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(problem?.code);
+
+/** What went wrong, or what was not installed where it may be for that. */
+const why = (problem, { lacks }) => (isFor(lacks, problem) ? `${lacks} (${problem.message.split('\n')[0]})` : problem);
+
 /** Calls the function; the event that says what came of it. */
 async function answer(func, task) {
   if (!func.call) {
@@ -105,7 +111,7 @@ async function answer(func, task) {
       await func.load();
     } catch (problem) {
       show(problem);
-      return failed(task, `Initialization has failed due to: ${task.lacks ?? problem}`);
+      return failed(task, `Initialization has failed due to: ${why(problem, task)}`);
     }
   }
   let promised;
@@ -114,7 +120,7 @@ async function answer(func, task) {
     promised = call(task.input);
   } catch (problem) {
     show(problem);
-    return failed(task, `An error has occurred: ${problem}`);
+    return failed(task, `An error has occurred: ${why(problem, task)}`);
   }
   let result;
   try {
@@ -122,6 +128,8 @@ async function answer(func, task) {
     if (result === undefined) result = {};
   } catch (problem) {
     if (problem instanceof Error) show(problem);
+    // Another pack tries once more to have what this one lacks.
+    if (isFor(task.lacks, problem)) return failed(task, why(problem, task));
     if ('flare_id' in task.told) return failed(task, problem instanceof Error ? problem : util.inspect(problem));
     // An activation's result, as OpenWhisk has it.
     result = { error: problem ? plain(problem) : {} };

@@ -12,11 +12,12 @@ use std::path::{Path, PathBuf};
 const NAMES: [&str; 2] = ["node", "python3"];
 
 /// What scripts are executed by, and take for granted.
-const TOOLS: [&str; 40] = [
-    "[", "awk", "basename", "bash", "cat", "chmod", "cp", "cut", "date", "dirname", "echo", "env",
-    "expr", "false", "find", "grep", "gzip", "head", "jq", "ln", "ls", "mkdir", "mktemp", "mv",
-    "printf", "rm", "rmdir", "sed", "sh", "sleep", "sort", "tail", "tar", "tee", "test", "touch",
-    "tr", "true", "wc", "xargs",
+const TOOLS: [&str; 47] = [
+    "[", "awk", "base64", "basename", "bash", "cat", "chmod", "cp", "cut", "date", "dirname",
+    "echo", "env", "expr", "false", "find", "grep", "gzip", "head", "id", "jq", "ln", "ls",
+    "mkdir", "mktemp", "mv", "printf", "readlink", "rm", "rmdir", "sed", "seq", "sh", "sleep",
+    "sort", "stat", "tail", "tar", "tee", "test", "touch", "tr", "true", "uname", "uniq", "wc",
+    "xargs",
 ];
 
 const ELF: [u8; 4] = *b"\x7fELF";
@@ -37,7 +38,8 @@ const BIN: &str = "/bin";
 
 /// Those that are on the search path, the first of each, and the tools of this machine. Scripts in their names, as managers
 /// of versions have them, are none.
-pub(crate) fn find(search_path: &OsStr) -> Interpreters {
+/// Where the operator has given something tools are left out: what is there was theirs before, and what is around it.
+pub(crate) fn find(search_path: &OsStr, given: &[&Path]) -> Interpreters {
     let linked = fs::read_link(BIN)
         .ok()
         .map(|target| Path::new("/").join(target));
@@ -48,10 +50,21 @@ pub(crate) fn find(search_path: &OsStr) -> Interpreters {
     let mut found = Interpreters::default();
     let on_path: Vec<_> = std::env::split_paths(search_path).map(machines).collect();
     found.add(&NAMES, &on_path);
-    found.add(&TOOLS, &DIRECTORIES.map(PathBuf::from).map(machines));
+    let mut tools = Interpreters::default();
+    tools.add(&TOOLS, &DIRECTORIES.map(PathBuf::from).map(machines));
     if let Some(target) = &linked {
-        found.links.push((BIN.into(), target.clone()));
+        tools.links.push((BIN.into(), target.clone()));
     }
+    let is_free = |path: &Path| {
+        !given
+            .iter()
+            .any(|it| path.starts_with(it) || it.starts_with(path))
+    };
+    found
+        .paths
+        .extend(tools.paths.into_iter().filter(|path| is_free(path)));
+    let links = tools.links.into_iter();
+    found.links.extend(links.filter(|(path, _)| is_free(path)));
     found
 }
 
@@ -166,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_shell_is_where_scripts_say_it_is() {
-        let found = find(OsStr::new("/bin:/usr/bin"));
+        let found = find(OsStr::new("/bin:/usr/bin"), &[]);
         let seen = |path: &str| {
             let mut path = PathBuf::from(path);
             // As the kernel goes through it, in a root of nothing else.
@@ -197,5 +210,12 @@ mod tests {
             "{found:?}"
         );
         assert!(!found.paths.iter().any(below), "{found:?}");
+        for given in ["/bin", "/usr/bin/sh", "/usr"] {
+            let given = Path::new(given);
+            let found = find(OsStr::new(""), &[given]);
+            let links = found.links.iter().map(|(path, _)| path);
+            let mut all = found.paths.iter().chain(links);
+            assert!(!all.any(|path| path.starts_with(given)), "{found:?}");
+        }
     }
 }

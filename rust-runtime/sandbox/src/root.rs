@@ -86,7 +86,7 @@ impl Root<'_> {
         };
         shown.map_err(|reason| Error::kernel("to lay out a root", reason))?;
         if self.interpreters && self.directory.is_none() {
-            layout.show_interpreters();
+            layout.show_interpreters(self.directories);
         }
         layout.show(self.runtime, RUNTIME);
         for (path, target) in [(self.package, "/package"), (self.sockets, SOCKETS)] {
@@ -220,9 +220,10 @@ impl Layout {
         Ok(())
     }
 
-    fn show_interpreters(&mut self) {
+    fn show_interpreters(&mut self, directories: &[Directory]) {
         let search_path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
-        let found = interpreters::find(&search_path);
+        let given: Vec<_> = directories.iter().map(|it| Path::new(&it.target)).collect();
+        let found = interpreters::find(&search_path, &given);
         for path in &found.paths {
             self.show(path, &path.to_string_lossy());
         }

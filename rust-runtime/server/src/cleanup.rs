@@ -3,7 +3,7 @@
 //! | left | what becomes of it |
 //! | --- | --- |
 //! | processes, but for those that a launcher has for its workers | killed before the flare's end is told, and again when the program is stopped |
-//! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay |
+//! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay, and so do those in the package's own copy |
 //! | System V queues, semaphores, shared memory | the pack is not used again |
 //! | threads that go on computing | the program is killed when it is seen to do so twice, a moment apart |
 //! | threads that wait | stopped with the program until the next flare |
@@ -126,9 +126,14 @@ fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
             if package.starts_with(&path) {
                 continue;
             }
-            match entry.file_type()?.is_dir() {
-                true => fs::remove_dir_all(path)?,
-                false => fs::remove_file(path)?,
+            let removed = match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(path),
+                false => fs::remove_file(path),
+            };
+            // The program still goes on, and may remove what it has made.
+            match removed {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
             }
         }
     }

@@ -25,11 +25,14 @@ pub(crate) struct OwnDirectory(Option<TempDir>);
 static REMOVALS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 impl OwnDirectory {
-    /// An empty one. Blocks on files.
+    /// An empty one, and has those of the dead removed meanwhile. Blocks on files.
     pub(crate) fn new() -> io::Result<Self> {
         let owner = Owner::this();
-        if let Some(owner) = &owner {
-            owner.remove_of_dead(&std::env::temp_dir());
+        if let Some(owner) = owner {
+            // Whoever starts something now is not to wait for what another has left. Where there can be no thread the
+            // next one tries.
+            let removal = move || owner.remove_of_dead(&std::env::temp_dir());
+            removals().extend(std::thread::Builder::new().spawn(removal));
         }
         let prefix = owner.map_or(PREFIX.to_owned(), |owner| owner.prefix());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir()?;
@@ -68,18 +71,28 @@ fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
 struct Owner {
     process: Process,
     space: u64,
+    /// Of the machine's kernel: others, who may share the directory, have spaces of the same numbers.
+    boot: u128,
 }
+
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 impl Owner {
     fn this() -> Option<Self> {
         let process = Process::of(i32::try_from(std::process::id()).ok()?)?;
         let space = fs::metadata("/proc/self/ns/pid").ok()?.ino();
-        Some(Self { process, space })
+        let boot = fs::read_to_string(BOOT).ok()?.trim().replace('-', "");
+        let boot = u128::from_str_radix(&boot, 16).ok()?;
+        Some(Self {
+            process,
+            space,
+            boot,
+        })
     }
 
     fn prefix(self) -> String {
         let Process { number, began } = self.process;
-        format!("{PREFIX}{number}-{began}-{}-", self.space)
+        format!("{PREFIX}{number}-{began}-{}-{:x}-", self.space, self.boot)
     }
 
     fn of(name: &str) -> Option<Self> {
@@ -89,9 +102,19 @@ impl Owner {
             began: parts.next()?.parse().ok()?,
         };
         let space = parts.next()?.parse().ok()?;
+        let boot = u128::from_str_radix(parts.next()?, 16).ok()?;
         // What is by chance.
         parts.next()?;
-        Some(Self { process, space })
+        Some(Self {
+            process,
+            space,
+            boot,
+        })
+    }
+
+    /// Whether the number of the other is that of the same process here.
+    fn sees(self, other: Self) -> bool {
+        (self.space, self.boot) == (other.space, other.boot)
     }
 
     /// Unless somebody else may have its number here. Who cannot be looked at lives if a signal finds it.
@@ -109,7 +132,7 @@ impl Owner {
             let owner = entry.file_name().to_str().and_then(Self::of);
             // Of the entry, and not of what a link leads to.
             let about = entry.metadata();
-            owner.is_some_and(|owner| owner.space == self.space && owner.is_dead())
+            owner.is_some_and(|owner| self.sees(owner) && owner.is_dead())
                 && about.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())
         };
         let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
@@ -140,9 +163,14 @@ mod tests {
             space: this.space + 1,
             ..earlier
         };
+        let of_another_machine = Owner {
+            boot: this.boot ^ 1,
+            ..earlier
+        };
         let path = |owner: Owner| root.path().join(owner.prefix() + "aB3");
         let target = root.path().join("target");
-        for directory in [&path(this), &path(other), &path(earlier), &path(elsewhere)] {
+        for owner in [this, other, earlier, elsewhere, of_another_machine] {
+            let directory = path(owner);
             fs::create_dir_all(directory.join("deep")).unwrap();
         }
         fs::create_dir(&target).unwrap();
@@ -153,14 +181,16 @@ mod tests {
 
         this.remove_of_dead(root.path());
         assert!(!path(earlier).exists());
-        assert!(path(this).exists() && path(other).exists() && path(elsewhere).exists());
-        assert_eq!(number(), 6);
+        for living in [this, other, elsewhere, of_another_machine] {
+            assert!(path(living).exists(), "{living:?}");
+        }
+        assert_eq!(number(), 7);
 
         child.kill().unwrap();
         child.wait().unwrap();
         this.remove_of_dead(root.path());
         assert!(!path(other).exists() && link.exists());
-        assert_eq!(number(), 5);
+        assert_eq!(number(), 6);
     }
 
     #[test]

@@ -38,17 +38,35 @@ impl From<io::Error> for NotInstalled {
     }
 }
 
-/// Bytes of a `package.json` that are looked at.
+/// Bytes of a `package.json`, or of what Python has in its place, that are looked at.
 const MANIFEST: u64 = 1 << 20;
 
 /// Whether a package in this language names what it needs, and has none of it.
 pub(crate) fn is_wanted(language: &Language, directory: &Path) -> bool {
     match language {
         Language::Python(_) => {
-            directory.join("requirements.txt").is_file() && !directory.join("virtualenv").is_dir()
+            !directory.join("virtualenv").is_dir() && has_requirements(directory)
         }
         Language::Nodejs => !directory.join("node_modules").exists() && has_dependencies(directory),
     }
+}
+
+fn has_requirements(directory: &Path) -> bool {
+    let is_one =
+        |line: &[u8]| !line.trim_ascii().is_empty() && !line.trim_ascii().starts_with(b"#");
+    let text = head_of(&directory.join("requirements.txt"));
+    text.is_some_and(|text| text.split(|byte| *byte == b'\n').any(is_one))
+}
+
+/// The first megabyte of a file, without the mark that Windows's editors begin a text with.
+fn head_of(path: &Path) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(MANIFEST).read_to_end(&mut text).ok()?;
+    Some(match text.strip_prefix(b"\xEF\xBB\xBF") {
+        Some(rest) => rest.to_vec(),
+        None => text,
+    })
 }
 
 /// What cannot be read wants nothing: Node says what is wrong with it.
@@ -57,11 +75,9 @@ fn has_dependencies(directory: &Path) -> bool {
     struct Manifest {
         dependencies: Map<String, Value>,
     }
-    let Ok(file) = File::open(directory.join("package.json")) else {
-        return false;
-    };
-    let manifest: Result<Manifest, _> = serde_json::from_reader(file.take(MANIFEST));
-    manifest.is_ok_and(|manifest| !manifest.dependencies.is_empty())
+    let text = head_of(&directory.join("package.json"));
+    let manifest = text.and_then(|text| serde_json::from_slice::<Manifest>(&text).ok());
+    manifest.is_some_and(|manifest| !manifest.dependencies.is_empty())
 }
 
 /// Copies what is in a directory to another one, in which all may be changed, as it could not be before.
@@ -109,9 +125,18 @@ mod tests {
         let python = Language::Python(None);
         assert!(wants(&python, &[requirements]));
         assert!(!wants(&python, &[("__main__.py", "")]));
+        assert!(wants(
+            &python,
+            &[("requirements.txt", "\u{feff}# of ours\r\n\r\nx")]
+        ));
+        assert!(!wants(
+            &python,
+            &[("requirements.txt", "\n \r\n  # nothing\n")]
+        ));
         assert!(!wants(&python, &[requirements, ("virtualenv/lib/x", "")]));
         let node = |text| wants(&Language::Nodejs, &[("package.json", text)]);
         assert!(node(r#"{"dependencies": {"x": "1"}}"#));
+        assert!(node("\u{feff}{\"dependencies\": {\"x\": \"1\"}}"));
         for nothing in [
             "{}",
             "[",

@@ -148,7 +148,7 @@ fn what_a_package_names_is_installed_once_beside_a_copy_of_it() {
             assert_eq!(files(package.path()), before, "{kind}");
             runtime.terminate();
             runtime.wait();
-            assert_eq!(files(scratch.path()), 0, "{kind}");
+            assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "{kind}");
         }
     }
 }
@@ -237,6 +237,43 @@ fn who_can_do_without_runs_and_is_told_once() {
                 assert_eq!(said, told, "{kind}: {log}");
             }
         }
+    }
+}
+
+#[test]
+fn who_misses_it_later_has_another_pack_try_once_more() {
+    let python = of_python("--no-index\nnothing-of-it==1.0");
+    let main: &[u8] = b"def main(args):\n  import part\n";
+    put(python.path(), &[("__main__.py", main)]);
+    let node = of_node(r#"{"part": "file:./nothing-of-it.tgz"}"#);
+    let index: &[u8] = b"exports.main = async () => require('part');";
+    put(node.path(), &[("index.js", index)]);
+    for (kind, package) in [("python:3", python), ("nodejs:20", node)] {
+        let runtime = Runtime::start();
+        let value = json!({"path": package.path(), "kind": kind});
+        assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
+        let events = runtime.act(&[json!({})]);
+        let message = failure(&events, 0)["message"].to_string();
+        assert!(message.contains("cannot be installed: "), "{message}");
+        assert!(message.contains("'part'"), "{message}");
+        assert_eq!(end(&events)["reusable"], false, "{kind}");
+    }
+}
+
+#[test]
+fn what_else_goes_wrong_is_not_said_to_be_for_want_of_it() {
+    let python = of_python("--no-index\nnothing-of-it==1.0");
+    put(python.path(), &[("__main__.py", b"def main(args) return")]);
+    let node = of_node(r#"{"part": "file:./nothing-of-it.tgz"}"#);
+    put(node.path(), &[("index.js", b"exports.main = () => {")]);
+    for (kind, package) in [("python:3", python), ("nodejs:20", node)] {
+        let runtime = Runtime::start();
+        let value = json!({"path": package.path(), "kind": kind});
+        assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
+        let events = runtime.act(&[json!({})]);
+        let message = failure(&events, 0)["message"].to_string();
+        assert!(message.contains("SyntaxError"), "{message}");
+        assert!(!message.contains("cannot be installed"), "{message}");
     }
 }
 

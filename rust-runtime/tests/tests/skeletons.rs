@@ -135,12 +135,15 @@ fn one_that_is_killed_or_never_ends_takes_its_pack_along() {
 #[test]
 fn what_cannot_be_executed_says_why() {
     let mut runtime = Runtime::start();
-    let package = exec_of(b"#!/nothing/of/it\n");
+    let package = exec_of(b"#!/nothing/of/it\r\n");
     let value = json!({"path": package.path(), "kind": "skeleton"});
     assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
     runtime.hold(package);
-    let message = failure(&runtime.act(&[json!({})]), 0)["message"].to_string();
-    assert!(message.contains("`exec`: No such file"), "{message}");
+    let events = runtime.act(&[json!({})]);
+    assert_eq!(
+        failure(&events, 0)["message"],
+        r"`exec` begins with `#!/nothing/of/it\r`, which is not here"
+    );
     let value = json!({"code": "echo hello", "binary": false, "kind": "skeleton"});
     let (status, _) = Runtime::start().post("/init", &json!({ "value": value }));
     assert_eq!(status, 400);

@@ -6,7 +6,8 @@ mod action;
 mod output;
 pub mod skeleton;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::thread;
 
@@ -36,7 +37,7 @@ fn run(
     while actions.len() < flare.pack.pack_size() as usize {
         match Action::start(exec, &flare.pack.invocation) {
             Ok(action) => actions.push(action),
-            Err(error) => return flare.give_up(&failure(&format!("`exec`: {error}"))),
+            Err(error) => return flare.give_up(&failure(&cannot_run(exec, &error))),
         }
     }
     if !flare.begin(commands)? {
@@ -47,6 +48,37 @@ fn run(
     })?;
     flare.end(true, None)
 }
+
+/// Why an executable was not run. Where it is there and the kernel says that it is not, that is of what it is run by.
+fn cannot_run(exec: &Path, error: &io::Error) -> String {
+    let by = match error.kind() {
+        io::ErrorKind::NotFound => run_by(exec),
+        _ => None,
+    };
+    match by {
+        Some(by) => format!(
+            "`exec` begins with `{}`, which is not here",
+            by.escape_debug()
+        ),
+        None => format!("`exec`: {error}"),
+    }
+}
+
+/// What a script says that it is run by, if it is one.
+fn run_by(exec: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    File::open(exec)
+        .ok()?
+        .take(LONGEST_HEAD)
+        .read_to_end(&mut head)
+        .ok()?;
+    let line = head.split(|byte| *byte == b'\n').next()?;
+    line.starts_with(b"#!")
+        .then(|| String::from_utf8_lossy(line).into_owned())
+}
+
+/// The kernel reads no more of a script's first line (`BINPRM_BUF_SIZE`).
+const LONGEST_HEAD: u64 = 256;
 
 /// Runs all workers of a flare at once, each with what is its own.
 fn run_all<T: Send>(

@@ -16,7 +16,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::output::{BOUND, Log, Output, PIECE};
-use super::{log_of, run_all};
+use super::{cannot_run, log_of, run_all};
 use crate::launched::{self, Flare, failure};
 
 /// The kernel takes no longer argument (`MAX_ARG_STRLEN`), whose end is a byte, too.
@@ -48,7 +48,7 @@ fn run_worker(flare: &Flare<'_>, exec: &Path, index: usize, worker: u32) -> io::
         .map_or("{}", |input| input.get());
     let mut log = log_of(flare, worker);
     let result = match start(exec, input, flare, index) {
-        Err(error) => Err(format!("`exec`: {error}")),
+        Err(error) => Err(cannot_run(exec, &error)),
         Ok(mut child) => match follow(&mut child, input.as_bytes(), &mut log)? {
             // It was killed for that.
             (_, None) => Err("the output is larger than 16 MiB as JSON".to_owned()),
