@@ -56,6 +56,14 @@ class ActionsSuite extends EntitySuite:
     val native = send("GET", s"$bursts/shape").json.hcursor
     assertEquals(native.downField("exec").get[String]("kind"), Right("nodejs:20"))
 
+  test("how many containers an action may have is nothing that we limit"):
+    val stored = store("actions/many", source("python", python, ""","limits":{"instances":3,"logs":2}"""))
+    assertEquals(
+      at(stored, "limits").hcursor.keys.map(_.toSet),
+      Some(Set("timeout", "memory", "logs", "concurrency"))
+    )
+    assertEquals(at(stored, "limits", "logs"), Json.fromInt(2))
+
   test("an update keeps what it says nothing of"):
     val first = source(
       "python:3.11",

@@ -206,6 +206,8 @@ class AdminSuite extends HttpSuite:
     refused(create("a%2Fb"), 400, "name")
     refused(create("bad", """{"limit":{}}"""), 400, "'limit'")
     refused(create("bad", """{"limits":{"slots":1}}"""), 400, "'limits.slots'")
+    refused(create("bad", """{"limits":{"storeActivations":false}}"""), 400, "'limits.storeActivations'")
+    refused(create("bad", """{"limits":{"allowedKinds":["rust"]}}"""), 400, "'limits.allowedKinds'")
     refused(create("bad", """{"limits":{"burstSize":0}}"""), 400, "'limits.burstSize'", "from 1")
     refused(create("bad", """{"limits":{"memory":1.5}}"""), 400, "'limits.memory'")
     refused(create("bad", "[]"), 400)

@@ -1,12 +1,14 @@
 package burst.controller.http
 
 import burst.controller.store.{addLogs, addResults, update}
+import burst.controller.blob.BlobName
 import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
 import burst.protocol.{Failure, FailureKind, FlareId, Inputs, InvokerId, JsonText, LogStream, PackStart}
-import io.circe.Json
+import io.circe.{parser, Json}
+import java.nio.file.Files
 import java.sql.DriverManager
 import org.apache.pekko.pattern.after
 import scala.concurrent.duration.DurationInt
@@ -145,6 +147,104 @@ class InvokeSuite extends HttpSuite:
     val codes = send("GET", s"$activations?name=wrong").json.asArray.toVector.flatten
       .flatMap(_.hcursor.get[Int]("statusCode").toOption)
     assertEquals(codes.sorted, Vector(1, 2))
+
+  test("a result of more than a MiB is an application error that shows how it begins"):
+    val name = fresh("large")
+    val most = 1024 * 1024
+    def returned(text: String): Reply =
+      service.reset()
+      service.ending = ended(FlareState.Succeeded)
+      service.outputs =
+        Vector(WorkerResult(0, Some(Output.OutOfLine(text.getBytes("UTF-8").length)), None))
+      service.meanwhile = () =>
+        service.requests.keys.foreach: flare =>
+          val file = Files.writeString(Files.createTempFile("burst-output", ""), text)
+          storage.blobs.put(flare, BlobName.output(0), file)
+      invoke("?blocking=true", name = name)
+    def response(reply: Reply) = reply.json.hcursor.downField("response")
+    val largest = s"""{"a":"${"x" * (most - 8)}"}"""
+    val whole = returned(largest)
+    assertEquals((whole.status, response(whole).get[Int]("size")), (200, Right(most)))
+    assertEquals(response(whole).get[Json]("result").map(_.noSpaces.length), Right(most))
+    // Of the 1024 bytes that are shown the last one is half a character.
+    val beyond = returned(s"""{"ab":"${"é" * (most / 2)}"}""")
+    assertEquals(beyond.status, 502)
+    assertEquals(response(beyond).get[String]("status"), Right("application error"))
+    assertEquals(
+      response(beyond).downField("result").get[String]("error"),
+      Right(
+        s"The action produced a response that exceeded the allowed length: ${most + 9} > $most bytes. " +
+          s"The truncated response was: {\"ab\":\"${"é" * 508}"
+      )
+    )
+    assertEquals(send("GET", s"$activations/${id(beyond)}").json, beyond.json)
+    val codes = send("GET", s"$activations?name=$name").json.asArray.toVector.flatten
+      .map(_.hcursor.get[Int]("statusCode"))
+    assertEquals(codes.toSet, Set(Right(0), Right(1)))
+
+  test("a parameter of a final action is not overridden when it has a value"):
+    val about = """"parameters":[{"key":"fixed","value":1},{"key":"open","value":null}],
+      "annotations":[{"key":"final","value":true}]"""
+    val exec = """{"kind":"nodejs","code":"function main() {}"}"""
+    assertEquals(send("PUT", s"$actions/final", Some(s"""{"exec":$exec,$about}""")).status, 200)
+    for query <- Seq("", "?blocking=true") do
+      refused(invoke(query, """{"own":2,"fixed":1}""", "final"), 400, "'fixed'")
+    assertEquals(service.last.get, None)
+    assertEquals(invoke(body = """{"own":2,"open":3}""", name = "final").status, 202)
+    assertEquals(
+      service.last.get.map(_.inputs),
+      Some(Inputs.Shared(JsonText("""{"fixed":1,"own":2,"open":3}""")))
+    )
+
+  test(
+    "a record tells of its action, its limits and its times, and how long a start took where there was one"
+  ):
+    assertEquals(send("PUT", "/api/v1/namespaces/_/packages/tools", Some("{}")).status, 200)
+    val limits = """{"timeout":5000,"memory":512,"logs":3,"concurrency":2}"""
+    val exec = """{"kind":"nodejs:default","code":"function main() {}"}"""
+    val stored = send("PUT", s"$actions/tools/timed", Some(s"""{"exec":$exec,"limits":$limits}"""))
+    assertEquals(stored.status, 200, stored.body)
+    returning("{}")
+    def called(start: PackStart): Json =
+      service.ending = flare =>
+        val whole = ended(FlareState.Succeeded)(flare)
+        whole.copy(
+          placed = Some(flare.created + 7_500),
+          packs = whole.packs.map(_.copy(start = Some(start))),
+          workers = whole.workers.map(_.copy(started = Some(flare.created + 30_000))),
+          ended = Some(flare.created + 50_000)
+        )
+      val reply = invoke("?blocking=true", name = "tools/timed")
+      assertEquals(reply.status, 200, reply.body)
+      val record = send("GET", s"$activations/${id(reply)}").json
+      val said = Map(
+        "path" -> Json.fromString("guest/tools/timed"),
+        "kind" -> Json.fromString("nodejs:20"),
+        "limits" -> parser.parse(limits).getOrElse(Json.Null),
+        "timeout" -> Json.False
+      )
+      said.foreach((key, value) => assertEquals(annotation(record, key), Some(value)))
+      val keys = record.hcursor.downField("annotations").values.toVector.flatten
+        .flatMap(_.hcursor.get[String]("key").toOption)
+      val times = "waitTime" +: Option.when(start == PackStart.Cold)("initTime").toSeq
+      assertEquals(keys.sorted, (said.keys.toVector ++ times).sorted)
+      record
+    def time(record: Json, key: String) = annotation(record, key).flatMap(_.asNumber).flatMap(_.toInt)
+    val cold = called(PackStart.Cold)
+    assertEquals((time(cold, "waitTime"), time(cold, "initTime")), (Some(7), Some(22)))
+    assertEquals(cold.hcursor.get[Long]("duration"), Right(43L))
+    val warm = called(PackStart.Warm)
+    assertEquals((time(warm, "waitTime"), time(warm, "initTime")), (Some(30), None))
+    assertEquals(warm.hcursor.get[Long]("duration"), Right(20L))
+    def listed(query: String) =
+      send("GET", s"$activations?name=tools/timed$query").json.asArray.getOrElse(Vector.empty)
+    val listing =
+      Set("namespace", "name", "version", "publish", "annotations", "activationId", "start", "end")
+    val short = listing ++ Set("duration", "statusCode")
+    assertEquals(listed("").map(_.asObject.map(_.keys.toSet)), Vector(Some(short), Some(short)))
+    val whole = listing ++ Set("duration", "subject", "response", "logs")
+    assertEquals(listed("&docs=true").map(_.asObject.map(_.keys.toSet)), Vector(Some(whole), Some(whole)))
+    assertEquals(listed("&docs=true").toSet, Set(cold, warm))
 
   test("time outs and deaths have texts of their own"):
     def failing(state: FlareState, failure: Failure) =
@@ -314,6 +414,21 @@ class InvokeSuite extends HttpSuite:
     )
     val other = ids(1).dropRight(1) + "0123".filterNot(ids.map(_.last).contains).head
     assertEquals(send("GET", s"$activations/$other").status, 404)
+
+  test("a burst's packs are the largest there can be, of a size, or a container on each machine"):
+    service.meanwhile = () =>
+      for flare <- service.requests.keys; queued <- storage.flares.find(flare) do
+        storage.flares.update(ended(FlareState.Succeeded)(queued))
+    def packed(query: String) =
+      val reply = burst(query, """{"value":[1,2,3]}""")
+      assertEquals(reply.status, 202, reply.body)
+      assertEquals(reply.json.hcursor.get[Vector[String]]("activationIds").map(_.size), Right(1))
+      service.last.get.map(request => (request.size, request.packing, request.granularity))
+    assertEquals(packed(""), Some((3, Packing.Heterogeneous, None)))
+    assertEquals(packed("&join=False"), Some((3, Packing.Heterogeneous, None)))
+    assertEquals(packed("&granularity=2"), Some((3, Packing.Homogeneous, Some(2))))
+    assertEquals(packed("&granularity=2&join=True"), Some((3, Packing.Mixed, Some(2))))
+    assertEquals(packed("&join=true"), Some((3, Packing.Mixed, None)))
 
   test("a burst is waited for though the store fails for a moment"):
     def rename(from: String, to: String): Unit =

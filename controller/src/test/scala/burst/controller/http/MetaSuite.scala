@@ -5,6 +5,8 @@ import burst.controller.flare.FlareState
 import burst.controller.scheduler.Suspicion
 import burst.controller.store.Samples
 import burst.protocol.{InvokerId, JsonText, RuntimeInfo}
+import io.circe.Json
+import io.circe.syntax.*
 
 class MetaSuite extends HttpSuite:
   test("the platform says what it is to anyone"):
@@ -60,6 +62,38 @@ class MetaSuite extends HttpSuite:
     assertEquals(limits.get[Int]("maxActionMemory"), Right(10240))
     assertEquals(limits.get[String]("maxParameterSize"), Right("1 MB"))
     assertEquals(send("GET", "/api/v1/namespaces/else/limits").status, 403)
+
+  test("each of them is the one that is set, of the namespace or of the platform"):
+    val platform = config.getConfig("burst.limits")
+    def told(auth: String) = send("GET", "/api/v1/namespaces/_/limits", auth = Some(auth)).json
+    def expected(invocations: Int, fires: Int, slots: Int, memory: Int) = Json.obj(
+      "invocationsPerMinute" -> invocations.asJson,
+      "concurrentInvocations" -> slots.asJson,
+      "firesPerMinute" -> fires.asJson,
+      "allowedKinds" -> Seq("*").asJson,
+      "storeActivations" -> true.asJson,
+      "minActionMemory" -> 128.asJson,
+      "maxActionMemory" -> memory.asJson,
+      "minActionTimeout" -> 100.asJson,
+      "maxActionTimeout" -> platform.getDuration("timeout").toMillis.asJson,
+      "minActionLogs" -> 0.asJson,
+      "maxActionLogs" -> 10.asJson,
+      "minActionConcurrency" -> 1.asJson,
+      "maxActionConcurrency" -> 200.asJson,
+      "maxActionInstances" -> slots.asJson,
+      "maxParameterSize" -> "1 MB".asJson
+    )
+    val Seq(invocations, fires, slots, memory) =
+      Seq(
+        "invocations-per-minute",
+        "fires-per-minute",
+        "concurrent-slots",
+        "memory"
+      ).map(platform.getInt): @unchecked
+    assertEquals(told(credentials), expected(invocations, fires, slots, memory))
+    val own = """{"invocationsPerMinute":5,"firesPerMinute":7,"concurrentSlots":3,"memory":512}"""
+    val limited = send("PUT", s"$admin/limited", Some(s"""{"limits":$own}"""), caller(admin)).string("auth")
+    assertEquals(told(limited), expected(5, 7, 3, 512))
 
   test("credentials open one namespace, with or without a slash behind"):
     for path <- Seq("/api/v1/namespaces", "/api/v1/namespaces/") do
@@ -156,6 +190,10 @@ class OpenApiSuite extends HttpSuite:
     assert(reply.status < 300, reply.toString)
     exercised += method -> ApiDescription.template(method, path).getOrElse(fail(s"$path is not documented"))
     reply
+
+  test("there is no page for people to look at it"):
+    for page <- Seq("/docs", "/docs/", "/docs/index.html") do
+      assertEquals(send("GET", page, auth = None).status, 404, page)
 
   test("every documented operation succeeds when asked as documented, and answers as documented"):
     service.ending = FakeFlareService.ended(FlareState.Succeeded)

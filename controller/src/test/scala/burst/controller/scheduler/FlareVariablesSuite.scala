@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.definition.{SealedEnvironment, SealedSecret}
 import burst.controller.flare.{ActivationFields, FlareRequest}
 import burst.controller.secrets.{DefinitionName, Secrets, SecretsKey}
-import burst.protocol.Environment
+import burst.protocol.{Environment, FlareId}
 
 /** Environment variables of a flare's programs: secrets are opened when the packs are asked for. */
 class FlareVariablesSuite extends SchedulerFixture:
@@ -13,6 +13,9 @@ class FlareVariablesSuite extends SchedulerFixture:
     Samples.request(2, granularity = Some(1)).copy(
       environment = SealedEnvironment(Map("A" -> "1"), Vector(secret))
     )
+
+  private def activation(path: String, key: Option[String] = None): ActivationFields =
+    ActivationFields(path, "1.0.2", "t", 10, 1, None, component = false, None, burst = false, key)
 
   test("each pack is told the variables and the opened secrets"):
     val world = World(secrets = Secrets(Some(key)))
@@ -46,20 +49,7 @@ class FlareVariablesSuite extends SchedulerFixture:
     def told(wanted: Option[String], secrets: Secrets) =
       val world = World(secrets = secrets)
       val invoker = world.invoker("a", 1)
-      val fields =
-        ActivationFields(
-          "guest/hello",
-          "0.0.1",
-          "t",
-          10,
-          1,
-          None,
-          component = false,
-          None,
-          burst = false,
-          wanted
-        )
-      world.submit(Samples.request(1).copy(activation = Some(fields)))
+      world.submit(Samples.request(1).copy(activation = Some(activation("guest/hello", wanted))))
       invoker.prepared().assignment.invocation.variables
     val variables = told(Some(uuid), secrets)
     val shown = variables("api_key")
@@ -70,3 +60,42 @@ class FlareVariablesSuite extends SchedulerFixture:
     assert(!secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline))
     assertEquals(told(None, secrets).get("api_key"), None)
     assertEquals(told(Some(uuid), Secrets(None)).get("api_key"), None, "without a key of the platform's")
+
+  test("the program of an invocation is told all that OpenWhisk's are of it, in OpenWhisk's words"):
+    val world = World()
+    val invoker = world.invoker("a", 1)
+    val begun = world.clock.get
+    // What it runs is another's, of a package: the namespace is its caller's.
+    val flare = world.submit(Samples.request(1).copy(activation = Some(activation("other/tools/hello"))))
+    assertEquals(
+      invoker.prepared().assignment.invocation.variables,
+      Map(
+        "api_host" -> Samples.apiHost,
+        "namespace" -> "guest",
+        "action_name" -> "/other/tools/hello",
+        "action_version" -> "1.0.2",
+        "activation_id" -> flare.id.value,
+        "transaction_id" -> "t",
+        "deadline" -> ((begun / 1000) + flare.request.timeout).toString
+      )
+    )
+
+  test("a flare's function is told of its flare by the same names, and a program of our own nothing"):
+    val environment = InvocationEnvironment(Secrets(None).activationKeys, Samples.apiHost)
+    val id = FlareId.random()
+    val own = Samples.request(1)
+    assertEquals(environment.of(id, own, 7_000_999), Environment.Empty)
+    val python = own.copy(definition = own.definition.copy(kind = "python:3.10"))
+    assertEquals(
+      environment.of(id, python, 7_000_999).variables,
+      Map(
+        "api_host" -> Samples.apiHost,
+        "namespace" -> "guest",
+        "action_name" -> "/guest/hello",
+        "action_version" -> "0.0.1",
+        "activation_id" -> id.value,
+        "transaction_id" -> id.value,
+        "deadline" -> "7000",
+        "flare_id" -> id.value
+      )
+    )

@@ -1,7 +1,9 @@
 package burst.controller.store
 
 import burst.controller.definition.{FlareOptions, SealedEnvironment}
+import burst.controller.http.HttpSuite
 import burst.controller.store.Samples.*
+import io.circe.Json
 import java.nio.file.Path
 import java.sql.DriverManager
 import org.flywaydb.core.Flyway
@@ -23,6 +25,23 @@ class DefinitionMigrationSuite extends StorageFixtures:
         Storage.open(settings(root, Some(at)), limits)
 
   private def keeps(url: String, user: String, password: String, kind: String)(open: => Storage): Unit =
+    DefinitionMigrationSuite.deploy(url, user, password, kind)
+    val opened = open
+    try
+      val old = opened.definitions.find("guest", "hello").getOrElse(fail("it is gone"))
+      assertEquals((old.version, old.options), ("0.0.7", FlareOptions(memory = Some(64))))
+      assertEquals(old.environment, SealedEnvironment.Empty)
+      assertEquals(put(opened, definition(pkg = package2)).map(_.version), Right("0.0.8"))
+      assertEquals(opened.definitions.find("guest", "hello", "0.0.7"), Some(old))
+      assertEquals(
+        opened.definitions.versions("guest", "hello", 9, 0).map(_.version),
+        Vector("0.0.8", "0.0.7")
+      )
+    finally opened.close()
+
+object DefinitionMigrationSuite:
+  /** A definition as that release kept it. */
+  private[store] def deploy(url: String, user: String, password: String, kind: String): Unit =
     Flyway
       .configure()
       .dataSource(url, user, password)
@@ -36,15 +55,27 @@ class DefinitionMigrationSuite extends StorageFixtures:
           INSERT INTO definition
             (namespace, name, revision, kind, package_id, package_size, options, parameters, updated)
           VALUES ('guest', 'hello', 7, 'rust', '${package1.value}', 1, '{"memory":64}', '{}', 5)""")
-    val opened = open
-    try
-      val old = opened.definitions.find("guest", "hello").getOrElse(fail("it is gone"))
-      assertEquals((old.version, old.options), ("0.0.7", FlareOptions(memory = Some(64))))
-      assertEquals(old.environment, SealedEnvironment.Empty)
-      assertEquals(put(opened, definition(pkg = package2)).map(_.version), Right("0.0.8"))
-      assertEquals(opened.definitions.find("guest", "hello", "0.0.7"), Some(old))
-      assertEquals(
-        opened.definitions.versions("guest", "hello", 9, 0).map(_.version),
-        Vector("0.0.8", "0.0.7")
-      )
-    finally opened.close()
+
+/** The same as OpenWhisk's clients see it. */
+class MigratedActionSuite extends HttpSuite:
+  override def beforeAll(): Unit =
+    val file = Path.of(config.getString("burst.store.directory"), "burst.db")
+    DefinitionMigrationSuite.deploy(s"jdbc:sqlite:$file", "", "", "sqlite")
+    super.beforeAll()
+
+  test("what was deployed is an action with the annotation of its kind, and is called"):
+    val action = "/api/v1/namespaces/_/actions/hello"
+    val found = send("GET", action)
+    assertEquals(found.status, 200, found.body)
+    val whole = found.json.hcursor
+    assertEquals(
+      (whole.get[String]("namespace"), whole.get[String]("name")),
+      (Right("guest"), Right("hello"))
+    )
+    assertEquals(whole.get[String]("version"), Right("0.0.7"))
+    assertEquals(whole.get[Json]("annotations").map(_.noSpaces), Right("""[{"key":"exec","value":"rust"}]"""))
+    assertEquals(whole.downField("limits").get[Int]("memory"), Right(64))
+    val exec = whole.downField("exec")
+    assertEquals((exec.get[String]("kind"), exec.get[String]("code")), (Right("rust"), Right("AQ==")))
+    assertEquals(send("POST", action, Some("{}")).status, 202)
+    assertEquals(service.last.get.map(_.definition.version), Some("0.0.7"))
