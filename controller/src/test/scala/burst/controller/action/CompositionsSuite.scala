@@ -199,9 +199,19 @@ class CompositionsSuite extends EmbeddedStorage:
       if input.hcursor.get[Int]("kept") == Right(1) then add(10)(input) else Json.Null
     )
     s.sequence("both", "one", "ten")
+    s.known = s.known.updatedWith("/guest/one")(_.map: one =>
+      one.copy(definition = one.definition.copy(options = one.definition.options.copy(memory = Some(512)))))
     val whole = s.invoke("both", Json.obj("n" -> 5.asJson))
     assertEquals(whole.status, ActivationStatus.Success)
     assertEquals(n(whole), Some(16))
+    assertEquals(annotation(whole, "path"), Some("guest/both".asJson))
+    val limits = Json.obj(
+      "timeout" -> 5000.asJson,
+      "memory" -> 512.asJson, // The most that one of its parts has.
+      "logs" -> 10.asJson,
+      "concurrency" -> 1.asJson
+    )
+    assertEquals(annotation(whole, "limits"), Some(limits))
     assertEquals(annotation(whole, "kind"), Some("sequence".asJson))
     assertEquals(annotation(whole, "topmost"), Some(true.asJson))
     assertEquals(whole.logs.size, 2)
