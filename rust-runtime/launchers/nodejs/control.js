@@ -5,7 +5,7 @@
 const fs = require('fs');
 
 const HEADER = 4;
-// The runtime leaves out what is more, and says so.
+// The runtime leaves out what is more, and says so; it may be told of more.
 const LOG_LIMIT = 1024 * 1024;
 const LINE_COST = 64;
 // What is said at once: a frame has its limit.
@@ -160,7 +160,7 @@ class Log {
   constructor(control, task) {
     this.control = control;
     this.task = task;
-    this.room = LOG_LIMIT;
+    this.room = Math.max(LOG_LIMIT, task.logLimit);
     this.begun = { stdout: '', stderr: '' };
   }
 

@@ -11,7 +11,7 @@ const threads = require('worker_threads');
 
 /** What each worker of this pack is to do. */
 function tasksOf(command, run) {
-  const { pack, packSizes, inputs, deadline, invocation = {} } = command;
+  const { pack, packSizes, inputs, deadline, invocation = {}, logLimit = 0 } = command;
   const first = packSizes.slice(0, pack).reduce((sum, size) => sum + size, 0);
   const told = { deadline: String(Math.floor(deadline / 1000)), ...invocation };
   const input = (index) => (inputs.each ? inputs.each[index] : inputs.shared);
@@ -19,6 +19,7 @@ function tasksOf(command, run) {
     run,
     worker: first + index,
     input: input(index),
+    logLimit,
     told: { ...told, ...traced(command, index) },
   }));
 }

@@ -9,6 +9,7 @@ use burst_bcm::{BackendConfig, Failure, Secret, Topology};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::LOG_LIMIT;
 use crate::timestamp::Timestamp;
 
 /// The body of `POST /packs`: one pack's part of a flare.
@@ -51,6 +52,9 @@ pub struct RunPack {
     /// Where its workers are in the flare's trace, if it has one.
     #[serde(default)]
     pub trace: Option<WorkerSpans>,
+    /// Bytes that each worker may log; [`LOG_LIMIT`] where none are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_limit: Option<usize>,
 }
 
 /// The spans of a pack's workers: what a worker does joins its flare's trace by naming its span as the parent.
@@ -136,6 +140,11 @@ impl RunPack {
             .get(self.pack as usize)
             .copied()
             .unwrap_or(0)
+    }
+
+    /// Bytes that each of its workers may log.
+    pub fn log_limit(&self) -> usize {
+        self.log_limit.unwrap_or(LOG_LIMIT)
     }
 
     /// The id of this pack's first worker.
@@ -310,6 +319,21 @@ mod tests {
         assert_eq!(run.inputs.of(1).unwrap().get(), "2");
         assert_eq!(run.check(), Ok(()));
         assert_eq!(run.trace, None);
+        assert_eq!(run.log_limit(), LOG_LIMIT);
+    }
+
+    #[test]
+    fn a_log_limit_is_passed_on_where_there_is_one() {
+        for limit in [None, Some(0), Some(10 << 20)] {
+            let run = run_pack(|body| {
+                if let Some(limit) = limit {
+                    body["logLimit"] = limit.into();
+                }
+            });
+            assert_eq!(run.log_limit(), limit.unwrap_or(LOG_LIMIT));
+            let frame = serde_json::to_value(&run).unwrap();
+            assert_eq!(frame.get("logLimit"), limit.map(Into::into).as_ref());
+        }
     }
 
     #[test]

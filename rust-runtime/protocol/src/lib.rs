@@ -40,7 +40,8 @@ pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
 /// The longest line of a log; what is more is the next one.
 pub const LINE: usize = 8 * 1024;
 
-/// What a worker, or a pack for itself, may log in one flare: each line's bytes and [`LINE_COST`].
+/// What a worker may log in one flare that says nothing else ([`RunPack::log_limit`]), and a pack for itself at most:
+/// each line's bytes and [`LINE_COST`].
 pub const LOG_LIMIT: usize = 1024 * 1024;
 
 /// Bytes a line of a log counts beside those it has: about what it takes of everybody's room and time.

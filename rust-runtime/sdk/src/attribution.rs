@@ -158,7 +158,7 @@ mod tests {
         theirs.set_nonblocking(true).unwrap();
         let control = Arc::new(ControlSocket::new(ours.into()));
         let _cork = control.cork();
-        let _capture = capture::begin(Arc::clone(&control), 7);
+        let _capture = capture::begin(Arc::clone(&control), 7, 0);
         assert!(capture::take(2, b"half"));
         flush(&control);
         let message = frame::read(&mut theirs, frame::EVENT_LIMIT)

@@ -24,6 +24,8 @@ struct Capture {
     lines: [Line; 2],
     remaining: usize,
     truncated: bool,
+    /// What is said once nothing more is.
+    notice: String,
 }
 
 struct Line {
@@ -58,7 +60,7 @@ impl Capture {
                 .log(self.worker, line.stream, &line.bytes, Timestamp::now());
         } else if !self.truncated {
             self.truncated = true;
-            let notice = b"[burst] further output of this worker is left out: it exceeds 1 MiB";
+            let notice = self.notice.as_bytes();
             self.control
                 .log(self.worker, line.stream, notice, Timestamp::now());
         }
@@ -81,8 +83,10 @@ pub(crate) struct CaptureGuard {
     _not_send: PhantomData<*mut ()>,
 }
 
-/// Starts capturing what this thread writes, as output of `worker`.
-pub(crate) fn begin(control: Arc<ControlSocket>, worker: u32) -> CaptureGuard {
+/// Starts capturing what this thread writes, as output of `worker`, which may log so many bytes. Of fewer than
+/// [`LOG_LIMIT`] the runtime alone leaves out what is more: it reads in them why an allocation failed.
+pub(crate) fn begin(control: Arc<ControlSocket>, worker: u32, limit: usize) -> CaptureGuard {
+    let limit = limit.max(LOG_LIMIT);
     let line = |stream| Line {
         stream,
         bytes: Vec::with_capacity(LINE),
@@ -91,8 +95,12 @@ pub(crate) fn begin(control: Arc<ControlSocket>, worker: u32) -> CaptureGuard {
         control,
         worker,
         lines: [line(LogStream::Stdout), line(LogStream::Stderr)],
-        remaining: LOG_LIMIT,
+        remaining: limit,
         truncated: false,
+        notice: format!(
+            "[burst] further output of this worker is left out: it exceeds {} MiB",
+            limit >> 20
+        ),
     }));
     CURRENT.set(capture);
     CaptureGuard {
@@ -159,13 +167,17 @@ mod tests {
 
     /// The lines a worker's thread leaves behind when it runs `body`.
     fn lines_of(body: impl FnOnce() + Send + 'static) -> Vec<(String, String)> {
+        lines_within(LOG_LIMIT, body)
+    }
+
+    fn lines_within(limit: usize, body: impl FnOnce() + Send + 'static) -> Vec<(String, String)> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let control = Arc::new(ControlSocket::new(ours.into()));
         let worker = thread::spawn(move || {
             // The harness prints to the same buffer. What it has left there would pass for this worker's.
             let mut stdout = std::io::stdout().lock();
             stdout.flush().unwrap();
-            let _capture = begin(control, 7);
+            let _capture = begin(control, 7, limit);
             body();
         });
         let mut received = Vec::new();
@@ -216,13 +228,17 @@ mod tests {
 
     #[test]
     fn output_beyond_the_limit_is_replaced_by_one_notice() {
-        let lines = lines_of(|| {
-            for _ in 0..LOG_LIMIT / LINE_COST * 2 {
-                assert!(take(1, b"\n"));
-            }
-        });
-        assert_eq!(lines.len(), LOG_LIMIT / LINE_COST + 1);
-        assert!(lines.last().unwrap().1.contains("1 MiB"));
+        // Of less the runtime leaves out the rest, which reads what is said of a failed allocation.
+        for (limit, mib) in [(LOG_LIMIT, 1), (0, 1), (3 << 20, 3)] {
+            let lines = lines_within(limit, move || {
+                for _ in 0..mib * LOG_LIMIT / LINE_COST * 2 {
+                    assert!(take(1, b"\n"));
+                }
+            });
+            assert_eq!(lines.len(), mib * LOG_LIMIT / LINE_COST + 1);
+            let notice = format!("it exceeds {mib} MiB");
+            assert!(lines.last().unwrap().1.ends_with(&notice));
+        }
     }
 
     #[test]

@@ -266,7 +266,8 @@ impl PackRun {
     {
         let (worker, pack_context) = (burst.worker_id(), Arc::clone(&burst.pack_context));
         let result = {
-            let _capture = capture::begin(Arc::clone(&self.control), worker);
+            let control = Arc::clone(&self.control);
+            let _capture = capture::begin(control, worker, self.run.log_limit());
             self.output_frame(work, index, &burst)
         };
         // Its mailbox goes before the result is known, so that nothing outlives the flare.

@@ -25,18 +25,22 @@ struct LogChunk {
 
 struct LogSource {
     worker: Option<u32>,
+    limit: usize,
     left: usize,
     silenced: bool,
     chunks: Vec<LogChunk>,
 }
 
 impl LogBuffer {
-    /// For a pack of these workers.
-    pub(crate) fn new(first: u32, size: u32) -> Self {
-        let workers = (first..).take(size as usize).map(Some);
+    /// For a pack of these workers, each of which may log `limit` bytes. The pack itself may no more than they, nor than
+    /// one of several.
+    pub(crate) fn new(first: u32, size: u32, limit: usize) -> Self {
+        let workers = (first..).take(size as usize);
+        let sources = workers.map(|worker| LogSource::new(Some(worker), limit));
+        let pack = LogSource::new(None, limit.min(LOG_LIMIT));
         Self {
             first,
-            sources: workers.chain([None]).map(LogSource::new).collect(),
+            sources: sources.chain([pack]).collect(),
             rate: RateLimit::new(Instant::now()),
             waiting: 0,
         }
@@ -63,9 +67,9 @@ impl LogBuffer {
             if source.left < cost {
                 source.silenced = true;
                 let who = source.worker.map_or("pack", |_| "worker");
-                let limit = LOG_LIMIT >> 20;
+                let limit = size(source.limit);
                 let notice = format!(
-                    "[burst] further output of this {who} is left out: it exceeds {limit} MiB, each line counted as \
+                    "[burst] further output of this {who} is left out: it exceeds {limit}, each line counted as \
                      {LINE_COST} bytes more than it has"
                 );
                 self.waiting += source.add(stream, &notice, at);
@@ -129,11 +133,13 @@ impl LogBuffer {
 }
 
 impl LogSource {
-    fn new(worker: Option<u32>) -> Self {
+    fn new(worker: Option<u32>, limit: usize) -> Self {
         Self {
             worker,
-            left: LOG_LIMIT,
-            silenced: false,
+            limit,
+            left: limit,
+            // Who wants no log is not told that there is none.
+            silenced: limit == 0,
             chunks: Vec::new(),
         }
     }
@@ -176,6 +182,13 @@ fn length(event: &PackEvent) -> usize {
     match event {
         PackEvent::Log { text, .. } => text.len() + LINE_COST,
         _ => 0,
+    }
+}
+
+fn size(bytes: usize) -> String {
+    match bytes.is_multiple_of(1 << 20) {
+        true => format!("{} MiB", bytes >> 20),
+        false => format!("{bytes} bytes"),
     }
 }
 
@@ -270,7 +283,7 @@ mod tests {
 
     #[test]
     fn lines_of_one_stream_are_one_event_and_keep_their_order_among_streams() {
-        let mut log = LogBuffer::new(4, 2);
+        let mut log = LogBuffer::new(4, 2, LOG_LIMIT);
         log.append(Some(4), OUT, "a", at(1));
         log.append(Some(5), OUT, "other", at(2));
         log.append(Some(4), OUT, "", at(3));
@@ -299,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_between_characters_and_a_long_passage_between_lines() {
-        let mut log = LogBuffer::new(0, 1);
+        let mut log = LogBuffer::new(0, 1, LOG_LIMIT);
         log.append(None, OUT, &"é".repeat(LINE), at(1));
         let lengths = |log: &mut LogBuffer| -> Vec<Vec<usize>> {
             texts(&log.take())
@@ -319,7 +332,7 @@ mod tests {
     #[test]
     fn an_empty_line_costs_more_than_nothing_and_the_limit_is_said_once() {
         for worker in [Some(0), None] {
-            let mut log = LogBuffer::new(0, 1);
+            let mut log = LogBuffer::new(0, 1, LOG_LIMIT);
             (0..100_000).for_each(|_| log.append(worker, OUT, "", at(1)));
             log.append(worker, OUT, &"\n".repeat(100_000), at(1));
             let events = log.take();
@@ -333,9 +346,50 @@ mod tests {
     }
 
     #[test]
+    fn a_flare_has_a_limit_of_its_own() {
+        // What each source keeps of 4 MiB, and its last line.
+        let kept = |limit: usize| {
+            let mut log = LogBuffer::new(0, 1, limit);
+            let line = "x".repeat(1024 - LINE_COST);
+            [Some(0), None].map(|worker| {
+                (0..4096).for_each(|_| log.append(worker, OUT, &line, at(1)));
+                let events = log.take();
+                let texts = texts(&events);
+                let lines: Vec<_> = texts
+                    .iter()
+                    .flat_map(|(.., text)| text.split('\n'))
+                    .collect();
+                let last = lines.last().map(|line| (*line).to_owned());
+                (lines.len(), last.unwrap_or_default())
+            })
+        };
+        let [worker, pack] = kept(3 << 20);
+        assert_eq!((worker.0, pack.0), (3 * 1024 + 1, 1024 + 1));
+        assert!(
+            worker
+                .1
+                .contains("this worker is left out: it exceeds 3 MiB")
+        );
+        assert!(pack.1.contains("this pack is left out: it exceeds 1 MiB"));
+        let [worker, pack] = kept(2000);
+        assert_eq!((worker.0, pack.0), (2, 2));
+        assert!(worker.1.contains("exceeds 2000 bytes"));
+        assert_eq!(kept(0), [(0, String::new()), (0, String::new())]);
+    }
+
+    #[test]
+    fn who_may_log_nothing_takes_no_room_from_others() {
+        let mut log = LogBuffer::new(0, 1, 0);
+        let line = "x".repeat(LINE);
+        (0..2 * limits::LOG_AT_ONCE / LINE).for_each(|_| log.append(Some(0), OUT, &line, at(1)));
+        log.close();
+        assert_eq!((log.waiting(), log.take().len()), (0, 0));
+    }
+
+    #[test]
     fn what_comes_too_fast_is_lost_and_the_log_says_how_much() {
         let workers = u32::try_from(2 * limits::LOG_AT_ONCE / LOG_LIMIT).unwrap();
-        let mut log = LogBuffer::new(0, workers);
+        let mut log = LogBuffer::new(0, workers, LOG_LIMIT);
         let line = "x".repeat(1024 - LINE_COST);
         for worker in 0..workers {
             (0..LOG_LIMIT / 1024).for_each(|_| log.append(Some(worker), OUT, &line, at(1)));

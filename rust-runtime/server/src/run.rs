@@ -52,6 +52,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         memory: None,
         invocation: Invocation(told),
         trace: None,
+        log_limit: None,
     });
     let mut lines = lines.await?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));

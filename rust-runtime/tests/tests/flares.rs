@@ -94,6 +94,27 @@ fn a_workers_output_is_bounded() {
 }
 
 #[test]
+fn a_flare_says_how_much_its_workers_may_log() {
+    let runtime = Runtime::with_acts();
+    let run = |limit: usize| {
+        let mut run = Run::new(&[json!({"act": "print-much", "bytes": 5 << 20})]);
+        run.log_limit = Some(limit);
+        let events = runtime.events(&run);
+        assert_eq!(end(&events)["reusable"], true);
+        logs(&events, json!(0), "stdout")
+    };
+    for mib in [0, 3] {
+        let lines = run(mib << 20);
+        let notice = usize::from(mib > 0);
+        assert_eq!(lines.len(), (mib << 20) / (99 + 64) + notice);
+        let said = lines
+            .last()
+            .is_none_or(|last| last.contains("exceeds 3 MiB"));
+        assert!(said, "{:?}", lines.last());
+    }
+}
+
+#[test]
 fn phases_are_reported() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[json!({"act": "phase", "name": "read"})]);

@@ -18,9 +18,13 @@ fn run(acts: &[Value], memory: u64) -> Run {
 
 /// Worker 0 takes memory without end, while worker 1 waits for it: each is told what happened.
 #[track_caller]
-fn runs_out(runtime: &Runtime, how: &str) {
+fn runs_out(runtime: &Runtime, how: &str, log_limit: Option<usize>) {
     let acts = [act(how), json!({"act": "receive", "from": 0})];
-    let events = runtime.events(&run(&acts, ENOUGH));
+    let run = Run {
+        log_limit,
+        ..run(&acts, ENOUGH)
+    };
+    let events = runtime.events(&run);
     let failed = failure(&events, 0);
     assert_eq!(failed["kind"], "out-of-memory", "{events:?}");
     let message = failed["message"].as_str().unwrap();
@@ -32,12 +36,18 @@ fn runs_out(runtime: &Runtime, how: &str) {
 
 #[test]
 fn a_worker_that_takes_more_than_there_is_ran_out_of_memory() {
-    runs_out(&Runtime::with_acts(), "eat");
+    runs_out(&Runtime::with_acts(), "eat", None);
+}
+
+/// The runtime reads of it in what the program says.
+#[test]
+fn so_did_one_whose_log_nobody_wants() {
+    runs_out(&Runtime::with_acts(), "eat", Some(0));
 }
 
 #[test]
 fn so_did_one_that_took_it_in_small_bites() {
-    runs_out(&Runtime::with_acts(), "nibble");
+    runs_out(&Runtime::with_acts(), "nibble", None);
 }
 
 #[test]
@@ -104,5 +114,5 @@ fn an_ordinary_users_program_is_held_as_well_and_goes_before_its_runtime() {
     let events = runtime.events(&run(&[act("surroundings")], ENOUGH));
     let output = &named(&events, "worker-succeeded")[0]["output"];
     assert_eq!(output["oomScore"], "1000");
-    runs_out(&runtime, "eat");
+    runs_out(&runtime, "eat", None);
 }

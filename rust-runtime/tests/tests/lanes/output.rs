@@ -32,6 +32,25 @@ fn what_one_prints_keeps_no_other_waiting() {
 }
 
 #[test]
+fn a_call_may_print_as_much_as_its_flare_says() {
+    let runtime = beside(2);
+    let printed = |limit: usize| {
+        let mut run = call(json!({"act": "flood", "of": 1}));
+        run.log_limit = Some(limit);
+        let events = runtime.events(&run);
+        assert_eq!(end(&events)["reusable"], true, "{:?}", events.last());
+        logs(&events, json!(0), "stdout")
+    };
+    assert_eq!(printed(0).len(), 0);
+    let lines = printed(3 << 20);
+    assert!(
+        lines.last().unwrap().contains("exceeds 3 MiB"),
+        "{:.80?}",
+        lines.last()
+    );
+}
+
+#[test]
 fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
     let runtime = beside(4);
     let place = Package::empty();

@@ -395,6 +395,7 @@ pub struct Run {
     pub backend: Value,
     pub invocation: Value,
     pub trace: Value,
+    pub log_limit: Option<usize>,
 }
 
 impl Run {
@@ -416,19 +417,24 @@ impl Run {
             backend: json!({"kind": "direct", "uri": null, "chunkSize": 1 << 20}),
             invocation: json!({}),
             trace: Value::Null,
+            log_limit: None,
         }
     }
 
     pub fn body(&self) -> Value {
         let deadline = UNIX_EPOCH.elapsed().unwrap() + self.timeout;
-        json!({
+        let mut body = json!({
             "flareId": self.flare_id, "pack": self.pack, "packSizes": self.pack_sizes,
             "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
             "backend": self.backend,
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
             "group": self.group, "memory": self.memory, "invocation": self.invocation, "trace": self.trace,
             "lease": self.lease.map(|time| time.as_millis() as u64),
-        })
+        });
+        if let Some(limit) = self.log_limit {
+            body["logLimit"] = limit.into();
+        }
+        body
     }
 }
 
