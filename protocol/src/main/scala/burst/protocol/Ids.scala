@@ -54,7 +54,7 @@ object PackageId:
 
 /** The version of a definition that a flare runs. Packs are reused only within one of these. `main` is the
   * function by which a program of that kind is called, where there is more than one; `concurrency` how many
-  * calls one container of it runs at once.
+  * calls one container of it runs at once; `logs` how many MiB a flare of one worker may log.
   */
 final case class DefinitionRef(
     namespace: String,
@@ -64,11 +64,15 @@ final case class DefinitionRef(
     kind: String = DefinitionRef.Rust,
     main: Option[String] = None,
     image: Option[String] = None,
-    concurrency: Int = 1
+    concurrency: Int = 1,
+    logs: Int = DefinitionRef.WorkerLogs
 )
 
 object DefinitionRef:
   val Rust = "rust"
+
+  /** MiB of the log of each of several workers, and of any whose definition says nothing. */
+  val WorkerLogs = 1
 
   private given Configuration = Configuration.default.withDefaults
   given ConfiguredCodec[DefinitionRef] = ConfiguredCodec.derived

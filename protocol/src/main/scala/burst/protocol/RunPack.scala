@@ -70,7 +70,8 @@ final case class WorkerSpans(id: String, sampled: Boolean, workers: Vector[Strin
   * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
   * the same `group`. `memory` is how many MiB the program may have, where no container holds it to that.
   * `invocation` is what a function of OpenWhisk's is told of this run. `trace` has a span for each worker of
-  * this pack, in the order of their ids.
+  * this pack, in the order of their ids. `logLimit` is how many bytes each worker may log; where there is
+  * none, as many as in releases that did not say it.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -86,11 +87,12 @@ final case class RunPack(
     lease: Option[Long],
     memory: Option[Long],
     invocation: Environment,
-    trace: Option[WorkerSpans] = None
+    trace: Option[WorkerSpans] = None,
+    logLimit: Option[Long] = None
 ):
   /** As the runtime reads it; the inputs' bytes are shared with whoever else has them. */
   def body: ByteString =
-    val rest = Json.obj(
+    val always = Vector(
       "flareId" -> flareId.asJson,
       "pack" -> pack.asJson,
       "packSizes" -> packSizes.asJson,
@@ -105,4 +107,5 @@ final case class RunPack(
       "invocation" -> invocation.asJson,
       "trace" -> trace.asJson
     )
+    val rest = Json.fromFields(always ++ logLimit.map("logLimit" -> _.asJson))
     ByteString(rest.noSpaces.dropRight(1)) ++ ByteString(""","inputs":""") ++ inputs.text ++ ByteString("}")

@@ -76,10 +76,17 @@ class WireFormatSuite extends munit.FunSuite:
         "4bf92f3577b34da6a3ce929d0e0e4736",
         sampled = true,
         Vector("00f067aa0ba902b7", "00f067aa0ba902b8")
-      ))
+      )),
+      logLimit = Some(0)
     )
     assertEquals(parse(shared.body.utf8String), Right(golden("run-pack-shared")))
     assertEquals(parse(each.body.utf8String), Right(golden("run-pack-each")))
+
+  test("a definition that says nothing of its log is what those of releases before were"):
+    val logging = DefinitionRef("guest", "hello", "0.0.1", PackageId.Empty, logs = 10)
+    assertEquals(decode[DefinitionRef](logging.asJson.noSpaces), Right(logging))
+    val before = logging.asJson.mapObject(_.remove("logs"))
+    assertEquals(before.as[DefinitionRef], Right(logging.copy(logs = DefinitionRef.WorkerLogs)))
 
   test("outputs are told as text, in pieces"):
     assertEquals(golden("told-output").as[PackEvent], Right(PackEvent.Output(4, """{"greeting":""")))

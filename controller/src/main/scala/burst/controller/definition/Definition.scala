@@ -22,7 +22,17 @@ final case class Definition(
 ):
   def ref: DefinitionRef =
     val image = action.image.filterNot(_ => isNative)
-    DefinitionRef(namespace, name, version, packageId, runsAs, action.main, image, action.concurrency)
+    DefinitionRef(
+      namespace,
+      name,
+      version,
+      packageId,
+      runsAs,
+      action.main,
+      image,
+      action.concurrency,
+      action.logs
+    )
 
   /** The kind by which machines know it. */
   private def runsAs: String = if isNative then KindFamily.Skeleton else kind

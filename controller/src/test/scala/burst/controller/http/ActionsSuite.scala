@@ -48,6 +48,8 @@ class ActionsSuite extends EntitySuite:
       "parameters":[{"key":"a","value":1},{"key":"S","value":"x","init":true}],
       "exec":{"kind":"nodejs:20","binary":false,"code":"function main() { return {} }"}}"""
     assertEquals(Right(created.json.mapObject(_.remove("updated"))), parse(expected))
+    val told = storage.definitions.find("guest", "shape").map(_.ref)
+    assertEquals(told.map(ref => (ref.concurrency, ref.logs)), Some((10, 5)))
     assertEquals(send("GET", s"$here/actions/shape").json, created.json)
     val bare = send("GET", s"$guest/actions/shape?code=False")
     assertEquals(bare.json.hcursor.downField("exec").keys.map(_.toSet), Some(Set("kind", "binary")))

@@ -327,10 +327,19 @@ private[pack] final class FlareRun(
     host.leaseLeft.map(_.toMillis),
     driver.programMemory(shape.workers, shape.memoryMiB),
     assignment.invocation,
-    spans.workers
+    spans.workers,
+    FlareRun.logLimit(assignment)
   )
 
 private object FlareRun:
+  /** In bytes. Several workers share what is stored of a flare's log, so that none of them has more than
+    * before there were limits.
+    */
+  def logLimit(assignment: PackAssignment): Option[Long] =
+    val logs = assignment.definition.logs
+    val each = if assignment.packSizes.sum == 1 then logs else logs.min(DefinitionRef.WorkerLogs)
+    Option.when(each != DefinitionRef.WorkerLogs)(each.toLong << 20)
+
   /** Whether the program is up: a flare of one pack starts by itself. */
   def isUp(event: PackEvent): Boolean = event match
     case _: (PackEvent.Ready | PackEvent.WorkerStarted) => true

@@ -106,7 +106,7 @@ private[pack] abstract class PackStates(
     * reason to tell.
     */
   protected def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
-    if refusal.said.nonEmpty then reporter.tell(refusal.said)
+    if refusal.said.nonEmpty && assignment.definition.logs > 0 then reporter.tell(refusal.said)
     expectRest(silent = refusal.isSilence)
     receive:
       case Exited(id, exit) if id == pack.container.id =>

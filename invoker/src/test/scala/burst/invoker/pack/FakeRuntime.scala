@@ -152,5 +152,6 @@ object FakeRuntime:
       field("autostart"),
       field[Option[Long]]("lease"),
       field[Option[Long]]("memory"),
-      field("invocation")
+      field("invocation"),
+      logLimit = field[Option[Long]]("logLimit")
     )

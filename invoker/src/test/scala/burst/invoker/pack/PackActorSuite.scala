@@ -117,6 +117,16 @@ class PackActorSuite extends munit.FunSuite:
     assert(left > 0 && left <= assignment.timeLeft, "by the clock of this machine")
     assertEquals(pack.request, expected)
 
+  setup.test("the runtime is told what a worker may log"): setup =>
+    import setup.*
+    def of(logs: Int, packSizes: Int*) =
+      assignment.copy(definition = definition.copy(logs = logs), pack = 0, packSizes = packSizes.toVector)
+    begin(of(10, 1))
+    givePackage()
+    assertEquals(runtime.pack().request.logLimit, Some(10L << 20))
+    val told = Vector(of(0, 1), of(1, 1), of(0, 2), of(10, 2), of(10, 1, 1)).map(FlareRun.logLimit)
+    assertEquals(told, Vector(Some(0L), None, Some(0L), None, None))
+
   setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
     import setup.*
     val until = System.nanoTime() + 1.hour.toNanos

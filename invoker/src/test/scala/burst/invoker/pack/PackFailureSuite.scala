@@ -84,6 +84,10 @@ class PackFailureSuite extends munit.FunSuite:
     )
     assert(end.error.exists(_.message.contains("exit code 3")), end)
     expectRelease()
+    begin(assignment.copy(definition = definition.copy(logs = 0)))
+    givePackage()
+    val silent = untilEnded()(0).flatMap(_.events)
+    assert(!silent.exists(_.isInstanceOf[PackEvent.Log]), silent)
 
   hastySetup.test("the program never reports"): setup =>
     import setup.*

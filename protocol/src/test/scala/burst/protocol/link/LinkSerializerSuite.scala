@@ -53,6 +53,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       Beat(4, status, anyone),
       Farewell("it was stopped"),
       PreparePack(assignment),
+      PreparePack(assignment.copy(definition = assignment.definition.copy(logs = 10))),
       PreparePack(assignment.copy(group = Some(GroupRole.Holder(60_000)))),
       PreparePack(assignment.copy(group = Some(GroupRole.Member(flare)))),
       StartPack(flare, 1, Vector(Some("h:1"), None)),
