@@ -140,6 +140,13 @@ class LinkSerializerSuite extends munit.FunSuite:
       ControllerBundle(Vector(read, read))
     )
 
+  test("a controller of the release before says nothing of logs"):
+    def told(logs: Int) = PreparePack(assignment.copy(definition = assignment.definition.copy(logs = logs)))
+    val written = String(serializer.toBinary(told(10)))
+    val before = written.replace(",\"logs\":10", "")
+    assertNotEquals(before, written)
+    assertEquals(serializer.fromBinary(before.getBytes, "to-invoker"), told(DefinitionRef.WorkerLogs))
+
   test("what is said often is as it is elsewhere, but for what has no value"):
     val written = String(serializer.toBinary(StartPack(flare, 1, Vector(Some("h:1"), None))))
     val expected = s"""{"type":"start-pack","flareId":"${flare.value}","pack":1,"endpoints":["h:1",null]}"""
