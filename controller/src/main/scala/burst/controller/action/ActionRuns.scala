@@ -89,12 +89,7 @@ private[action] final class ActionRuns(
     */
   def problem(call: Call): Option[InvocationRefusal] =
     if isTooLarge(call) then Some(InvocationRefusal.PayloadTooLarge(MostPayload))
-    else if !isTruthy(call.action.annotations, "final") then None
-    else
-      val named = pieces.members(call.payload.bytes, MostPayload).fold(_ => Vector.empty, _.map(_._1))
-      named
-        .find(name => call.action.parameters(name).exists(!_.isNull))
-        .map(InvocationRefusal.FinalParameter(_))
+    else overridden(call.action, Iterator(call.payload), pieces).map(InvocationRefusal.FinalParameter(_))
 
   /** How long it is waited for counts from when it was asked for. */
   private def begun(seen: FlareView, asked: Deadline): Begun =
@@ -164,6 +159,14 @@ object ActionRuns:
   /** Bytes of a call's payload. */
   val MostPayload: Int = 1024 * 1024
   private val Tries = 10
+
+  /** A parameter that is final, as all of such an action are, and is given another value by one of these. */
+  def overridden(action: Action, inputs: => Iterator[JsonText], pieces: JsonPieces): Option[String] =
+    if !isTruthy(action.annotations, "final") then None
+    else
+      val named =
+        inputs.flatMap(input => pieces.members(input.bytes, Int.MaxValue - 1).getOrElse(Vector.empty))
+      named.map(_._1).find(name => action.parameters(name).exists(!_.isNull))
 
   /** As OpenWhisk reads annotations. */
   def isTruthy(annotations: JsonObject, name: String): Boolean =

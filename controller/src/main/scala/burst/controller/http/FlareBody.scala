@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.action.{Action, FlareInvocation}
+import burst.controller.action.{Action, ActionRuns, FlareInvocation}
 import burst.controller.store.Identity
 import burst.protocol.JsonText
 import burst.controller.json.{Defaults, JsonPieces}
@@ -61,6 +61,7 @@ final class FlareBody(
       own <- this.options.read(options, limits)
       sized <- inputs(None, values, limits)
       (workers, inputs) = sized
+      _ <- ActionRuns.overridden(action, each(inputs), pieces).map(FinalParameter(_)).toLeft(())
       plain = complete(action.definition, workers, inputs, own, limits)
       fields = FlareInvocation.fields(caller, action, transaction).copy(burst = true)
       // Each of its records is of a container that was started once.
@@ -141,6 +142,10 @@ final class FlareBody(
           case Right(each) if each.nonEmpty => Left(SizeMismatch(size.getOrElse(0), each.size))
           case _ => Left(WrongType("params", s"an array of 1 to ${limits.burstSize} inputs"))
       case shared => size.map(_ -> Inputs.Shared(shared.getOrElse(JsonText.EmptyObject))).toRight(NoBurstSize)
+
+  private def each(inputs: Inputs): Iterator[JsonText] = inputs match
+    case Inputs.Each(values) => values.iterator
+    case _ => Iterator.empty
 
   /** With the definition's parameters under every input that is an object; the input's own fields win. */
   private def growing(request: FlareRequest, parameters: Defaults): Growing[FlareRequest] =

@@ -189,6 +189,8 @@ class InvokeSuite extends HttpSuite:
     assertEquals(send("PUT", s"$actions/final", Some(s"""{"exec":$exec,$about}""")).status, 200)
     for query <- Seq("", "?blocking=true") do
       refused(invoke(query, """{"own":2,"fixed":1}""", "final"), 400, "'fixed'")
+    val values = """{"value":[{"own":2},3,{"fixed":1}]}"""
+    refused(send("POST", s"$actions/final?burst=true", Some(values)), 400, "'fixed'")
     assertEquals(service.last.get, None)
     assertEquals(invoke(body = """{"own":2,"open":3}""", name = "final").status, 202)
     assertEquals(
