@@ -132,7 +132,7 @@ test-system: test-harness test-platform test-clusters ## whole-system tests agai
 # what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.
 test-platform test-clusters: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=96m
 # These live on amid others that are replaced all the time.
-kills handovers test-upgrade faults soak: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.1 -XX:ReservedCodeCacheSize=96m
+kills handovers test-upgrade: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.1 -XX:ReservedCodeCacheSize=96m
 test-platform test-clusters: test-%:
 	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 

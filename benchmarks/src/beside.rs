@@ -25,6 +25,10 @@ pub struct Row {
 
 /// Runs the load on the distribution under test and on this one.
 pub fn measure(options: &Options, reference: &Path) -> Vec<Row> {
+    assert!(
+        options.flares >= TURNS,
+        "each turn has flares: {TURNS} at least"
+    );
     let clusters = [start(Some(reference.to_owned())), start(None)];
     let apis = clusters.each_ref().map(|cluster| cluster.apis());
     let run =

@@ -207,10 +207,15 @@ def trace(problem):
     traceback.print_exception(type(problem), problem, frames)
 
 
+def is_for_want(problem, task):
+    """Whether what was not installed may be the reason: of what is imported an error has the name."""
+    return bool(task["lacks"]) and isinstance(problem, ImportError) and problem.name is not None
+
+
 def why(problem, task):
     """What went wrong, or what was not installed where it may be for that."""
     reason = f"{type(problem).__name__}: {problem}"
-    return f"{task['lacks']} ({reason})" if task["lacks"] and isinstance(problem, ImportError) else reason
+    return f"{task['lacks']} ({reason})" if is_for_want(problem, task) else reason
 
 
 def answer(function, task):
@@ -229,7 +234,7 @@ def answer(function, task):
         except Exception as problem:
             trace(problem)
             # Another pack tries once more to have what this one lacks.
-            if "flare_id" in task["told"] or task["lacks"] and isinstance(problem, ImportError):
+            if "flare_id" in task["told"] or is_for_want(problem, task):
                 return failed(run, worker, why(problem, task))
             # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
             result = {"error": str(problem) or type(problem).__name__}

@@ -102,7 +102,7 @@ function personal(shared, own) {
 const isFor = (lacks, problem) => lacks && ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(problem?.code);
 
 /** What went wrong, or what was not installed where it may be for that. */
-const why = (problem, { lacks }) => (isFor(lacks, problem) ? `${lacks} (${problem.message.split('\n')[0]})` : problem);
+const why = (problem, { lacks }) => (isFor(lacks, problem) ? `${lacks} (${String(problem.message ?? util.inspect(problem)).split('\n')[0]})` : problem);
 
 /** Calls the function; the event that says what came of it. */
 async function answer(func, task) {

@@ -49,9 +49,10 @@ pub(crate) const NO_CORE: u64 = 1;
 pub(crate) const ELF: [u8; 4] = *b"\x7fELF";
 /// Files and directories of a package.
 pub(crate) const ENTRIES: usize = 10_000;
-/// What all workers of a pack and the pack itself may log together, at once and then in a second.
-/// What each of them may in all is a limit of the protocol's.
+/// What all workers of a pack and the pack itself may log together, at once (in a pack of one worker less) and then in a
+/// second. What each of them may in all is a limit of the protocol's.
 pub(crate) const LOG_AT_ONCE: usize = 8 * MIB;
+pub(crate) const LOG_AT_ONCE_OF_ONE: usize = 4 * MIB;
 pub(crate) const LOG_RATE: usize = MIB;
 /// What lines that travel together count at most.
 pub(crate) const LOG_CHUNK: usize = 16 * 1024;

@@ -41,7 +41,7 @@ impl LogBuffer {
         Self {
             first,
             sources: sources.chain([pack]).collect(),
-            rate: RateLimit::new(Instant::now()),
+            rate: RateLimit::new(at_once(size), Instant::now()),
             waiting: 0,
         }
     }
@@ -203,10 +203,19 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// A machine may have as many packs as slots: those of one worker hold no more of its memory than a few large ones.
+fn at_once(size: u32) -> usize {
+    match size {
+        1 => limits::LOG_AT_ONCE_OF_ONE,
+        _ => limits::LOG_AT_ONCE,
+    }
+}
+
 /// How fast everybody here together may log: a bucket that fills up by itself. What does not fit is
 /// lost, not waited for; and once something is, all is until there is room for more than a few
 /// lines, so that the log has few holes and says of each how large it is.
 struct RateLimit {
+    most: usize,
     level: usize,
     filled: Instant,
     losing: bool,
@@ -214,9 +223,10 @@ struct RateLimit {
 }
 
 impl RateLimit {
-    fn new(now: Instant) -> Self {
+    fn new(most: usize, now: Instant) -> Self {
         Self {
-            level: limits::LOG_AT_ONCE,
+            most,
+            level: most,
             filled: now,
             losing: false,
             lost: 0,
@@ -228,7 +238,7 @@ impl RateLimit {
         let more = usize::try_from(since * limits::LOG_RATE as u128 / 1_000_000);
         // What is too short for a byte is not forgotten.
         if let Ok(more @ 1..) = more {
-            self.level = (self.level.saturating_add(more)).min(limits::LOG_AT_ONCE);
+            self.level = (self.level.saturating_add(more)).min(self.most);
             self.filled = now;
         }
         let wanted = match self.losing {
@@ -405,7 +415,7 @@ mod tests {
     #[test]
     fn a_pace_that_was_kept_again_is_noted_once() {
         let start = Instant::now();
-        let mut rate = RateLimit::new(start);
+        let mut rate = RateLimit::new(limits::LOG_AT_ONCE, start);
         assert!(rate.allows(limits::LOG_AT_ONCE, start));
         assert!(!rate.allows(10, start));
         let soon = start + Duration::from_millis(500);

@@ -29,10 +29,10 @@ impl OwnDirectory {
     pub(crate) fn new() -> io::Result<Self> {
         let owner = Owner::this();
         if let Some(owner) = owner {
-            // Whoever starts something now is not to wait for what another has left. Where there can be no thread the
-            // next one tries.
+            // Whoever starts something now is not to wait for what another has left, nor who ends: what is there still
+            // the next one removes.
             let removal = move || owner.remove_of_dead(&std::env::temp_dir());
-            removals().extend(std::thread::Builder::new().spawn(removal));
+            let _ = std::thread::Builder::new().spawn(removal);
         }
         let prefix = owner.map_or(PREFIX.to_owned(), |owner| owner.prefix());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir()?;

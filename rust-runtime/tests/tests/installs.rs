@@ -264,15 +264,24 @@ fn who_misses_it_later_has_another_pack_try_once_more() {
 fn what_else_goes_wrong_is_not_said_to_be_for_want_of_it() {
     let python = of_python("--no-index\nnothing-of-it==1.0");
     put(python.path(), &[("__main__.py", b"def main(args) return")]);
+    let nameless = of_python("--no-index\nnothing-of-it==1.0");
+    put(
+        nameless.path(),
+        &[("__main__.py", b"def other(args): return {}")],
+    );
     let node = of_node(r#"{"part": "file:./nothing-of-it.tgz"}"#);
     put(node.path(), &[("index.js", b"exports.main = () => {")]);
-    for (kind, package) in [("python:3", python), ("nodejs:20", node)] {
+    for (kind, package, said) in [
+        ("python:3", python, "SyntaxError"),
+        ("python:3", nameless, "there is no function 'main'"),
+        ("nodejs:20", node, "SyntaxError"),
+    ] {
         let runtime = Runtime::start();
         let value = json!({"path": package.path(), "kind": kind});
         assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
         let events = runtime.act(&[json!({})]);
         let message = failure(&events, 0)["message"].to_string();
-        assert!(message.contains("SyntaxError"), "{message}");
+        assert!(message.contains(said), "{message}");
         assert!(!message.contains("cannot be installed"), "{message}");
     }
 }

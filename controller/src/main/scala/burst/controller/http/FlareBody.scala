@@ -145,7 +145,8 @@ final class FlareBody(
 
   private def each(inputs: Inputs): Iterator[JsonText] = inputs match
     case Inputs.Each(values) => values.iterator
-    case _ => Iterator.empty
+    case Inputs.Shared(value) => Iterator(value)
+    case _: Inputs.OutOfLine => Iterator.empty // it was read before
 
   /** With the definition's parameters under every input that is an object; the input's own fields win. */
   private def growing(request: FlareRequest, parameters: Defaults): Growing[FlareRequest] =

@@ -332,12 +332,13 @@ private[pack] final class FlareRun(
   )
 
 private object FlareRun:
-  /** In bytes. Several workers share what is stored of a flare's log, so that none of them has more than
-    * before there were limits.
+  /** In bytes. Several workers share what is stored of a flare's log, and calls beside each other in a
+    * container its memory here: none of them has more than before there were limits.
     */
   def logLimit(assignment: PackAssignment): Option[Long] =
-    val logs = assignment.definition.logs
-    val each = if assignment.packSizes.sum == 1 then logs else logs.min(DefinitionRef.WorkerLogs)
+    val definition = assignment.definition
+    val isAlone = assignment.packSizes.sum == 1 && definition.concurrency == 1
+    val each = if isAlone then definition.logs else definition.logs.min(DefinitionRef.WorkerLogs)
     Option.when(each != DefinitionRef.WorkerLogs)(each.toLong << 20)
 
   /** Whether the program is up: a flare of one pack starts by itself. */

@@ -126,6 +126,9 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(runtime.pack().request.logLimit, Some(10L << 20))
     val told = Vector(of(0, 1), of(1, 1), of(0, 2), of(10, 2), of(10, 1, 1)).map(FlareRun.logLimit)
     assertEquals(told, Vector(Some(0L), None, Some(0L), None, None))
+    val besideOthers = of(10, 1)
+    val concurrent = besideOthers.definition.copy(concurrency = 2)
+    assertEquals(FlareRun.logLimit(besideOthers.copy(definition = concurrent)), None)
 
   setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
     import setup.*
