@@ -13,11 +13,27 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The kinds of an action that does nothing.
+/// The kinds of an action that does nothing and that a launcher of ours runs.
 const KINDS: [(&str, &str); 2] = [
     ("python", "def main(args):\n    return {}\n"),
     ("nodejs", "function main() { return {}; }"),
 ];
+
+/// One that speaks the action loop.
+const LOOP: &str = "#!/usr/bin/env python3
+import sys
+with open(3, 'w') as answers:
+    for line in sys.stdin:
+        answers.write('{}\\n')
+        answers.flush()
+";
+
+/// One that is started for each call.
+const SCRIPT: &str = "#!/bin/sh\necho '{}'\n";
+
+/// An image that keeps OpenWhisk's contract.
+const IMAGE: &str = "burst-benchmark-noop";
+const SERVER: &str = include_str!("../reference/image/server.py");
 
 /// A platform that has just started: for so long after its first answers.
 const FRESH: Duration = Duration::from_secs(3);
@@ -45,10 +61,13 @@ pub fn measure(runs: usize, report: &mut Report) {
     );
     let flare = ("bursts/noop".to_owned(), json!({"size": 1, "params": {}}));
     let action = |name: &str| (format!("actions/{name}"), json!({}));
-    let calls: Vec<_> = [("flare of one worker", flare)]
-        .into_iter()
-        .chain(KINDS.map(|(kind, _)| (kind, action(kind))))
-        .collect();
+    let calls = [
+        ("flare of one worker", flare),
+        ("python", action("python")),
+        ("nodejs", action("nodejs")),
+        ("action loop", action("loop")),
+        ("script, started for each call", action("script")),
+    ];
     let fresh: Vec<_> = calls.iter().map(|(_, call)| just_started(call)).collect();
     let platform = callable();
     let wrk = Wrk::new(platform.api(), platform.scratch());
@@ -103,6 +122,7 @@ pub fn measure(runs: usize, report: &mut Report) {
         );
     }
     drop(platform);
+    in_containers(report);
     in_turn(report);
     together(report);
     first_call(runs, report);
@@ -115,7 +135,59 @@ fn callable() -> Platform {
     for (kind, code) in KINDS {
         store(platform.api(), kind, kind, code, 1);
     }
+    keep(
+        platform.api(),
+        "loop",
+        &json!({"kind": "go:default", "code": LOOP}),
+        1,
+    );
+    let script = json!({"kind": "blackbox", "image": "openwhisk/dockerskeleton", "code": SCRIPT});
+    keep(platform.api(), "script", &script, 1);
     platform
+}
+
+/// What one client waits for where packs are containers, of an image of the user's own beside a function.
+fn in_containers(report: &mut Report) {
+    let image = tempfile::tempdir().unwrap();
+    let lines = "FROM burst-runtime:latest\nCOPY server.py /server.py\nENTRYPOINT [\"/usr/bin/python3\", \"/server.py\"]\n";
+    for (name, text) in [("server.py", SERVER), ("Dockerfile", lines)] {
+        std::fs::write(image.path().join(name), text).unwrap();
+    }
+    let mut build = Command::new("docker");
+    build
+        .args(["build", "--quiet", "--tag", IMAGE])
+        .arg(image.path());
+    command::run(&mut build, LIMIT).exits(0);
+    let platform = Platform::start(unlimited(Settings::new(Driver::Docker).slots(2)));
+    let api = platform.api();
+    store(api, "python", "python", KINDS[0].1, 1);
+    keep(
+        api,
+        "image",
+        &json!({"kind": "blackbox", "image": IMAGE}),
+        1,
+    );
+    let wrk = Wrk::new(api, platform.scratch());
+    let medians = ["python", "image"].map(|name| {
+        let call = (format!("actions/{name}"), json!({}));
+        called(api, &call);
+        wrk.answer(&call, LOAD * WARMING as u32);
+        one(wrk.answer(&call, LOAD))
+    });
+    report.add(
+        "python in a container, warm, one client",
+        "ms",
+        medians[0],
+        None,
+        "<= 1.5",
+    );
+    report.add(
+        "an image of the user's own, warm, one client",
+        "ms",
+        medians[1],
+        Some(("python in a container", medians[0])),
+        "<= 1.5",
+    );
 }
 
 /// What one client waits for in the first seconds of a platform, which has nothing else to do.
@@ -224,7 +296,11 @@ fn interpreter(kind: &str) -> f64 {
 }
 
 fn settings(slots: u32) -> Settings {
-    let settings = Settings::new(Driver::Process).slots(slots).limit(LIMIT);
+    unlimited(Settings::new(Driver::Process).slots(slots))
+}
+
+fn unlimited(settings: Settings) -> Settings {
+    let settings = settings.limit(LIMIT);
     [
         "flares-per-minute",
         "invocations-per-minute",
@@ -238,6 +314,10 @@ fn settings(slots: u32) -> Settings {
 
 fn store(api: &Api, name: &str, kind: &str, code: &str, concurrency: usize) {
     let exec = json!({"kind": format!("{kind}:default"), "code": code});
+    keep(api, name, &exec, concurrency);
+}
+
+fn keep(api: &Api, name: &str, exec: &Value, concurrency: usize) {
     let limits = json!({"memory": 128, "concurrency": concurrency});
     let body = json!({"exec": exec, "limits": limits});
     let answer = api.put(&format!("actions/{name}?overwrite=true"), &body);

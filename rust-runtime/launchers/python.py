@@ -218,31 +218,68 @@ def why(problem, task):
     return f"{task['lacks']} ({reason})" if is_for_want(problem, task) else reason
 
 
+def attempt(call, *given):
+    """What a call gives, or else its exception. By itself: an interpreter without memory spins for ever where a handler
+    begins after a function's 256th instruction (python/cpython#132508)."""
+    try:
+        return call(*given), None
+    except Exception as problem:
+        release(problem, problem.__traceback__.tb_next)
+        return None, problem
+
+
+def release(problem, frames):
+    """Gives back what a function has filled its memory with, which the frames of the trace keep: the trace is still to
+    be printed. The exceptions before may be in a circle."""
+    for _ in range(16):
+        while frames is not None and isinstance(problem, MemoryError):
+            clear(frames.tb_frame)
+            frames = frames.tb_next
+        problem = problem.__context__
+        if problem is None:
+            break
+        frames = problem.__traceback__
+
+
+def clear(frame):
+    try:
+        frame.clear()
+    except Exception:
+        # It is running, or there is no memory to say so.
+        pass
+
+
 def answer(function, task):
     """Calls the function; the frame that says what came of it."""
+    told, problem = attempt(outcome, function, task)
+    if problem is None:
+        return told
+    if isinstance(problem, MemoryError):
+        message = f"{type(problem).__name__}: there is no memory left to say what came of it"
+    else:
+        message = f"The action did not return what can be JSON: {problem}"
+    return failed(task["run"], task["worker"], message)
+
+
+def outcome(function, task):
     run, worker = task["run"], task["worker"]
-    try:
-        function.tell(task["told"])
-        if function.call is None:
-            try:
-                function.load()
-            except Exception as problem:
-                trace(problem)
-                return failed(run, worker, f"{NOT_INITIALISED}: {why(problem, task)}")
-        try:
-            result = function.call(task["input"])
-        except Exception as problem:
+    function.tell(task["told"])
+    if function.call is None:
+        _, problem = attempt(function.load)
+        if problem is not None:
             trace(problem)
-            # Another pack tries once more to have what this one lacks.
-            if "flare_id" in task["told"] or is_for_want(problem, task):
-                return failed(run, worker, why(problem, task))
-            # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
-            result = {"error": str(problem) or type(problem).__name__}
-        if not isinstance(result, (dict, list, tuple)):
-            return failed(run, worker, NO_RESULT)
-        output = encode(result).encode()
-    except Exception as problem:
-        return failed(run, worker, f"The action did not return what can be JSON: {problem}")
+            return failed(run, worker, f"{NOT_INITIALISED}: {why(problem, task)}")
+    result, problem = attempt(function.call, task["input"])
+    if problem is not None:
+        trace(problem)
+        # Another pack tries once more to have what this one lacks.
+        if "flare_id" in task["told"] or is_for_want(problem, task):
+            return failed(run, worker, why(problem, task))
+        # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
+        result = {"error": str(problem) or type(problem).__name__}
+    if not isinstance(result, (dict, list, tuple)):
+        return failed(run, worker, NO_RESULT)
+    output = encode(result).encode()
     if len(output) > OUTPUT_LIMIT:
         return failed(run, worker, "the output is larger than 16 MiB as JSON")
     head = {"event": "worker-succeeded", "run": run, "worker": worker, "at": time.time_ns() // 1000}

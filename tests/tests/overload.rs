@@ -110,7 +110,7 @@ const BAD: [(&str, &str, u64, &str); 5] = [
     (
         "eats",
         "def main(args):\n    all = []\n    while True:\n        all.append(bytearray(1 << 20))\n",
-        // That it has eaten all takes a fifth of a second, and on a machine short of memory as long as it takes.
+        // A fifth of a second, and more where the machine stands still for a while.
         60_000,
         "MemoryError",
     ),

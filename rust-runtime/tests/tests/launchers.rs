@@ -467,6 +467,36 @@ fn a_warm_call_starts_nothing() {
     });
 }
 
+/// Fills the memory to the last byte, so that there is none for a trace either.
+const EATER: &str = "
+KEPT = []
+
+def main(args):
+    all = KEPT if args['keep'] else []
+    while True:
+        all.append(len(all) + 1000)
+";
+
+#[test]
+fn a_function_that_has_eaten_all_memory_ends_and_gives_it_back() {
+    let runtime = runtime("python:3", EATER, None);
+    let run = |keep: bool| Run {
+        memory: Some(64),
+        invocation: json!({"activation_id": "a"}),
+        timeout: Duration::from_secs(60),
+        ..Run::new(&[json!({ "keep": keep })])
+    };
+    for _ in 0..3 {
+        let events = runtime.events(&run(false));
+        assert_eq!(outputs(&events), [json!({"error": "MemoryError"})]);
+        let log = logs(&events, json!(0), "stderr").concat();
+        assert!(log.contains("main.py\", line 7, in main"), "{log}");
+    }
+    // What it does not let go of may leave too little to tell of it, and then its process ends.
+    let events = runtime.events(&run(true));
+    assert_ne!(end(&events)["error"]["kind"], "timeout", "{events:?}");
+}
+
 /// An action of OpenWhisk's action loop, as a script.
 const LOOP: &str = r#"#!/bin/sh
 runs=0
