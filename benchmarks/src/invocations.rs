@@ -4,7 +4,7 @@
 use crate::report::Report;
 use crate::summary::Summary;
 use burst_tests::command::{self, Lines};
-use burst_tests::{Api, Driver, Platform, Settings, built, processes, wait};
+use burst_tests::{Api, Driver, Platform, Settings, built, package, processes, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -135,12 +135,9 @@ fn callable() -> Platform {
     for (kind, code) in KINDS {
         store(platform.api(), kind, kind, code, 1);
     }
-    keep(
-        platform.api(),
-        "loop",
-        &json!({"kind": "go:default", "code": LOOP}),
-        1,
-    );
+    let mut looping = package::definition(&package::zip_of("exec", LOOP.as_bytes()))["exec"].take();
+    looping["kind"] = json!("python:default");
+    keep(platform.api(), "loop", &looping, 1);
     let script = json!({"kind": "blackbox", "image": "openwhisk/dockerskeleton", "code": SCRIPT});
     keep(platform.api(), "script", &script, 1);
     platform
