@@ -340,7 +340,9 @@ fn one(figure: f64) -> Summary {
 fn costs(platform: &Platform, load: impl FnOnce() -> f64) -> (f64, f64) {
     let used = || -> Duration {
         let all = platform.processes();
-        all.iter().map(|it| processes::processor_time(it.pid)).sum()
+        all.iter()
+            .map(|it| processes::processor_time_of_family(it.pid))
+            .sum()
     };
     let before = used();
     let rate = load();

@@ -154,6 +154,11 @@ pub fn processor_time(pid: u32) -> Duration {
     Stat::of(pid).expect("the process lives").used
 }
 
+/// The same with what those of its children have used that have ended; nothing of a process that has ended itself.
+pub fn processor_time_of_family(pid: u32) -> Duration {
+    Stat::of(pid).map_or(Duration::ZERO, |stat| stat.used + stat.used_by_children)
+}
+
 /// The time that processors of this machine have spent on anything, all of them together.
 pub fn busy_time() -> Duration {
     let stat = fs::read_to_string("/proc/stat").unwrap();
@@ -187,11 +192,12 @@ struct Stat {
     parent: u32,
     session: u32,
     used: Duration,
+    used_by_children: Duration,
     started: u64,
 }
 
 impl Stat {
-    /// Fields 3, 4, 6, 14, 15 and 22 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
+    /// Fields 3, 4, 6, 14 to 17 and 22 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
     fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(proc(pid, "stat")).ok()?;
         let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
@@ -200,12 +206,15 @@ impl Stat {
         let session = fields.nth(1)?.parse().ok()?;
         let user: u64 = fields.nth(7)?.parse().ok()?;
         let system: u64 = fields.next()?.parse().ok()?;
-        let started = fields.nth(6)?.parse().ok()?;
+        let children: u64 = fields.next()?.parse().ok()?;
+        let in_kernel: u64 = fields.next()?.parse().ok()?;
+        let started = fields.nth(4)?.parse().ok()?;
         Some(Self {
             state,
             parent,
             session,
             used: of_ticks(user + system),
+            used_by_children: of_ticks(children + in_kernel),
             started,
         })
     }
