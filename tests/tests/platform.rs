@@ -22,6 +22,7 @@ mod kinds;
 mod large;
 mod lending;
 mod neighbours;
+mod openwhisk_api;
 mod openwhisk_clients;
 mod ordinary_user;
 mod overload;

@@ -1,0 +1,224 @@
+//! What OpenWhisk's API has beyond calls of one function: bursts as the published prototype made them, conductors, the
+//! action loop, limits of what is logged.
+
+use std::collections::BTreeSet;
+
+use burst_tests::{Answer, Driver, Platform, Settings, package, wait};
+use serde_json::{Value, json};
+
+#[track_caller]
+fn put(platform: &Platform, name: &str, action: &Value) {
+    let answer = (platform.api()).put(&format!("actions/{name}?overwrite=true"), action);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+fn python(code: &str) -> Value {
+    json!({"exec": {"kind": "python:default", "code": code}, "limits": {"memory": 128}})
+}
+
+/// Who calls, and waits for the result.
+#[track_caller]
+fn call(platform: &Platform, name: &str, input: &Value) -> Answer {
+    let path = format!("actions/{name}?blocking=true&result=true");
+    platform.api().post(&path, input)
+}
+
+/// An activation's record, which there is once it has ended.
+#[track_caller]
+fn record(platform: &Platform, id: &str) -> Value {
+    let look = || platform.api().get(&format!("activations/{id}"));
+    let seen = wait::until_seen("it has ended", wait::SOON, look, |it| it.status == 200);
+    seen.json
+}
+
+const SQUARE: &str = "
+import os
+
+def main(args):
+    return {'square': args['n'] ** 2, 'process': os.getppid()}
+";
+
+/// The results of the containers of a burst, each those of its workers.
+#[track_caller]
+fn burst(platform: &Platform, query: &str, workers: u64) -> Vec<Vec<Value>> {
+    let path = format!("actions/square?burst=true{query}");
+    let inputs: Vec<_> = (0..workers).map(|n| json!({ "n": n })).collect();
+    let answer = platform.api().post(&path, &json!({ "value": inputs }));
+    let body: Value = answer.expect(202);
+    let ids = body["activationIds"].as_array().unwrap();
+    let result = |id: &Value| {
+        let record = record(platform, id.as_str().unwrap());
+        assert!(
+            record["end"].as_u64() >= record["start"].as_u64(),
+            "{record:#}"
+        );
+        record["response"]["result"].as_array().unwrap().clone()
+    };
+    ids.iter().map(result).collect()
+}
+
+#[test]
+fn bursts_are_made_as_the_prototype_made_them() {
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(6));
+    put(&platform, "square", &python(SQUARE));
+    for (query, sizes) in [
+        ("&granularity=2", vec![2, 2, 2]),
+        ("&granularity=1", vec![1; 6]),
+        ("", vec![6]),
+        (
+            "&granularity=2&join=true&chunk_size=64&debug=false",
+            vec![6],
+        ),
+    ] {
+        let containers = burst(&platform, query, 6);
+        let got: Vec<_> = containers.iter().map(Vec::len).collect();
+        assert_eq!(got, sizes, "{query}");
+        for (n, result) in containers.concat().iter().enumerate() {
+            assert_eq!(result["square"], n * n, "{query}");
+        }
+    }
+}
+
+#[test]
+fn a_burst_of_more_than_there_is_room_for_is_refused() {
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(2));
+    put(&platform, "square", &python(SQUARE));
+    let inputs = vec![json!({"n": 1}); 3];
+    let body = json!({ "value": inputs });
+    let refused = platform.api().post("actions/square?burst=true", &body);
+    let why = refused.refusal(400);
+    assert!(why.contains('3') && why.contains('2'), "{why}");
+    let nothing = platform
+        .api()
+        .post("actions/square?burst=true", &json!({"value": []}));
+    nothing.refusal(400);
+}
+
+/// Doubles until it has enough, through what another action makes of it.
+const CONDUCTOR: &str = "
+def main(args):
+    if args.get('error'):
+        return {'params': {'caught': args['error']}}
+    steps = args.get('steps', 0)
+    if args.get('n', 0) >= args.get('enough', 10):
+        return {'params': {'n': args['n'], 'steps': steps}}
+    state = {'steps': steps + 1, 'enough': args.get('enough', 10)}
+    return {'action': args.get('component', 'double'), 'params': {'n': args['n']}, 'state': state}
+";
+
+#[test]
+fn a_conductor_says_what_is_run_next() {
+    let platform = Platform::lent(Settings::new(Driver::Process));
+    put(
+        &platform,
+        "double",
+        &python("def main(args):\n    return {'n': 2 * args['n']}\n"),
+    );
+    let mut conductor = python(CONDUCTOR);
+    conductor["annotations"] = json!([{"key": "conductor", "value": true}]);
+    put(&platform, "conductor", &conductor);
+    let path = "actions/conductor?blocking=true";
+    let ended: Value = platform.api().post(path, &json!({"n": 3})).expect(200);
+    assert_eq!(
+        ended["response"]["result"],
+        json!({"n": 12, "steps": 2}),
+        "{ended:#}"
+    );
+    // Three runs of its own, and two of what it had run.
+    let parts: BTreeSet<_> = ended["logs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(Value::to_string)
+        .collect();
+    assert_eq!(parts.len(), 5, "{ended:#}");
+    for part in ended["logs"].as_array().unwrap() {
+        let part = record(&platform, part.as_str().unwrap());
+        assert_eq!(part["cause"], ended["activationId"], "{part:#}");
+    }
+    // What there is not comes back to it, and that it never has enough.
+    for (input, why) in [
+        (json!({"n": 1, "component": "nobody"}), "nobody"),
+        (json!({"n": 0}), "Too many actions"),
+    ] {
+        let caught: Value = call(&platform, "conductor", &input).expect(200);
+        assert!(caught["caught"].as_str().unwrap().contains(why), "{caught}");
+    }
+}
+
+const LOOP: &str = "#!/bin/sh
+runs=0
+while read -r line; do
+  runs=$((runs + 1))
+  echo said
+  printf '{\"runs\": %d, \"told\": %s}\\n' $runs \"$line\" >&3
+done
+";
+
+#[test]
+fn an_executable_speaks_the_action_loop() {
+    let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
+    let mut action = package::definition(&package::zip_of("exec", LOOP.as_bytes()));
+    action["exec"]["kind"] = json!("python:default");
+    action["exec"]["binary"] = json!(true);
+    put(&platform, "looping", &action);
+    for runs in 1..=3 {
+        let result: Value = call(&platform, "looping", &json!({"x": runs})).expect(200);
+        assert_eq!(result["runs"], runs, "one process for all");
+        assert_eq!(result["told"]["value"], json!({"x": runs}));
+        assert!(
+            result["told"]["action_name"]
+                .as_str()
+                .unwrap()
+                .ends_with("/looping")
+        );
+    }
+}
+
+/// So many MiB in lines of a KiB.
+const TALKER: &str = "
+def main(args):
+    for n in range(args['mib'] * 1024):
+        print('x' * 1023)
+    return {}
+";
+
+/// What a call that prints so much has in its log: bytes, and the last line.
+#[track_caller]
+fn logged(platform: &Platform, mib: u64) -> (usize, String) {
+    let path = "actions/talker?blocking=true";
+    let ended: Value = platform
+        .api()
+        .post(path, &json!({ "mib": mib }))
+        .expect(200);
+    let id = ended["activationId"].as_str().unwrap();
+    let logs: Value = platform
+        .api()
+        .get(&format!("activations/{id}/logs"))
+        .expect(200);
+    let lines = logs["logs"].as_array().unwrap();
+    let last = lines.last().map_or(String::new(), Value::to_string);
+    (
+        lines.iter().map(|line| line.as_str().unwrap().len()).sum(),
+        last,
+    )
+}
+
+#[test]
+fn an_actions_log_has_its_limit() {
+    let platform = Platform::lent(Settings::new(Driver::Process));
+    let mut action = python(TALKER);
+    for (limit, least, most) in [(0, 0, 0), (1, 1 << 19, 2 << 20)] {
+        action["limits"] = json!({"logs": limit, "memory": 128});
+        put(&platform, "talker", &action);
+        let (bytes, last) = logged(&platform, 4);
+        assert!(
+            (least..=most).contains(&bytes),
+            "{limit} MiB: {bytes}, {last}"
+        );
+        assert!(
+            limit == 0 || !last.contains("xxx"),
+            "that it was cut is said: {last}"
+        );
+    }
+}
