@@ -7,6 +7,7 @@ enum PackageProblem:
   /** Neither a zip nor an executable. */
   case NotAPackage
   case CorruptZip(reason: String)
+  case CorruptTar(reason: String)
   case NoExec
 
   /** It has none of these files, one of which its kind begins with. */
@@ -21,6 +22,9 @@ enum PackageProblem:
   case TooManyEntries(allowed: Int)
   case ExecutableTooLarge(bytes: Long, allowed: Long)
   case UnpacksTooLarge(bytes: Long, allowed: Long)
+
+  /** The zip that a tar is made into. */
+  case RepacksTooLarge(allowed: Long)
 
   /** `exec` is something else than a program for Linux, e.g. a script or another system's executable. */
   case NotAnExecutable

@@ -104,12 +104,9 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
     )
 
   private def checkPath(entry: Entry): Either[PackageProblem, Unit] =
-    val parts = entry.path.stripSuffix("/").split("/", -1)
     val kind = entry.mode & 0xf000
-    val unsafe = entry.path.isEmpty || entry.path.exists(c => c == '\\' || c.isControl) ||
-      entry.path.lengthIs > 1024 || parts.exists(p => p.isEmpty || p == "." || p == "..") ||
-      parts.head.endsWith(":")
-    if unsafe then Left(UnsafePath(entry.path))
+    val safe = PackagePath.check(entry.path)
+    if safe.isLeft then safe
     else if kind != 0 && kind != (if entry.isDirectory then DirectoryMode else FileMode) then
       Left(NotAFile(entry.path))
     else if entry.isDirectory && entry.size != 0 then Left(CorruptZip("a directory in it has content"))

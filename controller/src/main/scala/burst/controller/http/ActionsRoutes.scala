@@ -110,8 +110,13 @@ final class ActionsRoutes(
         case Some(_) => Right(())
 
   private def deploy(caller: Identity, name: ActionName, request: HttpRequest): Answer =
-    deploys(caller, request)(body.read(_, caller.limits))(_.exec.map(exec => exec.code -> exec.family)):
-      (overwrite, change) => store(caller, name, overwrite, change)
+    deploys(caller, request)(body.read(_, caller.limits))(program): (overwrite, change) =>
+      store(caller, name, overwrite, change)
+
+  private val program = ProgramDeploys.ProgramOf[ActionChange](
+    _.exec.map(exec => exec.code -> exec.family),
+    (change, code) => change.copy(exec = change.exec.map(_.copy(code = code)))
+  )
 
   private def store(
       caller: Identity,

@@ -326,12 +326,14 @@ object ApiError:
     case PackageProblem.NotAPackage =>
       "The package is neither a zip nor a Linux executable; send a zip with an executable 'exec', or the executable."
     case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
+    case PackageProblem.CorruptTar(reason) =>
+      s"The package is a damaged tar.gz: $reason; pack it again."
     case PackageProblem.NoExec =>
       "The package has no file 'exec' at its top; add the executable by that name."
     case PackageProblem.NoEntry(wanted) =>
       s"The package has no file ${wanted.map(name => s"'$name'").mkString(" or ")} at its top; add one of them."
     case PackageProblem.NotAProgram =>
-      "The code is base64 of what is neither a zip nor a Linux executable; send a zip, or the text of the source."
+      "The code is base64 of what is neither a zip nor a Linux executable; send a zip, for Node also a tar.gz, or the text of the source."
     case PackageProblem.UnsafePath(_) =>
       "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
     case PackageProblem.NotAFile(_) =>
@@ -340,6 +342,8 @@ object ApiError:
       s"The package holds more than $allowed files and directories; pack fewer, or put them where the workers can read them."
     case PackageProblem.UnpacksTooLarge(bytes, allowed) =>
       s"The package unpacks to $bytes bytes, but at most $allowed are allowed."
+    case PackageProblem.RepacksTooLarge(allowed) =>
+      s"The package is kept as a zip, which would have more than the $allowed bytes that this namespace allows; make it smaller."
     case PackageProblem.ExecutableTooLarge(bytes, allowed) =>
       s"The package's 'exec' has $bytes bytes, but this platform can look at $allowed; make it smaller."
     case PackageProblem.NotAnExecutable =>

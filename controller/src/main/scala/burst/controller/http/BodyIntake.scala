@@ -58,18 +58,27 @@ final class BodyIntake(
     /** Does with the body what is much work whatever its size. */
     def inTurn[A](work: ByteString => A): Future[A] = executor(namespace)(work(bytes))
 
+    /** The same with what may become larger than the body, and then works with that. There is memory for it
+      * until that work has ended.
+      */
+    def growingInTurn[A, B](make: (ByteString, Room) => Either[ApiError, A])(
+        work: A => Future[Either[ApiError, B]]
+    ): Future[Either[ApiError, B]] =
+      within(room => Refusable(inTurn(make(_, room)))(work))
+
     /** Works with what is made of the body, for which there is memory until the work has ended. What `read`
       * looks for is in the database, which it does not change.
       */
     def growing[A, B](read: ByteString => Either[ApiError, Growing[A]])(
         work: A => Future[Either[ApiError, B]]
     ): Future[Either[ApiError, B]] =
-      small.within(namespace): few =>
-        large.within(namespace): many =>
-          val room = roomFor(few, many)
-          Refusable(onThreads(0)(read(bytes))): growing =>
-            if growing.most == 0 then Refusable(growing.make(room))(work)
-            else Refusable(onThreads(growing.most)(growing.make(room)))(work)
+      within: room =>
+        Refusable(onThreads(0)(read(bytes))): growing =>
+          if growing.most == 0 then Refusable(growing.make(room))(work)
+          else Refusable(onThreads(growing.most)(growing.make(room)))(work)
+
+    private def within[A](work: Room => Future[A]): Future[A] =
+      small.within(namespace)(few => large.within(namespace)(many => work(roomFor(few, many))))
 
     /** A large body, or one that becomes large, on the threads for that. */
     private def onThreads[A](more: Long)(work: => A): Future[A] =

@@ -61,8 +61,13 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
-    deploys(caller, request)(deployBody.read(_, caller.limits))(read => Some(read.code -> read.family)):
-      (overwrite, deployment) => store(caller, name, overwrite, deployment)
+    deploys(caller, request)(deployBody.read(_, caller.limits))(program): (overwrite, deployment) =>
+      store(caller, name, overwrite, deployment)
+
+  private val program = ProgramDeploys.ProgramOf[Deployment](
+    read => Some(read.code -> read.family),
+    (read, code) => read.copy(code = code)
+  )
 
   private def store(
       caller: Identity,

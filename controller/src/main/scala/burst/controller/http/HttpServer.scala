@@ -5,7 +5,7 @@ import burst.controller.builtin.{Alarms, BuiltInSettings, Utils}
 import burst.controller.firing.{AlarmClock, Firing}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.{MinuteCounts, PlatformLimits}
-import burst.controller.deploy.{Definitions, PackageInspector}
+import burst.controller.deploy.{Definitions, PackageInspector, TarToZip}
 import burst.node.metrics.MetricsRegistry
 import burst.node.traces.SpanSink
 import burst.controller.http.connection.{Listener, Listening}
@@ -67,7 +67,13 @@ object HttpServer:
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = Deploys(deployIntake)
-    val programDeploys = ProgramDeploys(deploys, service, PackageInspector(limits.packages), transfers)
+    val programDeploys = ProgramDeploys(
+      deploys,
+      service,
+      TarToZip(limits.packages),
+      PackageInspector(limits.packages),
+      transfers
+    )
     val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)

@@ -1,8 +1,10 @@
 package burst.controller.http
 
 import burst.controller.deploy.Executables.{elf, zip}
+import burst.controller.deploy.Tars.{entry as tarred, tgz, unzipped}
 import io.circe.Json
 import io.circe.parser.parse
+import java.util.Base64
 
 class ActionsSuite extends EntitySuite:
   test("source is stored as its text, and read back with all of its characters"):
@@ -31,6 +33,47 @@ class ActionsSuite extends EntitySuite:
     val large = zip("__main__.py" -> python.getBytes, "x" -> scala.util.Random(7).nextBytes(400_001))
     store("actions/file", source("python", code(large)))
     assertEquals(at(send("GET", s"$here/actions/file"), "exec", "code").asString, Some(code(large)))
+
+  test("what npm packs is kept as a zip of what is in its directory, of Node alone"):
+    val main = "exports.main = () => ({})".getBytes
+    val packed = tgz(tarred("package/package.json", "{}".getBytes), tarred("package/index.js", main))
+    val stored = store("actions/npm", source("nodejs:default", code(packed)))
+    val kept = at(stored, "exec", "code").asString.map(Base64.getDecoder.decode(_)).getOrElse(fail("none"))
+    assertEquals(unzipped(kept), Vector("package.json" -> "{}", "index.js" -> String(main)))
+    assertEquals(at(stored, "exec", "binary"), Json.True)
+    assertEquals(send("GET", s"$here/actions/npm").json, stored.json)
+    val definition = storage.definitions.find("guest", "npm").getOrElse(fail("none"))
+    val bytes = storage.packages.read(definition.packageId, 0, Int.MaxValue)
+    assertEquals(bytes.map(_.toVector), Some(kept.toVector))
+    assertEquals(definition.packageSize.toLong, kept.length.toLong)
+    assertEquals(
+      send("GET", s"$bursts/npm").json.hcursor.downField("exec").get[Long]("size"),
+      Right(kept.length.toLong)
+    )
+    // Our own API takes it as well.
+    val exec = s"""{"exec":{"kind":"nodejs:20","code":"${code(packed)}"}}"""
+    val native = send("PUT", s"$bursts/npm?overwrite=true", Some(exec))
+    assertEquals(
+      native.json.hcursor.downField("exec").get[String]("package"),
+      Right(definition.packageId.value),
+      native.body
+    )
+    def put(kind: String, tar: Array[Byte]) = send("PUT", s"$here/actions/bad", source(kind, code(tar)))
+    refused(put("python:3", packed), 400, "neither a zip nor", "for Node also a tar.gz")
+    refused(put("nodejs", packed.dropRight(9)), 400, "damaged tar.gz", "cut off", "pack it again")
+    refused(put("nodejs", tgz(tarred("main.js"))), 400, "'package.json' or 'index.js'")
+    refused(put("nodejs", tgz(tarred("index.js"), tarred("../x"))), 400, "path")
+    refused(put("nodejs", tgz(tarred("index.js"), tarred("x", kind = '2'))), 400, "link or device")
+
+  test("the zip of a tar may have no more bytes than a package"):
+    val small = send("PUT", s"$admin/small", Some("""{"limits":{"packageSize":20000}}"""), caller(admin))
+    val noise = scala.util.Random(7).nextBytes(9000)
+    def put(files: Int) =
+      val tar = tgz(tarred("index.js") +: Vector.tabulate(files)(i => tarred(s"f$i", noise))*)
+      assert(tar.length < 12_000, tar.length)
+      send("PUT", s"$here/actions/alike", source("nodejs", code(tar)), Some(small.string("auth")))
+    refused(put(3), 400, "kept as a zip", "20000 bytes")
+    assertEquals(put(2).status, 200)
 
   test("an action is as OpenWhisk's, with and without its code"):
     val body = source(

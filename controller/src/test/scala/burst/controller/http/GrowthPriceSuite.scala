@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.deploy.Tars.{entry, tgz}
 import burst.controller.flare.FlareState
 import burst.controller.http.FakeFlareService.ended
 import burst.protocol.JsonText
@@ -79,3 +80,21 @@ class ParametersPriceSuite extends HttpSuite:
     def fire(name: String) = send("POST", s"$here/triggers/on-$name", Some("{}"), Some(own)).status
     assertEquals(Vector.fill(8)(fire("padded")), Vector.fill(3)(202) ++ Vector.fill(5)(503))
     assertEquals(Vector.fill(200)(fire("light")).distinct, Vector(202))
+
+/** The same of tars, which are kept as zips. */
+class TarPriceSuite extends HttpSuite:
+  override def settings = """
+    burst.http.deploy-bodies-rate = 1B
+    burst.http.deploy-bodies-burst = 4MiB
+    """
+
+  test("what a tar becomes has the price of a body of that size"):
+    val noise = scala.util.Random(7).nextBytes(20_000)
+    val tar = tgz(entry("index.js") +: Vector.tabulate(100)(i => entry(s"f$i", noise))*)
+    val exec = s"""{"exec":{"kind":"nodejs","code":"${code(tar)}"}}"""
+    assert(exec.length < 65536, exec.length)
+    def deployed() = send("PUT", s"$bursts/alike?overwrite=true", Some(exec)).status
+    // Each becomes one of 2 MB: of a burst, and another one ahead of its time, there are some.
+    val answers = Vector.fill(8)(deployed())
+    assertEquals(answers.distinct, Vector(200, 503))
+    assertEquals(answers, answers.sorted)
