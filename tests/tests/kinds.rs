@@ -143,6 +143,64 @@ fn executables(settings: Settings) {
     }
 }
 
+/// What `npm pack` makes of these files.
+fn npm_packed(files: &[(&str, &str)]) -> Vec<u8> {
+    let scratch = tempfile::tempdir().unwrap();
+    let package = scratch.path().join("package");
+    for (name, text) in files {
+        let path = package.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let tar = std::process::Command::new("tar")
+        .args(["-czf", "-", "package"])
+        .current_dir(scratch.path())
+        .output()
+        .unwrap();
+    assert!(tar.status.success(), "{tar:?}");
+    tar.stdout
+}
+
+#[test]
+fn what_npm_packs_runs_and_is_answered_as_a_zip() {
+    let platform = Platform::lent(Settings::new(Driver::Process));
+    let packed = npm_packed(&[
+        (
+            "package.json",
+            r#"{"name": "node", "version": "1.0.0", "main": "lib/index.js"}"#,
+        ),
+        ("lib/index.js", NODEJS),
+        ("lib/part.js", "exports.NAME = 'part';\n"),
+    ]);
+    store(
+        &platform,
+        "node",
+        "nodejs:default",
+        &STANDARD.encode(&packed),
+    );
+    for (worker, output) in outputs(&platform, "node", 8).iter().enumerate() {
+        assert_eq!(output["twice"], 2 * worker as i64, "{output}");
+        assert_eq!(output["of"], "part", "{output}");
+    }
+    let code = platform.api().get("actions/node").json["exec"]["code"].clone();
+    let zip = STANDARD.decode(code.as_str().unwrap()).unwrap();
+    let zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
+    let names: BTreeSet<_> = zip.file_names().collect();
+    let expected = ["lib/", "lib/index.js", "lib/part.js", "package.json"];
+    assert_eq!(names, BTreeSet::from(expected));
+    // By the command line, as a file.
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("node-1.0.0.tgz");
+    std::fs::write(&file, &packed).unwrap();
+    let cli = Cli::of(platform.api(), scratch.path());
+    let file = file.to_str().unwrap();
+    let created = cli.run(&["action", "create", "npm", file, "--kind", "nodejs:default"]);
+    assert_eq!(created.code, Some(0), "{}", created.stderr);
+    let invoked = cli.run(&["action", "invoke", "npm", "--result", "--param", "x", "21"]);
+    assert_eq!(invoked.code, Some(0), "{}", invoked.stderr);
+    assert!(invoked.stdout.contains("42"), "{}", invoked.stdout);
+}
+
 #[test]
 fn executables_are_started_for_each_run() {
     executables(Settings::new(Driver::Process));

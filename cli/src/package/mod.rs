@@ -80,9 +80,10 @@ fn pack(path: &Path, kind: String) -> Result<Package, Error> {
 }
 
 fn package(path: &Path, kind: String, code: String, main: Option<String>, size: u64) -> Package {
-    let stem = path.file_stem().unwrap_or_default();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Package {
-        name: stem.to_string_lossy().into_owned(),
+        // Of a `tar.gz` both endings are none of its name.
+        name: stem.strip_suffix(".tar").unwrap_or(&stem).to_owned(),
         exec: burst_client::Package { kind, code, main },
         size,
     }

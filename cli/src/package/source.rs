@@ -32,7 +32,8 @@ pub fn kind_of(path: &Path, bytes: &[u8]) -> Result<String, Error> {
     }
     let shown = path.display();
     Err(Error::Usage(match ending(path) {
-        Some("zip" | "jar") => {
+        // Of a `tar.gz` it is the last one.
+        Some("zip" | "jar" | "tgz" | "gz") => {
             format!(
                 "{shown} does not tell its kind: say it with --kind, as in --kind nodejs:default"
             )
@@ -84,8 +85,10 @@ mod tests {
         assert_eq!(kind("a.py", b"").unwrap(), "python:default");
         assert_eq!(kind("a.js", b"").unwrap(), "nodejs:default");
         assert_eq!(kind("a", b"\x7fELF...").unwrap(), "rust:default");
-        let refusal = kind("a.zip", b"PK").unwrap_err().to_string();
-        assert!(refusal.contains("--kind"), "{refusal}");
+        for archive in ["a.zip", "a.tgz", "a.tar.gz"] {
+            let refusal = kind(archive, b"PK").unwrap_err().to_string();
+            assert!(refusal.contains("does not tell its kind"), "{refusal}");
+        }
         assert!(kind("a.txt", b"").is_err());
     }
 
@@ -94,6 +97,8 @@ mod tests {
         assert_eq!(encoded(b"code".to_vec()), ("code".into(), false));
         assert_eq!(encoded(vec![0xff]), ("/w==".into(), true));
         assert_eq!(encoded(vec![0]), ("AA==".into(), true));
+        // How a gzip begins.
+        assert_eq!(encoded(vec![0x1f, 0x8b]), ("H4s=".into(), true));
     }
 
     #[test]

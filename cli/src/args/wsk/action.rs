@@ -39,11 +39,12 @@ const CREATE: &str = "\
 Examples:
   burst action create hello hello.py
   burst action create hello package.zip --kind nodejs:20 --memory 512
+  burst action create hello hello-1.0.0.tgz --kind nodejs:default
   burst action create both one,two --sequence
   burst action create page page.js --web true
   burst action create own --docker me/my-image
 
-The kind is that of the file's ending (.py, .js, …) or rust for an executable; a zip needs --kind.";
+The kind is that of the file's ending (.py, .js, …) or rust for an executable; a zip, or\nfor Node a tar.gz as `npm pack` makes it, needs --kind.";
 
 /// An action as it is to be.
 #[derive(Debug, Args)]

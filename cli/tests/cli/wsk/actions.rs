@@ -66,6 +66,14 @@ fn actions_are_made_of_files_by_their_ending() {
     burst.wsk(&[&zip[..], &["--kind", "nodejs"]].concat()).ok();
     assert_eq!(sent(&platform)["exec"]["kind"], "nodejs:default");
     assert_eq!(sent(&platform)["exec"]["code"], "UEv/");
+    for file in ["package.tgz", "package.tar.gz"] {
+        burst.file(file, b"\x1f\x8b\x08");
+        let tar = ["action", "create", "hello", file];
+        assert!(burst.wsk(&tar).fails(2).contains("--kind"));
+        burst.wsk(&[&tar[..], &["--kind", "nodejs"]].concat()).ok();
+        assert_eq!(sent(&platform)["exec"]["code"], "H4sI");
+        assert_eq!(sent(&platform)["exec"]["binary"], true);
+    }
     burst
         .wsk(&[&zip[..], &["--docker", "me/image"]].concat())
         .ok();
