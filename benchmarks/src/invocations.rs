@@ -4,7 +4,7 @@
 use crate::report::Report;
 use crate::summary::Summary;
 use burst_tests::command::{self, Lines};
-use burst_tests::{Api, Driver, Platform, Settings, built, package, processes, wait};
+use burst_tests::{Api, Driver, Platform, Settings, built, docker, package, processes, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -185,6 +185,8 @@ fn in_containers(report: &mut Report) {
         Some(("python in a container", medians[0])),
         "<= 1.5",
     );
+    drop(platform);
+    docker::remove_image(IMAGE);
 }
 
 /// What one client waits for in the first seconds of a platform, which has nothing else to do.

@@ -48,9 +48,13 @@ def event(name, run, **fields):
     return frame({"event": name, "run": run, "at": time.time_ns() // 1000, **fields})
 
 
+class Failed(bytes):
+    """The frame that says why a worker failed."""
+
+
 def failed(run, worker, message, kind="error"):
     error = {"kind": kind, "message": message[:4000], "operation": "work"}
-    return event("worker-failed", run, worker=worker, error=error)
+    return Failed(event("worker-failed", run, worker=worker, error=error))
 
 
 class Channel:
@@ -218,27 +222,28 @@ def why(problem, task):
     return f"{task['lacks']} ({reason})" if is_for_want(problem, task) else reason
 
 
-def attempt(call, *given):
-    """What a call gives, or else its exception. By itself: an interpreter without memory spins for ever where a handler
-    begins after a function's 256th instruction (python/cpython#132508)."""
+def attempt(otherwise, task, call, *given):
+    """What a call gives, or what `otherwise` makes of its exception, which nothing keeps then, nor what its frames have.
+    By itself: an interpreter without memory spins for ever where a handler begins after a function's 256th instruction
+    (python/cpython#132508)."""
     try:
-        return call(*given), None
+        return call(*given)
     except Exception as problem:
-        release(problem, problem.__traceback__.tb_next)
-        return None, problem
+        release(problem)
+        return otherwise(problem, task)
 
 
-def release(problem, frames):
+def release(problem):
     """Gives back what a function has filled its memory with, which the frames of the trace keep: the trace is still to
-    be printed. The exceptions before may be in a circle."""
+    be printed. Generators among them run to their end. The exceptions before may be in a circle."""
     for _ in range(16):
+        if problem is None:
+            break
+        frames = problem.__traceback__
         while frames is not None and isinstance(problem, MemoryError):
             clear(frames.tb_frame)
             frames = frames.tb_next
         problem = problem.__context__
-        if problem is None:
-            break
-        frames = problem.__traceback__
 
 
 def clear(frame):
@@ -251,32 +256,19 @@ def clear(frame):
 
 def answer(function, task):
     """Calls the function; the frame that says what came of it."""
-    told, problem = attempt(outcome, function, task)
-    if problem is None:
-        return told
-    if isinstance(problem, MemoryError):
-        message = f"{type(problem).__name__}: there is no memory left to say what came of it"
-    else:
-        message = f"The action did not return what can be JSON: {problem}"
-    return failed(task["run"], task["worker"], message)
+    return attempt(unanswered, task, outcome, function, task)
 
 
 def outcome(function, task):
-    run, worker = task["run"], task["worker"]
     function.tell(task["told"])
     if function.call is None:
-        _, problem = attempt(function.load)
-        if problem is not None:
-            trace(problem)
-            return failed(run, worker, f"{NOT_INITIALISED}: {why(problem, task)}")
-    result, problem = attempt(function.call, task["input"])
-    if problem is not None:
-        trace(problem)
-        # Another pack tries once more to have what this one lacks.
-        if "flare_id" in task["told"] or is_for_want(problem, task):
-            return failed(run, worker, why(problem, task))
-        # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
-        result = {"error": str(problem) or type(problem).__name__}
+        loaded = attempt(not_loaded, task, function.load)
+        if isinstance(loaded, Failed):
+            return loaded
+    result = attempt(raised, task, function.call, task["input"])
+    if isinstance(result, Failed):
+        return result
+    run, worker = task["run"], task["worker"]
     if not isinstance(result, (dict, list, tuple)):
         return failed(run, worker, NO_RESULT)
     output = encode(result).encode()
@@ -284,6 +276,28 @@ def outcome(function, task):
         return failed(run, worker, "the output is larger than 16 MiB as JSON")
     head = {"event": "worker-succeeded", "run": run, "worker": worker, "at": time.time_ns() // 1000}
     return frame(encode(head)[:-1].encode() + b',"output":' + output + b"}")
+
+
+def not_loaded(problem, task):
+    trace(problem)
+    return failed(task["run"], task["worker"], f"{NOT_INITIALISED}: {why(problem, task)}")
+
+
+def raised(problem, task):
+    trace(problem)
+    # Another pack tries once more to have what this one lacks.
+    if "flare_id" in task["told"] or is_for_want(problem, task):
+        return failed(task["run"], task["worker"], why(problem, task))
+    # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
+    return {"error": str(problem) or type(problem).__name__}
+
+
+def unanswered(problem, task):
+    if isinstance(problem, MemoryError):
+        message = f"{type(problem).__name__}: there is no memory left to say what came of it"
+    else:
+        message = f"The action did not return what can be JSON: {problem}"
+    return failed(task["run"], task["worker"], message)
 
 
 def flush():
@@ -305,8 +319,8 @@ def perform(function, task, channel):
         if code is not None and not isinstance(code, int):
             print(code, file=sys.stderr)
         leave(0 if code is None else code & 0xFF if isinstance(code, int) else 1, process, task, channel)
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as problem:
+        trace(problem)
         leave(1, process, task, channel)
     flush()
     if os.getpid() != process:

@@ -143,7 +143,7 @@ fn executables(settings: Settings) {
     }
 }
 
-/// What `npm pack` makes of these files.
+/// These files as `npm pack` lays them out.
 fn npm_packed(files: &[(&str, &str)]) -> Vec<u8> {
     let scratch = tempfile::tempdir().unwrap();
     let package = scratch.path().join("package");

@@ -73,6 +73,13 @@ fn bursts_are_made_as_the_prototype_made_them() {
         let containers = burst(&platform, query, 6);
         let got: Vec<_> = containers.iter().map(Vec::len).collect();
         assert_eq!(got, sizes, "{query}");
+        let of = |result: &Value| result["process"].to_string();
+        let apart: BTreeSet<_> = containers.iter().map(|them| of(&them[0])).collect();
+        assert_eq!(apart.len(), sizes.len(), "{query}");
+        for them in containers.iter().filter(|them| them.len() > 1) {
+            // Their processes are those of one launcher.
+            assert!(them.iter().all(|it| of(it) == of(&them[0])), "{query}");
+        }
         for (n, result) in containers.concat().iter().enumerate() {
             assert_eq!(result["square"], n * n, "{query}");
         }

@@ -29,7 +29,7 @@ end of line is left out.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
-    /// Directory of a Rust crate, an executable, a zip with an executable named exec, or a file of Python or Node
+    /// Directory of a Rust crate, an executable, a zip, or a file of Python or Node
     pub path: PathBuf,
     /// How to build it.
     #[command(flatten)]
@@ -94,7 +94,7 @@ What it deploys replaces the definition of the same name, whose own options and 
 given here are this flare's. The log goes to standard error as it comes, and at the end the outputs to
 standard output, as with burst flare --result. Ctrl-C cancels the flare.")]
 pub struct RunArgs {
-    /// Directory of a Rust crate, an executable, a zip with an executable named exec, or a file of Python or Node
+    /// Directory of a Rust crate, an executable, a zip, or a file of Python or Node
     pub path: PathBuf,
     /// Name of the definition [default: that of the program]
     #[arg(long, value_name = "NAME")]

@@ -497,6 +497,26 @@ fn a_function_that_has_eaten_all_memory_ends_and_gives_it_back() {
     assert_ne!(end(&events)["error"]["kind"], "timeout", "{events:?}");
 }
 
+/// Fails with much in its hands.
+const HOLDER: &str = "
+def main(args):
+    all = bytearray(30 << 20)
+    raise ValueError('x')
+";
+
+#[test]
+fn what_a_call_had_is_gone_with_it_when_it_fails() {
+    let runtime = runtime("python:3", HOLDER, None);
+    let run = Run {
+        memory: Some(64),
+        invocation: json!({"activation_id": "a"}),
+        ..Run::new(&[json!({})])
+    };
+    for _ in 0..4 {
+        assert_eq!(outputs(&runtime.events(&run)), [json!({"error": "x"})]);
+    }
+}
+
 /// An action of OpenWhisk's action loop, as a script.
 const LOOP: &str = r#"#!/bin/sh
 runs=0

@@ -49,7 +49,7 @@ final class PackageInspector(limits: PackageLimits):
     else if !binary then Right(())
     else if isZip(bytes) then
       ZipReader(bytes, limits).paths().flatMap: paths =>
-        Either.cond(entries.exists(paths), (), NoEntry(entries.toVector))
+        Either.cond(entries.exists(paths.contains), (), NoEntry(entries.toVector))
     // It speaks the action loop.
     else if ByteView(bytes).u32(0).contains(ElfReader.Magic) then inspect(bytes, runtimes)
     else Left(NotAProgram)

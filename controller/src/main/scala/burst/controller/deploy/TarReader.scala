@@ -4,7 +4,6 @@ import burst.controller.limits.PackageLimits
 import java.io.{EOFException, InputStream}
 import java.util.zip.ZipException
 import scala.annotation.tailrec
-import scala.collection.mutable
 import scala.util.Using
 import scala.util.control.NoStackTrace
 
@@ -31,8 +30,10 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
     private var unpacked = 0L
     private var beside = 0L
 
-    /** Paths that were there, without a directory's slash, and whether each is a directory. */
-    private val seen = mutable.HashMap.empty[String, Boolean]
+    /** Paths that were there, without a directory's slash, and whether each is a directory. Java's map, as
+      * names that are made to have one hash take Scala's the square of their number.
+      */
+    private val seen = java.util.HashMap[String, Boolean]
 
     /** `said` is what the headers before say of the next entry. */
     @tailrec
@@ -59,16 +60,17 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
       entries += 1
       if entries > limits.entries then throw Refused(TooManyEntries(limits.entries))
       val isDirectory = header.kind == '5' || (Files(header.kind) && header.path.endsWith("/"))
-      if isSparse || !(isDirectory || Files(header.kind)) then throw Refused(NotAFile(header.path))
+      val isTool = Links(header.kind) && s"/${header.path}".contains(NpmTools)
+      if isSparse || !(isDirectory || isTool || Files(header.kind)) then throw Refused(NotAFile(header.path))
       if isDirectory && header.size != 0 then damaged("a directory in it has content")
       charge(header.size)
       val content = Content(header.size)
       // As everything is called by who packs the directory that he is in.
       val path = header.path.stripPrefix("./").stripSuffix("/")
-      if !(isDirectory && Top(header.path)) then
+      if !(isTool || (isDirectory && Top(header.path))) then
         val named = if isDirectory then s"$path/" else path
         PackagePath.check(named).left.foreach(problem => throw Refused(problem))
-        seen.put(path, isDirectory) match
+        Option(seen.put(path, isDirectory)) match
           case None => take(named, content)
           // It says the same once more.
           case Some(true) if isDirectory => ()
@@ -145,6 +147,12 @@ private[deploy] object TarReader:
   /** In today's form, the oldest, and one for disks that want files in one piece. */
   private val Files = Set('0', '\u0000', '7')
   private val Top = Set(".", "./")
+
+  /** Hard and symbolic. */
+  private val Links = Set('1', '2')
+
+  /** Where npm has links to what its packages bring for the command line, which no function loads. */
+  private val NpmTools = "/node_modules/.bin/"
 
   private final class Refused(val problem: PackageProblem) extends RuntimeException with NoStackTrace
 

@@ -31,7 +31,7 @@ final class TarToZip(limits: PackageLimits):
     for
       // What of it is taken off is known only once all of it was seen.
       _ <- reader.each((path, _) => paths += path)
-      all = paths.result()
+      all = paths.result().filterNot(isNote)
       top = if all.forall(_.startsWith(NpmTop)) then NpmTop else ""
       zip <- write(reader, top, Sink(tar.length, most, room))
     yield zip
@@ -46,7 +46,7 @@ final class TarToZip(limits: PackageLimits):
       reader
         .each: (path, content) =>
           val name = path.stripPrefix(top)
-          if name.nonEmpty then
+          if name.nonEmpty && !isNote(path) then
             zip.putNextEntry(entry(name))
             content.transferTo(zip)
             zip.closeEntry()
@@ -71,8 +71,11 @@ object TarToZip:
 
   private val NpmTop = "package/"
 
-  /** The first that a zip can say. */
-  private val NoTime = LocalDateTime.of(1980, 1, 1, 0, 0)
+  /** As early as can be said in a zip itself. For the month before a remark is added, by the clock's zone. */
+  private val NoTime = LocalDateTime.of(1980, 2, 1, 0, 0)
+
+  /** What macOS's tar has beside files that have more to them than other systems know. */
+  private def isNote(path: String): Boolean = path.drop(path.lastIndexOf('/') + 1).startsWith("._")
 
   private final class Full(val why: PackageProblem | NoRoom.type) extends IOException with NoStackTrace
 

@@ -2,7 +2,6 @@ package burst.controller.deploy
 
 import burst.controller.limits.PackageLimits
 import java.util.zip.{CRC32, DataFormatException, Inflater}
-import scala.collection.mutable
 
 /** Reads a zip as whoever will unpack it does, and trusts nothing in it: both descriptions of each entry must
   * agree, every entry is unpacked once (into nowhere, but for the wanted one), and it may not grow beyond the
@@ -28,11 +27,11 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
     yield content
 
   /** The paths of all entries, after they have been checked. */
-  def paths(): Either[PackageProblem, Set[String]] =
+  def paths(): Either[PackageProblem, Vector[String]] =
     for
       entries <- entries()
       _ <- first(entries)(unpack(_, (_, _) => ()))
-    yield entries.map(_.path).toSet
+    yield entries.map(_.path)
 
   private def entries(): Either[PackageProblem, Vector[Entry]] =
     for
@@ -42,7 +41,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       total = entries.iterator.map(_.size).sum
       _ <- Either.cond(total <= limits.unpackedBytes, (), UnpacksTooLarge(total, limits.unpackedBytes))
       _ <- Either.cond(
-        entries.distinctBy(_.path).size == entries.size,
+        distinct(entries),
         (),
         CorruptZip("a path occurs in it twice")
       )
@@ -112,11 +111,16 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
     else if entry.isDirectory && entry.size != 0 then Left(CorruptZip("a directory in it has content"))
     else Right(())
 
+  /** By Java's set, as names that are made to have one hash take Scala's the square of their number. */
+  private def distinct(entries: Vector[Entry]): Boolean =
+    val seen = java.util.HashSet[String]
+    entries.forall(entry => seen.add(entry.path))
+
   /** Whether its files and directories are no more than allowed. Directories that no entry is for, but a path
     * goes through, are made as well: each path may have hundreds. Goes no further than to the limit.
     */
   private def fits(entries: Vector[Entry]): Boolean =
-    val made = mutable.HashSet.empty[String]
+    val made = java.util.HashSet[String]
     entries.iterator
       .flatMap(entry =>
         Iterator.iterate(entry.path.stripSuffix("/"))(above).takeWhile(it => it.nonEmpty && made.add(it))

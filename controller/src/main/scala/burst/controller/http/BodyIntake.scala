@@ -55,6 +55,9 @@ final class BodyIntake(
 
   /** A body in one piece, whose JSON may be read. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
+    /** Bytes that what is made of it may have and be paid for. */
+    def most: Long = BodyIntake.this.most
+
     /** Does with the body what is much work whatever its size. */
     def inTurn[A](work: ByteString => A): Future[A] = executor(namespace)(work(bytes))
 
@@ -84,15 +87,19 @@ final class BodyIntake(
     private def onThreads[A](more: Long)(work: => A): Future[A] =
       if bytes.length + more <= Small then anyThreads.reading(work) else inTurn(_ => work)
 
-    /** For as much as the body itself has there is memory in any case. More of it has the price of a body of
-      * that size, but nobody waits: he would hold the memory of the body meanwhile. What is more than a
-      * namespace's share has all of that: it would never be let in. Small ones have that price only as long
-      * as it is there: those that come small and stay so would wait for it.
+    /** For as much as the body itself has there is memory in any case. It may be asked for more in steps.
+      * More has the price of a body of that size, but nobody waits: he would hold the memory of the body
+      * meanwhile. What is more than a namespace's share has all of that: it would never be let in. Small ones
+      * have that price only as long as it is there: those that come small and stay so would wait for it.
       */
-    private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room = made =>
-      val more = made.min(most) - bytes.length
-      def isIn(share: BodyBudget.Share) = share.announce(more).isDefined && share.take(more)
-      more <= 0 || (more <= Small && few.afford(more) && few.take(more)) || isIn(many)
+    private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room =
+      var there = bytes.length.toLong
+      made =>
+        val more = made.min(most) - there
+        def isIn(share: BodyBudget.Share) = share.announce(more).isDefined && share.take(more)
+        val fits = more <= 0 || (more <= Small && few.afford(more) && few.take(more)) || isIn(many)
+        if fits then there = there.max(made)
+        fits
 
 object BodyIntake:
   /** @param limit

@@ -87,8 +87,8 @@ object HttpSettings:
   /** What the database may take. */
   private val Delays = 60.seconds
 
-  // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times, a web
-  // action's as arguments up to five.
+  // However they are set: a deploy's body is held twice while it is taken in, and one of a tar up to four
+  // times, a flare's up to four times, a web action's as arguments up to five.
   private val DeployHeapShare = 8
   private val FlareHeapShare = 16
   private val WebHeapShare = 32

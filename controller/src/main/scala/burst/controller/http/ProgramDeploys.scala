@@ -28,21 +28,22 @@ final class ProgramDeploys(
   )(store: (Boolean, A) => Either[ApiError, HttpResponse]): Answer =
     deploys(caller, request): (overwrite, taken) =>
       service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct).flatMap: runtimes =>
+        val most = caller.limits.packageBytes.min(taken.most)
         def checked(body: ByteString, room: Room) =
-          read(body).flatMap(runnable(caller, _, program, runtimes, room))
+          read(body).flatMap(runnable(_, program, runtimes, most, room))
         taken.growingInTurn(checked)(found => moving(caller)(store(overwrite, found)))
 
   private def runnable[A](
-      caller: Identity,
       found: A,
       program: ProgramOf[A],
       runtimes: Iterable[RuntimeInfo],
+      most: Long,
       room: Room
   ): Either[ApiError, A] = program.find(found) match
     case None => Right(found)
     case Some((sent, family)) =>
       for
-        code <- zipped(sent, family, caller.limits.packageBytes, room)
+        code <- zipped(sent, family, most, room)
         _ <- inspector
           .inspect(code.bytes, family, code.binary, runtimes)
           .left
