@@ -86,9 +86,16 @@ fn run_all<T: Send>(
     own: impl IntoIterator<Item = T>,
     run: impl Fn(usize, u32, T) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
+    let size = flare.pack.pack_size() as usize;
+    let mut workers = (flare.pack.first_worker()..)
+        .zip(own)
+        .take(size)
+        .enumerate();
+    if size == 1 {
+        // Without a thread, which the runtime could not tell from a process that the program has begun.
+        return workers.try_for_each(|(index, (worker, own))| run(index, worker, own));
+    }
     thread::scope(|scope| {
-        let workers = (flare.pack.first_worker()..).zip(own);
-        let workers = workers.take(flare.pack.pack_size() as usize).enumerate();
         let run = &run;
         let running: Vec<_> = workers
             .map(|(index, (worker, own))| scope.spawn(move || run(index, worker, own)))
