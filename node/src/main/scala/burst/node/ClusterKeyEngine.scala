@@ -15,7 +15,7 @@ final class ClusterKeyEngine(file: Path) extends SSLEngineProvider:
   private val context: SSLContext =
     val (key, certificate) = ClusterKey.read(file)
     val none = Array.emptyCharArray
-    val store = KeyStore.getInstance("PKCS12")
+    val store = KeyStore.getInstance(InMemory)
     store.load(null, none)
     store.setKeyEntry("own", key, none, Array(certificate))
     store.setCertificateEntry("cluster", certificate)
@@ -44,6 +44,11 @@ final class ClusterKeyEngine(file: Path) extends SSLEngineProvider:
 
 object ClusterKeyEngine:
   private[node] val File = "pekko.remote.artery.ssl.burst-cluster-key"
+
+  /** It is never written. The type for files derives keys of an empty password, tens of thousands of hashes
+    * by a JVM that has just begun: a fifth of what an invoker does until it is there.
+    */
+  private val InMemory = "JKS"
 
   /** A JVM without its second compiler, as `burst` starts it, does AES six times as slowly. */
   private[node] val Cipher = "TLS_CHACHA20_POLY1305_SHA256"

@@ -27,6 +27,9 @@ enum EntityProblem:
 
   /** A parameter with `init` that no program may have in its environment by this name. */
   case NoVariable(parameter: String)
+
+  /** A parameter with `init` whose text no environment can hold. */
+  case NoVariablesValue(parameter: String)
   case InvalidVersion
   case InvalidName(field: String)
   case ReservedName(name: String)
@@ -60,6 +63,9 @@ object EntityProblem:
       BadRequest -> s"""The parameter '$name' has 'init' and cannot be a variable of a program;
         | give it a name without '=' and NUL that is not ${VariableName.Reserved} and begins with none of
         | ${VariableName.ReservedPrefixes.mkString(", ")}.""".stripMargin.replace("\n", "")
+    case NoVariablesValue(parameter) =>
+      val name = Fields.shortened(parameter)
+      BadRequest -> s"The parameter '$name' has 'init' and cannot be a variable of a program; give it a value without NUL."
     case InvalidVersion =>
       BadRequest -> "The field 'version' must be three numbers with dots between them, such as 1.0.2."
     case InvalidName(field) => BadRequest -> s"The field '$field' is no name of an entity; correct it."

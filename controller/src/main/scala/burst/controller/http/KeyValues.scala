@@ -22,8 +22,15 @@ object KeyValues:
   /** Those of an action or a package, of which a program may have some in its environment. */
   def parameters(fields: JsonObject): Either[ApiError, Option[Parameters]] =
     read(fields, "parameters").flatMap: found =>
-      val unfit = found.flatMap(_.init.find(!VariableName.canBeHandedOn(_)))
-      unfit.map(name => ApiError.OfEntity(EntityProblem.NoVariable(name))).toLeft(found)
+      found.flatMap(unfit).map(ApiError.OfEntity(_)).toLeft(found)
+
+  /** What is wrong with one that is for the environment. */
+  private def unfit(parameters: Parameters): Option[EntityProblem] =
+    val values = parameters.init.iterator.map(name => name -> parameters.values(name))
+    values.collectFirst:
+      case (name, _) if !VariableName.canBeHandedOn(name) => EntityProblem.NoVariable(name)
+      case (name, Some(value)) if value.asString.exists(_.contains('\u0000')) =>
+        EntityProblem.NoVariablesValue(name)
 
   private def pair(json: Json): Option[(String, Json, Boolean)] =
     for

@@ -104,5 +104,16 @@ class EntityAnswersSuite extends EntitySuite:
       refused(send("PUT", s"$here/packages/unfit", Some(s"{${parameters(name)}}")), 400, "'init'", "PATH")
       val input = parameters(name).replace(""","init":true""", "")
       store("actions/input", source("python", python, s",$input"))
+    val nul = "\"a\\u0000b\""
+    def of(value: String) = s""""parameters":[{"key":"v","value":$value,"init":true}]"""
+    refused(
+      send("PUT", s"$here/actions/unfit", source("python", python, s",${of(nul)}")),
+      400,
+      "'v'",
+      "without NUL"
+    )
+    refused(send("PUT", s"$here/packages/unfit", Some(s"{${of(nul)}}")), 400, "'v'", "without NUL")
+    // What is no string is handed on as JSON, in which a NUL is written out.
+    store("actions/fit", source("python", python, s",${of(s"[$nul]")}"))
     refused(send("GET", s"$here/actions/unfit"), 404)
     refused(send("GET", s"$here/packages/unfit"), 404)
