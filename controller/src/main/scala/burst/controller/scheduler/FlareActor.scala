@@ -55,7 +55,13 @@ object FlareActor:
       since: Option[Long]
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
-  final case class Cancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
+
+  /** Answered with `ended` where it has ended. */
+  final case class Cancel(
+      by: CancelledBy,
+      replyTo: ActorRef[CancelOutcome],
+      ended: CancelOutcome = CancelOutcome.AlreadyEnded
+  ) extends Command
 
   /** The group it waits for has ended. */
   case object GroupEnded extends Command
@@ -244,7 +250,7 @@ private final class FlareActor(
     case Expired(FlareTimer.Inputs, attempt) if isPlacing(attempt) && inputs.hasFailed(attempt) =>
       happen(FlareEvent.Broken(Unreadable, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
-    case Cancel(by, replyTo) => onCancel(by, replyTo)
+    case cancel: Cancel => onCancel(cancel)
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
@@ -275,8 +281,9 @@ private final class FlareActor(
   /** A flare that waits has nothing but its record: its cancellation is accepted once that is stored, or a
     * restart would run it.
     */
-  private def onCancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]): Unit =
-    if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
+  private def onCancel(cancel: Cancel): Unit =
+    import cancel.{by, replyTo}
+    if !life.cancellable then replyTo ! cancel.ended
     else
       val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
       if waits then subscribers.cancels(replyTo)
@@ -417,7 +424,7 @@ private final class FlareActor(
       answered(packs)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause, mayBeThere, lost) =>
-      if mayBeThere then scheduler ! GangScheduler.Unclear(id, request)
+      if mayBeThere then scheduler ! GangScheduler.Unclear(id, request, life.isCancelled)
       acceptance.failed(operation, cause)
       happen(FlareEvent.StoreFailed(Unkept(StoreProblem.of(cause), lost), now()))
       storing.failedWith(subscribers.ended)

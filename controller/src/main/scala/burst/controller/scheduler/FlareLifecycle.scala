@@ -82,6 +82,9 @@ final case class FlareLifecycle private (
   /** Once they are stored, the inputs are read again when they are needed. */
   def withoutInputs: FlareLifecycle = copy(flare = flare.copy(request = flare.request.withoutInputs))
 
+  /** Whether it was cancelled and is not to run again. */
+  def isCancelled: Boolean = cancelled || cause.exists(_.state == FlareState.Cancelled)
+
   /** Whether a cancellation still makes a difference. */
   def cancellable: Boolean = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running | Stage.Stopping => true

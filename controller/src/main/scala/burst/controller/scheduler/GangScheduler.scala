@@ -142,7 +142,8 @@ object GangScheduler:
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
   /** Its insert failed, and may have arrived. */
-  private[scheduler] final case class Unclear(id: FlareId, request: FlareRequest) extends Command
+  private[scheduler] final case class Unclear(id: FlareId, request: FlareRequest, isCancelled: Boolean)
+      extends Command
   private[scheduler] case object LookForUnclear extends Command
 
   /** Of those that were asked for at a time, these are in the store. */
@@ -290,9 +291,11 @@ private final class GangScheduler(
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
-      if flares.tell(id, FlareActor.Cancel(by, replyTo)) then groups.close(id)
+      val wasUnclear = unclear.cancel(id)
+      // One that was not stored ends a little after that is said.
+      val ended = if wasUnclear then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded
+      if flares.tell(id, FlareActor.Cancel(by, replyTo, ended)) then groups.close(id)
       else
-        val wasUnclear = unclear.cancel(id)
         val wasEarly = early.cancel(id)
         replyTo ! (if wasUnclear || wasEarly then CancelOutcome.Accepted else CancelOutcome.NotFound)
     case EndNamespace(namespace, replyTo) =>
@@ -343,7 +346,8 @@ private final class GangScheduler(
       adopted -= id
       groups.leave(id)
       groups.end(id)
-    case Unclear(id, request) => unclear.add(id, request, revoked(request.definition.namespace))
+    case Unclear(id, request, isCancelled) =>
+      unclear.add(id, request, isCancelled || revoked(request.definition.namespace))
     case LookForUnclear => unclear.look()
     case FoundUnclear(asked, there, at) =>
       unclear.found(asked, there, at)(flares.isThere).foreach(takeUpUnclear)

@@ -25,12 +25,12 @@ private[scheduler] final class UnclearInserts(
   private var isLooking = false
   private var hasFailed = false
 
-  def add(id: FlareId, request: FlareRequest, isRevoked: Boolean): Unit =
+  def add(id: FlareId, request: FlareRequest, isCancelled: Boolean): Unit =
     val hasKey = request.submission.isDefined
     val after = if hasKey then AskedForWithin else SubmittedAgainWithin
     val before = unclear.get(id)
     if before.isDefined || unclear.size < Most then
-      val runs = hasKey && !isRevoked && before.forall(_.runs)
+      val runs = hasKey && !isCancelled && before.forall(_.runs)
       val tenant = request.definition.namespace
       unclear = unclear.updated(id, Unclear(tenant, runs, environment.clock.elapsed(), after))
       if before.isEmpty && unclear.size == Most then

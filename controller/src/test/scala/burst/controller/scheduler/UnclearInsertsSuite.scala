@@ -90,6 +90,34 @@ class UnclearInsertsSuite extends SchedulerFixture:
     assertEquals(world.cancel(id), CancelOutcome.NotFound)
     a.hearsNothing()
 
+  test("one is cancelled from the moment that its submitter is told of the failure"):
+    val world = World()
+    world.invoker("a", 1)
+    world.store.breaksAfterInsert = true
+    for key <- 1 to 50 do
+      val id = FlareId.random()
+      notTaken(world, id, keyless.copy(submission = Some(Submission(s"$key", "digest"))))
+      assertEquals(world.cancel(id), CancelOutcome.Accepted)
+
+  test("one that is cancelled while its insert fails does not run, whoever has its key"):
+    val held = Held()
+    val world = World(blocking = held)
+    val a = world.invoker("a", 1)
+    world.free()
+    held.holds = true
+    world.store.breaksAfterInsert = true
+    val id = FlareId.random()
+    world.ask[Submitted](Submit(keyed, 100, _, Some(id)))
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(held.waiting.size, 1))
+    val outcome = world.ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.User, _))
+    world.free()
+    held.holds = false
+    held.waiting.poll().run()
+    assertEquals(outcome.receiveMessage(), CancelOutcome.Accepted)
+    world.store.breaksAfterInsert = false
+    passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
+    a.hearsNothing()
+
   test("one that is cancelled before it is stored does not run either"):
     val held = Held()
     val world = World(blocking = held)
