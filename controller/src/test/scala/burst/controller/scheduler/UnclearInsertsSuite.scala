@@ -36,6 +36,18 @@ class UnclearInsertsSuite extends SchedulerFixture:
     world.eventuallyFree("a" -> 1)
     (world, a, id)
 
+  /** A world in which a flare's insert is held. */
+  private def beingStored(request: FlareRequest): (Held, World, ScriptedInvoker, FlareId) =
+    val held = Held()
+    val world = World(blocking = held)
+    val a = world.invoker("a", 1)
+    world.free()
+    held.holds = true
+    val id = FlareId.random()
+    world.ask[Submitted](Submit(request, 100, _, Some(id)))
+    kit.createTestProbe[Any]().awaitAssert(assertEquals(held.waiting.size, 1))
+    (held, world, a, id)
+
   private def notTaken(world: World, id: FlareId, request: FlareRequest = keyless): Unit =
     world.ask[Submitted](Submit(request, 100, _, Some(id))).receiveMessage() match
       case Submitted.NotStored(_, _) | Submitted.Refused(Refusal.PackageGone) => ()
@@ -100,15 +112,8 @@ class UnclearInsertsSuite extends SchedulerFixture:
       assertEquals(world.cancel(id), CancelOutcome.Accepted)
 
   test("one that is cancelled while its insert fails does not run, whoever has its key"):
-    val held = Held()
-    val world = World(blocking = held)
-    val a = world.invoker("a", 1)
-    world.free()
-    held.holds = true
+    val (held, world, a, id) = beingStored(keyed)
     world.store.breaksAfterInsert = true
-    val id = FlareId.random()
-    world.ask[Submitted](Submit(keyed, 100, _, Some(id)))
-    kit.createTestProbe[Any]().awaitAssert(assertEquals(held.waiting.size, 1))
     val outcome = world.ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.User, _))
     world.free()
     held.holds = false
@@ -119,14 +124,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
     a.hearsNothing()
 
   test("one that is cancelled before it is stored does not run either"):
-    val held = Held()
-    val world = World(blocking = held)
-    val a = world.invoker("a", 1)
-    world.free()
-    held.holds = true
-    val id = FlareId.random()
-    world.ask[Submitted](Submit(keyless, 100, _, Some(id)))
-    kit.createTestProbe[Any]().awaitAssert(assertEquals(held.waiting.size, 1))
+    val (held, world, a, id) = beingStored(keyless)
     world.ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.StoreFailure, _))
     world.free()
     held.holds = false
