@@ -42,7 +42,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
+.PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -89,7 +89,7 @@ dist: build ## the platform as a tarball and a Debian package, in target/package
 prepare: ## what the tests need beside the toolchains: docker, databases, brokers, dist/, the image
 	ALSO="$(PROGRAMS)" tests/prepare.sh
 
-test: format ## everything: lints, unit, conformance, chart and whole-system tests
+test: format ## lints, unit, conformance, chart and whole-system tests: all but what breaks clusters at length, test-survival
 	$(LINTED) build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
 	$(LINTED) test --locked --workspace --no-run --quiet
@@ -128,12 +128,14 @@ test-jvm: ## tests of the JVM half
 
 test-system: test-harness test-platform test-clusters ## whole-system tests against dist/
 
+test-survival: prepare ## clusters killed, stopped, parted and replaced again and again under load; databases and disks that are away
+
 # A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
 # what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.
-test-platform test-clusters: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=96m
+test-platform test-clusters test-survival: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=96m
 # These live on amid others that are replaced all the time.
 kills handovers test-upgrade: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.1 -XX:ReservedCodeCacheSize=96m
-test-platform test-clusters: test-%:
+test-platform test-clusters test-survival: test-%:
 	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 
 test-kubernetes: ALSO = hello burden collectives hostile
@@ -179,23 +181,23 @@ load: build examples ## 200 clients with 10,000 small flares on a cluster of pro
 		$(if $(REFERENCE),--reference $(REFERENCE))
 
 kills: build examples ## 10,000 invocations while packs, invokers and controllers are killed at random; INVOCATIONS, SEED
-	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \
+	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
 		kills::invocations_amid_random_kills -- --exact --nocapture
 
 handovers: build examples ## flares while the scheduler's controller is killed or stopped, and replaced, 200 times; HANDOVERS, SEED
-	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters \
+	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
 		handovers::two_hundred_handovers -- --exact --nocapture
 
 test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, forth and back; UPGRADES, SEED
 	tests/former.sh $(FROM) target/former
 	BURST_UPGRADE_FROM=$(CURDIR)/target/former/dist BURST_UPGRADES=$(UPGRADES) BURST_UPGRADES_SEED=$(SEED) \
-		$(LINTED) test --locked --workspace --test clusters upgrading:: -- --nocapture
+		$(LINTED) test --locked --workspace --test survival upgrading:: -- --nocapture
 
 faults: build examples ## what each fault does to running, queued and new flares, RUNS times: benchmarks/results/faults and its page
 	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults -- --nocapture
 
 soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
-	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters soak:: -- --nocapture
+	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival soak:: -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests

@@ -26,7 +26,7 @@
 //!
 //! The platform runs as an ordinary user, whoever runs the tests, but for tests of sandboxes that say otherwise
 //! ([`Settings::as_root`]). Root is needed by the tests themselves, too, where they cut cables, open rifts or fill disks ([`network::Cable`], [`network::Rift`],
-//! [`disk::SmallDisk`]): those in `survival`, `one_cluster` and `soak`.
+//! [`disk::SmallDisk`]): those in `one_fault` and the suite `survival`.
 //!
 //! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and
 //! every platform is killed when its test takes longer than it may.

@@ -2,16 +2,9 @@
 //! machine, so that several run at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod alarms;
 mod cluster;
 mod cluster_tls;
 mod draining;
-mod handovers;
-mod kills;
 mod load;
 mod machines;
-mod one_cluster;
-mod outages;
-mod soak;
-mod survival;
-mod upgrading;
+mod one_fault;

@@ -1,0 +1,302 @@
+//! Parts of a cluster broken in the middle of its work; what section 7 of the promise says holds
+//! after each (`invariants`).
+
+use std::fs;
+use std::time::Duration;
+
+use burst_client::Flare;
+use burst_tests::cluster::Setup;
+use burst_tests::disk::SmallDisk;
+use burst_tests::failing::{LONG, holding};
+use burst_tests::faults::Fault;
+use burst_tests::invariants::{self, Accepted};
+use burst_tests::traffic::{Traffic, Wishes};
+use burst_tests::{Cluster, Driver, Platform, Settings, docker, failing, node, wait};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+/// The invoker on a machine of its own.
+const REMOTE: usize = 1;
+
+/// Two controllers, four invokers, PostgreSQL and S3 live through one fault after the other. At each
+/// there are flares that run, that start and that wait.
+#[test]
+fn one_fault_after_the_other() {
+    let setup = Setup::new(Driver::Process)
+        .controllers(2)
+        // It is not how fast another controller takes over on a busy machine that is tried here.
+        .set("burst.invokers.contact-timeout", "90s");
+    let (mut cluster, mut accepted) = invariants::cluster(setup);
+    let before = accepted.flare(&cluster, failing::NAME, &holding(16, 1));
+    assert_eq!(accepted.ended(&cluster, &before).state, "succeeded");
+
+    // What is struck is tried again; who has the scheduler next goes on with the others' packs. All run until
+    // that has happened, however long it takes.
+    type Strikes = fn(usize) -> Fault;
+    let faults: [(Strikes, u32); 5] = [
+        (Fault::Pack, 2),
+        (Fault::Invoker, 2),
+        (|_| Fault::Scheduler, 1),
+        (|_| Fault::PausedScheduler, 1),
+        (|_| Fault::Controllers, 1),
+    ];
+    for (number, (fault, attempt)) in faults.into_iter().enumerate() {
+        let struck = cluster.scratch().join(format!("struck-{number}"));
+        let params = failing::hold_until(&struck, LONG);
+        let seen = through(&mut cluster, &mut accepted, &params, |cluster, invoker| {
+            fault(invoker).strike(cluster);
+            fs::write(&struck, "").unwrap();
+        });
+        assert_eq!(
+            (seen.state.as_str(), seen.attempt),
+            ("succeeded", attempt),
+            "{seen:#?}"
+        );
+    }
+    // What is not struck goes on, and may end meanwhile.
+    for fault in [Fault::Database(3), Fault::OtherController] {
+        let params = failing::hold(2_000);
+        let strike = |cluster: &mut Cluster, _| fault.strike(cluster);
+        let seen = through(&mut cluster, &mut accepted, &params, strike);
+        assert_eq!(
+            (seen.state.as_str(), seen.attempt),
+            ("succeeded", 1),
+            "{seen:#?}"
+        );
+    }
+}
+
+/// A fault amid flares: one of twelve workers with this input, which have begun, some that start and end all
+/// the time, and one that waits. The fault is told of an invoker that has a pack of the first, and what became
+/// of that one is given.
+#[track_caller]
+fn through(
+    cluster: &mut Cluster,
+    accepted: &mut Accepted,
+    params: &Value,
+    strike: impl FnOnce(&mut Cluster, usize),
+) -> Flare {
+    let long = json!({"size": 12, "params": params, "timeout": LONG, "retries": 1});
+    let running = accepted.flare(cluster, failing::NAME, &long);
+    cluster.api().all_wrote(&running, failing::MARK);
+    let queued = accepted.flare(cluster, failing::NAME, &holding(16, 1));
+    let traffic = small_flares(cluster, 5);
+    let invoker = &cluster.api().status(&running).packs[0].invoker;
+    let invoker = invoker.trim_start_matches("invoker").parse().unwrap();
+    strike(cluster, invoker);
+    accepted.note(traffic.stop());
+    let seen = accepted.ended(cluster, &running);
+    assert_eq!(accepted.ended(cluster, &queued).state, "succeeded");
+    accepted.hold(cluster);
+    seen
+}
+
+/// An invoker that stands still, or that nobody reaches, has no pack that runs when it is given up, so
+/// that its flares may run elsewhere.
+#[test]
+fn who_is_given_up_runs_nothing() {
+    let setup = Setup::new(Driver::Process).invokers(2).remote(REMOTE);
+    // No other controller is to take over within the first; a busy machine may take its time to kill packs.
+    let setup = setup
+        .set("burst.invokers.contact-timeout", "15s")
+        .set("burst.invokers.kill-timeout", "10s");
+    let (cluster, mut accepted) = invariants::cluster(setup);
+    given_up(
+        &cluster,
+        &mut accepted,
+        0,
+        || cluster.signal_invoker(0, Signal::STOP),
+        || cluster.signal_invoker(0, Signal::CONT),
+    );
+    given_up(
+        &cluster,
+        &mut accepted,
+        REMOTE,
+        || cluster.cable(REMOTE).cut(),
+        || cluster.cable(REMOTE).mend(),
+    );
+}
+
+/// While an invoker is not to be reached, its flare ends and what waited runs on the other one; when it is
+/// given up nothing runs on it any more. Then it comes back.
+#[track_caller]
+fn given_up(
+    cluster: &Cluster,
+    accepted: &mut Accepted,
+    lost: usize,
+    lose: impl Fn(),
+    mend: impl Fn(),
+) {
+    let api = cluster.api();
+    let first = accepted.flare(cluster, failing::NAME, &holding(8, LONG));
+    api.all_wrote(&first, failing::MARK);
+    assert!(!cluster.working(lost).is_empty());
+    let next = accepted.flare(cluster, failing::NAME, &holding(4, 1));
+    lose();
+    let id = format!("invoker{lost}");
+    wait::until_seen(
+        "the invoker is down",
+        node::START_LIMIT,
+        || api.invokers(),
+        |seen| seen.iter().any(|i| i.id == id && i.state == "down"),
+    );
+    let left = cluster.working(lost);
+    assert!(
+        left.is_empty(),
+        "its slots are given up, and it still runs {left:#?}"
+    );
+    assert_eq!(accepted.ended(cluster, &first).state, "failed");
+    let flare = accepted.ended(cluster, &next);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    mend();
+    cluster.all_up();
+    accepted.hold(cluster);
+}
+
+#[test]
+fn everything_is_killed() {
+    let (mut cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Docker).invokers(2));
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
+    cluster.api().all_wrote(&running, failing::MARK);
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
+    let containers: Vec<_> = cluster.containers().iter().map(docker::id).collect();
+    assert!(!containers.is_empty());
+    cluster.kill_controller(0);
+    cluster.kill_invoker(0);
+    cluster.kill_invoker(1);
+    cluster.start_controllers(&[0]);
+    cluster.start_invoker(0);
+    cluster.start_invoker(1);
+    cluster.all_up();
+    // Before it took anything new an invoker cleared away what its former life had left.
+    let now: Vec<_> = cluster.containers().iter().map(docker::id).collect();
+    assert!(!containers.iter().any(|old| now.contains(old)), "{now:?}");
+    assert_eq!(accepted.ended(&cluster, &running).state, "failed");
+    assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
+
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
+    cluster.api().all_wrote(&running, failing::MARK);
+    cluster.kill_invoker(1);
+    // While it is away: its peers are told, and what fits on the rest runs.
+    assert_eq!(accepted.ended(&cluster, &running).state, "failed");
+    let alone = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
+    assert_eq!(accepted.ended(&cluster, &alone).state, "succeeded");
+    cluster.start_invoker(1);
+    cluster.all_up();
+    accepted.hold(&cluster);
+}
+
+/// The packages of an invoker lie on a disk of one mebibyte: the flare fails with the reason, and once there is
+/// room the same one runs.
+#[test]
+fn the_disk_under_the_packages_is_full() {
+    let (cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Process).invokers(1));
+    let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"), 1);
+    let full = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
+    let flare = accepted.ended(&cluster, &full);
+    assert_eq!(flare.state, "failed", "{flare:#?}");
+    let error = flare.error.unwrap();
+    assert_eq!(error.kind, "start-failed", "{error:#?}");
+    accepted.hold(&cluster);
+    disk.grow();
+    let room = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
+    assert_eq!(accepted.ended(&cluster, &room).state, "succeeded");
+    accepted.hold(&cluster);
+}
+
+/// The database and the packages of a platform lie on a disk that is full for a while: what runs goes on, what is new
+/// is refused, and once there is room everything is as if it had always been there.
+#[test]
+fn the_disk_under_the_data_is_full() {
+    let mut platform = Platform::start(Settings::new(Driver::Process).slots(4));
+    platform.kill();
+    let disk = SmallDisk::over(&platform.data().join("controller"), 60);
+    platform.start_again();
+    failing::deploy(&platform);
+    let go = platform.data().join("go");
+    let params = failing::hold_until(&go, LONG);
+    let running = platform
+        .api()
+        .flare(failing::NAME, &json!({"size": 1, "params": params}));
+    platform.api().all_wrote(&running, failing::MARK);
+    disk.fill();
+    fs::write(&go, "").unwrap();
+    // Each of them is a write that fails.
+    for _ in 0..5 {
+        let more = platform.api().try_flare(failing::NAME, &holding(1, 1));
+        assert_eq!(more, None, "it was accepted");
+    }
+    disk.free();
+    assert_eq!(platform.api().ended(&running).state, "succeeded");
+    let more = platform.api().run(failing::NAME, 1, &failing::succeed());
+    assert_eq!(more.state, "succeeded", "{more:#?}");
+    failing::deploy_as(&platform, "another", &[]);
+    platform.stop();
+}
+
+/// Somebody sets the clock of one node an hour ahead, and back: no flare is lost, tried again, or out of
+/// its time before that has passed.
+#[test]
+fn a_clock_is_set() {
+    let (cluster, mut accepted) =
+        invariants::cluster(Setup::new(Driver::Process).invokers(2).clocks());
+    clock_set(&cluster, &mut accepted, |ahead| {
+        cluster.set_invoker_clock(0, ahead);
+    });
+    clock_set(&cluster, &mut accepted, |ahead| {
+        cluster.set_controller_clock(0, ahead);
+    });
+}
+
+#[track_caller]
+fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
+    const TIME_OUT: u64 = 15_000;
+    // In warm packs all of them begin long before the time-out.
+    let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");
+    let mut endless = holding(1, LONG);
+    endless["timeout"] = json!(TIME_OUT);
+    let running = accepted.flare(cluster, failing::NAME, &holding(4, TIME_OUT - 1_000));
+    let endless = accepted.flare(cluster, failing::NAME, &endless);
+    cluster.api().all_wrote(&running, failing::MARK);
+    cluster.api().all_wrote(&endless, failing::MARK);
+    let queued = accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    let traffic = small_flares(cluster, 0);
+    for ahead in [3600, 0] {
+        set(ahead);
+        let between = accepted.flare(cluster, failing::NAME, &holding(2, 1));
+        accepted.ended(cluster, &between);
+    }
+    let sent = traffic.stop();
+    accepted.note(sent.clone());
+    let mut all = sent.flares;
+    all.extend([running, queued]);
+    for id in all {
+        let flare = accepted.ended(cluster, &id);
+        assert_eq!(
+            (flare.state.as_str(), flare.attempt),
+            ("succeeded", 1),
+            "{flare:#?}"
+        );
+    }
+    let flare = accepted.ended(cluster, &endless);
+    assert_eq!(flare.state, "timed-out", "{flare:#?}");
+    let lasted = flare.ended.unwrap() - flare.created;
+    assert!(
+        (TIME_OUT * 1000..3_600_000_000).contains(&lasted),
+        "{lasted} {flare:#?}"
+    );
+    accepted.hold(cluster);
+}
+
+/// Flares of up to three workers that keep coming; of a hundred so many fail, and so many are cancelled.
+fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
+    let wishes = Wishes {
+        size: 3,
+        hold: 100,
+        backends: vec!["direct"],
+        bad,
+        pause: Duration::from_millis(200),
+    };
+    Traffic::flares(cluster.apis(), 1, wishes)
+}
