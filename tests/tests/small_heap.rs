@@ -1,6 +1,6 @@
 //! A platform with little memory, and at least twice as much to do as it can.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,15 @@ const TIME: Duration = Duration::from_secs(10);
 /// The same where clients are so slow that it is not overloaded by then.
 const LONGEST: Duration = Duration::from_secs(90);
 
-/// By what it takes, two slots serve seven of these a second at most, however fast the machine is: slow clients ask for
-/// twice as much, too.
+const SLOTS: u32 = 2;
+
+/// A second each, so `SLOTS` a second are the most that can be served, however fast the machine is: clients that a slow
+/// one keeps back ask for twice as much, too.
 const WORK: &str = "
 import time
 
 def main(args):
-    time.sleep(0.3)
+    time.sleep(1)
     return {'n': args['n'], 'size': len(args['load'])}
 ";
 
@@ -53,10 +55,10 @@ struct Answers {
 #[test]
 fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     let settings = Settings::new(Driver::Process)
-        .slots(2)
+        .slots(SLOTS)
         .surroundings("export JDK_JAVA_OPTIONS=-Xmx256m")
         // So that what has been accepted ends within seconds.
-        .set("burst.scheduler.namespace-queue-limit", "100")
+        .set("burst.scheduler.namespace-queue-limit", "60")
         // So that strangers' bodies are too much already, whatever the machine can do.
         .set("burst.http.web-bodies-rate", "128KiB")
         .set("burst.http.web-bodies-burst", "512KiB");
@@ -74,18 +76,25 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
 
     let (answers, next) = (Answers::default(), AtomicU64::new(0));
     let count = |answers: &AtomicU64| answers.load(Ordering::Relaxed);
+    let began = Instant::now();
     let is_overloaded = || {
-        let twice = count(&next) >= 2 * (count(&answers.work) + count(&answers.sequences));
+        let twice_what_can_be_served = 2 * u64::from(SLOTS) * began.elapsed().as_secs();
+        let twice = count(&next) >= twice_what_can_be_served;
         twice && count(&answers.refused) > 0 && count(&answers.busy) > 0
     };
-    let began = Instant::now();
-    let goes_on = || began.elapsed() < TIME || !is_overloaded() && began.elapsed() < LONGEST;
+    let was_overloaded = AtomicBool::new(false);
+    let goes_on = || {
+        if began.elapsed() >= TIME && is_overloaded() {
+            was_overloaded.store(true, Ordering::Relaxed);
+        }
+        !was_overloaded.load(Ordering::Relaxed) && began.elapsed() < LONGEST
+    };
     thread::scope(|scope| {
         for client in 0..CLIENTS {
             let (answers, next, goes_on) = (&answers, &next, &goes_on);
             scope.spawn(move || {
                 let way = WAYS[(client / 4) as usize % WAYS.len()];
-                // A hundred of the largest that wait are a third of the heap: they do so on the disk.
+                // Sixty of the largest that wait are a fifth of the heap: they do so on the disk.
                 let size = [10, 10, 100_000, 900_000][(client % 4) as usize];
                 while goes_on() {
                     call(
@@ -105,8 +114,10 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     println!("{sent} sent: {accepted} accepted, {refused} too many, {busy} too much at once");
     assert_eq!(accepted + refused + busy, sent);
     assert!(accepted > 0, "it serves nobody");
-    assert!(refused > 0 && busy > 0, "it is not overloaded in every way");
-    assert!(sent >= 2 * accepted, "it is not overloaded");
+    assert!(
+        was_overloaded.into_inner(),
+        "it is not overloaded in every way"
+    );
 
     // What was accepted has run, all of it and once.
     recorded(api, "both", sequences);
