@@ -10,7 +10,7 @@ const feed = 'def main(args):\n    return {"event": args["lifecycleEvent"], "tri
 const page = 'def main(args):\n    return {"body": "hello " + args.get("name", "nobody")}\n'
 
 // Whatever is recorded in the background is there within this time.
-const DEADLINE = 30_000
+const DEADLINE = 180_000
 
 async function eventually (what, ask) {
   const end = Date.now() + DEADLINE
@@ -42,7 +42,7 @@ async function namespaces () {
 async function actions () {
   const created = await ow.actions.create({
     name: 'echo', action: echo, kind: 'python:default', params: { greeting: 'hi' },
-    annotations: { about: 'repeats' }, limits: { timeout: 20000, memory: 256 }
+    annotations: { about: 'repeats' }, limits: { timeout: 60000, memory: 256 }
   })
   assert.equal(created.namespace, 'guest')
   assert.equal(created.version, '0.0.1')

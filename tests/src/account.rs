@@ -185,20 +185,16 @@ fn dockers_group() -> u32 {
 #[cfg(test)]
 mod tests {
     use std::process::Command;
-    use std::time::Duration;
 
     use super::*;
-    use crate::command;
+    use crate::{command, wait};
 
     #[track_caller]
     fn said(account: &Account, words: &[&str]) -> String {
         let mut line = account.prefix();
         line.extend(words.iter().map(|word| (*word).to_owned()));
         let mut command = Command::new(&line[0]);
-        let finished = command::run(
-            command.args(&line[1..]).current_dir("/"),
-            Duration::from_secs(60),
-        );
+        let finished = command::run(command.args(&line[1..]).current_dir("/"), wait::SOON);
         assert_eq!(finished.code, Some(0), "{finished:#?}");
         finished.stdout.trim().to_owned()
     }

@@ -14,7 +14,7 @@ use crate::wait;
 
 /// Longer than the API's own limit for blocking calls.
 const CALL_LIMIT: Duration = Duration::from_secs(180);
-const LONG_CALL_LIMIT: Duration = Duration::from_secs(300);
+const LONG_CALL_LIMIT: Duration = Duration::from_secs(900);
 /// Longer than any flare that a test waits for, on a busy machine.
 const END_LIMIT: Duration = Duration::from_secs(300);
 

@@ -4,13 +4,12 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
 };
 
-use crate::command;
+use crate::{command, wait};
 
 /// Who signs certificates.
 #[derive(Debug)]
@@ -73,7 +72,7 @@ impl Authority {
     pub fn certify_node(&self, name: &str, names: &[&str]) -> Certified {
         let mut openssl = Command::new("openssl");
         openssl.args(["genpkey", "-quiet", "-algorithm", "RSA"]);
-        let made = command::run(&mut openssl, Duration::from_secs(60));
+        let made = command::run(&mut openssl, wait::SOON);
         let key = KeyPair::from_pem(&made.stdout).unwrap_or_else(|cause| {
             panic!("openssl, of the Debian package openssl, made no key: {cause} {made:?}")
         });

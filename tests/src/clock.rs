@@ -4,9 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use crate::command;
+use crate::{command, wait};
 
 /// What a node is told the time of day is. What is measured by clocks that nobody sets is not touched
 /// (libfaketime, which could do this, makes a JVM's waits end at once), nor what the node starts: packs
@@ -28,7 +27,7 @@ impl Clock {
         compile
             .args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"])
             .args([&library, Path::new(source)]);
-        let finished = command::run(&mut compile, Duration::from_secs(60));
+        let finished = command::run(&mut compile, wait::SOON);
         assert_eq!(
             finished.code,
             Some(0),
@@ -67,7 +66,7 @@ mod tests {
         let prefix = clock.prefix();
         let ahead = || {
             let seconds = |command: &mut Command| -> i64 {
-                let finished = command::run(command.args(["date", "+%s"]), Duration::from_secs(60));
+                let finished = command::run(command.args(["date", "+%s"]), wait::SOON);
                 finished.stdout.trim().parse().unwrap()
             };
             let right = seconds(&mut Command::new("env"));

@@ -4,9 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use crate::{account, command};
+use crate::{account, command, wait};
 
 /// All files below a directory. Those of packs that end meanwhile may be gone once they are looked at, as may be
 /// directories.
@@ -71,10 +70,7 @@ impl Drop for SmallDisk {
 
 #[track_caller]
 fn mount(arguments: &[&str]) {
-    let finished = command::run(
-        Command::new("mount").args(arguments),
-        Duration::from_secs(60),
-    );
+    let finished = command::run(Command::new("mount").args(arguments), wait::SOON);
     assert_eq!(
         finished.code,
         Some(0),

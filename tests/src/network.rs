@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::command;
+use crate::{command, wait};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = wait::SOON;
 
 /// A namespace and a pair of virtual cards. Dropping it removes both.
 #[derive(Debug)]
@@ -198,7 +198,6 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::wait;
 
     #[test]
     fn a_cut_cable_carries_nothing_and_a_mended_one_does() {

@@ -16,9 +16,10 @@ pub(crate) const REQUESTS: [(&str, &str); 2] = [
     ("burst.http.body-pace.within", "60s"),
 ];
 
-/// How long one of them may take, by its parts: settings of whoever starts them.
-pub(crate) const STARTS: [(&str, &str); 4] = [
+/// How long one of them may take, by its parts, and to say who kept it from its end: settings of whoever starts them.
+pub(crate) const STARTS: [(&str, &str); 5] = [
     ("burst.invoker.pack.init-timeout", "60s"),
+    ("burst.invoker.pack.abort-timeout", "4s"),
     ("burst.invoker.process.start-timeout", "60s"),
     ("burst.invoker.sandbox.start-timeout", "60s"),
     ("burst.invoker.docker.start-timeout", "60s"),

@@ -82,7 +82,7 @@ fn now() -> u64 {
 /// Of functions that are to work on a busy machine, too.
 const LONG: Duration = Duration::from_secs(60);
 /// Of one whose end is waited for: it only tells what it was told.
-const SHORT: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_secs(30);
 
 /// Has the function whose end is waited for be called, and tries the key that it was told, in its time.
 #[track_caller]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use burst_tests::{Api, Driver, Platform, Settings, wait};
 use serde_json::{Value, json};
@@ -160,7 +161,7 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
         "ends",
         ENDS,
         // Time enough for an interpreter to start on a busy machine.
-        json!({"concurrency": 3, "timeout": 20_000}),
+        json!({"concurrency": 3, "timeout": 30_000}),
     );
     let overdue = invoke(api, "ends", &json!({"what": "stay"}));
     let why = overdue["response"]["result"].to_string();
@@ -224,15 +225,22 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
         "waits",
         WAITS,
         // Time enough for an interpreter to start beside other tests.
-        json!({"concurrency": 4, "timeout": 20_000}),
+        json!({"concurrency": 4, "timeout": 30_000}),
     );
     let log = || {
         thread::scope(|scope| {
-            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 60_000})));
+            let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 600_000})));
             while !overdue.is_finished() {
                 let call = json!({"time": 1});
                 let record = invoke(api, "waits", &call);
-                assert_eq!(record["response"]["result"], call, "{record:#}");
+                let result = &record["response"]["result"];
+                // A call in the process as it is killed is told so; no other may be hurt.
+                let along = result["error"]
+                    .as_str()
+                    .is_some_and(|it| it.contains("another call in it"));
+                assert!(along || *result == call, "{record:#}");
+                // Within the calls a minute that anybody has.
+                thread::sleep(Duration::from_millis(10));
             }
         });
         platform.said()

@@ -144,7 +144,7 @@ fn the_whole_path() {
 fn cancel_a_running_flare() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
-    let request = post(r#"{"size":4,"params":{"how":"hold","millis":60000}}"#);
+    let request = post(r#"{"size":4,"params":{"how":"hold","millis":600000},"timeout":600000}"#);
     let (status, accepted) = curl(&platform, &request, "bursts/failing");
     assert_eq!(status, 202, "{accepted}");
     let id = accepted["flareId"].as_str().unwrap();

@@ -92,7 +92,7 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
 #[test]
 fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
     // They end when they are let, however long a busy machine takes to get there.
-    let setup = two().set_invokers("burst.drain-timeout", "60s");
+    let setup = two().set_invokers("burst.drain-timeout", "10m");
     let (mut cluster, mut accepted) = invariants::cluster(setup);
     let over = cluster.scratch().join("over");
     let held = accepted.flare(&cluster, failing::NAME, &until(&over, 0));

@@ -10,7 +10,6 @@ use burst_tests::{Driver, Loan, Platform, Settings, failing, node, processes, wa
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
-const LONG: u64 = 60_000;
 
 fn platform(driver: Driver) -> Loan {
     let platform = Platform::lent(Settings::new(driver));
@@ -64,7 +63,8 @@ impl<'a> Opened<'a> {
 
     fn flare(&self, params: &Value) -> String {
         let client = self.platform.api().client();
-        let accepted = client.flare_on_group(&self.id, &json!({ "params": params }));
+        let body = json!({"params": params, "timeout": failing::LONG});
+        let accepted = client.flare_on_group(&self.id, &body);
         accepted.unwrap().read().unwrap().flare_id
     }
 
@@ -195,7 +195,7 @@ fn packs_stay_connected_to_their_server_which_keeps_nothing() {
     // Before the server would delete it by itself.
     wait::until_seen(
         "nothing is left",
-        std::time::Duration::from_secs(30),
+        wait::SOON,
         || redis.keys(),
         Vec::is_empty,
     );
@@ -208,10 +208,9 @@ fn packs_stay_connected_to_their_server_which_keeps_nothing() {
 fn one_flare_at_a_time_also_while_the_group_waits() {
     let platform = platform(Driver::Process);
     let rest = platform.slots() - SIZE + 1;
-    let before = platform.api().flare(
-        failing::NAME,
-        &json!({"size": rest, "params": failing::hold(LONG)}),
-    );
+    let before = platform
+        .api()
+        .flare(failing::NAME, &failing::holding(rest, failing::LONG));
     platform.api().in_state(&before, "running");
     let group = Opened::new(&platform, json!({}));
     assert_eq!(group.status().state, "queued");
@@ -273,7 +272,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     );
 
     let cancelled = Opened::new(&platform, json!({})).open();
-    let running = cancelled.flare(&failing::hold(LONG));
+    let running = cancelled.flare(&failing::hold(failing::LONG));
     let waiting = cancelled.flare(&failing::count());
     api.all_wrote(&running, failing::MARK);
     assert_eq!(api.delete(&format!("flares/{running}")).status, 202);
@@ -287,7 +286,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     );
 
     let closed = Opened::new(&platform, json!({})).open();
-    let running = closed.flare(&failing::hold(LONG));
+    let running = closed.flare(&failing::hold(failing::LONG));
     api.all_wrote(&running, failing::MARK);
     closed.close();
     assert!(closed.is_over().error.is_none());

@@ -178,7 +178,7 @@ fn begins_again(cluster: &Cluster, epoch: u64) {
 fn an_invoker_is_killed_together_with_the_schedulers_controller() {
     // Enough for another controller to take over; only then does as long pass again until who is lost is given up.
     let setup = two()
-        .set("burst.invokers.contact-timeout", "45s")
+        .set("burst.invokers.contact-timeout", "90s")
         .set("burst.invokers.kill-timeout", "1s");
     let mut cluster = Cluster::start(setup);
     let mut work = Work::start(&cluster);

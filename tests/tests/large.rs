@@ -29,7 +29,7 @@ fn many_read_a_result_that_is_larger_than_the_heap_and_others_go_on() {
     let platform = platform(24);
     let api = platform.api();
     let request =
-        json!({"size": 20, "granularity": 5, "params": {"output": OUTPUT}, "timeout": 120_000});
+        json!({"size": 20, "granularity": 5, "params": {"output": OUTPUT}, "timeout": 600_000});
     let id = api.flare("burden", &request);
     let flare = api.ended(&id);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");

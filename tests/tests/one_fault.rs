@@ -250,7 +250,7 @@ fn a_clock_is_set() {
 
 #[track_caller]
 fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
-    const TIME_OUT: u64 = 15_000;
+    const TIME_OUT: u64 = 30_000;
     // In warm packs all of them begin long before the time-out.
     let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
     assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");

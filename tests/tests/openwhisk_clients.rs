@@ -8,7 +8,7 @@ use burst_tests::command::{self, Finished};
 use burst_tests::{Driver, Platform, Settings, built};
 use tempfile::TempDir;
 
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(600);
 
 /// Runs all that the npm package can do, as a program of somebody else's would.
 #[track_caller]

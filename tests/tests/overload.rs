@@ -34,7 +34,7 @@ fn a_full_queue_says_so() {
     let go = platform.data().join("go");
     let Tenants { first, second } = Tenants::two(&platform);
     for tenant in [&first, &second] {
-        store(tenant.api(), "held", HELD, json!({}));
+        store(tenant.api(), "held", HELD, json!({"timeout": 600_000}));
     }
     let mut accepted = Vec::new();
     let mut refused = 0;

@@ -7,8 +7,6 @@ use burst_client::{Flare, Start};
 use burst_tests::{Driver, Loan, Platform, Settings, failing, wait};
 use serde_json::{Value, json};
 
-const LONG: u64 = 60_000;
-
 fn platform() -> Loan {
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
@@ -80,7 +78,12 @@ fn larger_than_the_cluster_is_refused_at_once() {
 #[test]
 fn what_does_not_fit_waits_and_is_never_half_placed() {
     let platform = platform();
-    let first = flare(&platform, 5, &failing::hold(LONG), json!({}));
+    let first = flare(
+        &platform,
+        5,
+        &failing::hold(failing::LONG),
+        json!({"timeout": failing::LONG}),
+    );
     platform.api().all_wrote(&first, failing::MARK);
     let second = flare(&platform, 8, &failing::hold(10), json!({}));
     let waiting = platform.api().status(&second);
@@ -114,7 +117,12 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
 #[test]
 fn a_queued_flare_can_be_cancelled() {
     let platform = platform();
-    let first = flare(&platform, 8, &failing::hold(LONG), json!({}));
+    let first = flare(
+        &platform,
+        8,
+        &failing::hold(failing::LONG),
+        json!({"timeout": failing::LONG}),
+    );
     let second = flare(&platform, 2, &failing::succeed(), json!({}));
     platform.api().in_state(&first, "running");
     assert_eq!(platform.api().status(&second).state, "queued");
@@ -145,10 +153,9 @@ fn a_queued_flare_can_be_cancelled() {
 fn slots_come_back_as_workers_end() {
     let platform = platform();
     let mut params = vec![failing::succeed(); 8];
-    params[5] = failing::hold(LONG);
-    let first = platform
-        .api()
-        .flare(failing::NAME, &json!({ "params": params }));
+    params[5] = failing::hold(failing::LONG);
+    let request = json!({"params": params, "timeout": failing::LONG});
+    let first = platform.api().flare(failing::NAME, &request);
     wait::until_seen(
         "the slots of the seven are free",
         wait::SOON,

@@ -141,7 +141,16 @@ fn cancel_a_running_flare() {
     let platform = platform();
     failing::deploy(&platform);
     let hold = [
-        "--size", "4", "--param", "how", "hold", "--param", "millis", "60000",
+        "--size",
+        "4",
+        "--param",
+        "how",
+        "hold",
+        "--param",
+        "millis",
+        "600000",
+        "--timeout",
+        "10m",
     ];
     let waiting = platform
         .cli_setup()

@@ -18,8 +18,8 @@ use crate::server_faults::{
     who_leaves_while_the_server_stands_still_is_not_lost, work_goes_on_while_connections_are_cut,
     wrong_credentials_are_refused,
 };
-use burst_test_servers::RabbitMq;
 use burst_test_servers::rabbitmq::PASSWORD;
+use burst_test_servers::{RabbitMq, Signal};
 
 fn config(server: &RabbitMq) -> BackendConfig {
     // Its flares have no users of their own.
@@ -129,7 +129,9 @@ fn a_late_pack_is_waited_for() {
 fn a_dead_server_is_noticed() {
     let server = RabbitMq::start("");
     under_watchdog(move || {
-        a_server_that_dies_fails_the_flare(&config(&server), PASSWORD, || server.signal("KILL"));
+        a_server_that_dies_fails_the_flare(&config(&server), PASSWORD, || {
+            server.signal(Signal::KILL)
+        });
     });
 }
 
@@ -137,7 +139,7 @@ fn a_dead_server_is_noticed() {
 fn pauses_are_survived() {
     let server = RabbitMq::start("");
     under_watchdog(move || {
-        a_server_that_stands_still_holds_up_work(&config(&server), |name| server.signal(name));
+        a_server_that_stands_still_holds_up_work(&config(&server), |signal| server.signal(signal));
     });
 }
 
@@ -145,8 +147,8 @@ fn pauses_are_survived() {
 fn a_goodbye_outlasts_a_pause() {
     let server = RabbitMq::start("");
     under_watchdog(move || {
-        who_leaves_while_the_server_stands_still_is_not_lost(&config(&server), |name| {
-            server.signal(name);
+        who_leaves_while_the_server_stands_still_is_not_lost(&config(&server), |signal| {
+            server.signal(signal);
         });
     });
 }

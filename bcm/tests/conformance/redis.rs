@@ -266,8 +266,8 @@ on_both! {
     fn pauses_are_survived(kind) {
         let server = Redis::start();
         under_watchdog(move || {
-            a_server_that_stands_still_holds_up_work(&config(kind, &server), |name| {
-                server.signal(name);
+            a_server_that_stands_still_holds_up_work(&config(kind, &server), |signal| {
+                server.signal(signal);
             });
         });
     }
@@ -275,8 +275,8 @@ on_both! {
     fn questions_outlast_a_pause(kind) {
         let server = Redis::start();
         under_watchdog(move || {
-            a_server_that_stands_still_holds_up_who_asks(&config(kind, &server), |name| {
-                server.signal(name);
+            a_server_that_stands_still_holds_up_who_asks(&config(kind, &server), |signal| {
+                server.signal(signal);
             });
         });
     }
@@ -284,8 +284,8 @@ on_both! {
     fn a_goodbye_outlasts_a_pause(kind) {
         let server = Redis::start();
         under_watchdog(move || {
-            who_leaves_while_the_server_stands_still_is_not_lost(&config(kind, &server), |name| {
-                server.signal(name);
+            who_leaves_while_the_server_stands_still_is_not_lost(&config(kind, &server), |signal| {
+                server.signal(signal);
             });
         });
     }
@@ -359,7 +359,8 @@ fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
         // Until the server is there again, who connects waits here. It would be refused otherwise, for longer than a flare
         // bears where a server takes its time to start.
         let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
+        let mut backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
+        backend.recovery = Some(Duration::from_secs(60));
         let packs = packs(&backend, "f14", &[1, 1]);
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
         std::thread::scope(|scope| {

@@ -50,7 +50,10 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
             let platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
-            let running = packs(&let_in(&platform, "r1").unwrap(), "r1", &[1, 1, 1]);
+            let mut patient = let_in(&platform, "r1").unwrap();
+            // A server that takes its time to start.
+            patient.recovery = Some(Duration::from_secs(60));
+            let running = packs(&patient, "r1", &[1, 1, 1]);
             let blocked = running[0].communicators().remove(0);
             std::thread::scope(|scope| {
                 let blocked = scope.spawn(move || blocked.recv::<u8>(1));

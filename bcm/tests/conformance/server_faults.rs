@@ -11,6 +11,8 @@ use burst_bcm::{
     BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, testing,
 };
 
+use burst_test_servers::Signal;
+
 use crate::harness::{WATCHDOG, pattern, promised};
 use crate::proxy::Proxy;
 
@@ -52,7 +54,7 @@ pub fn a_server_that_dies_fails_the_flare(
 /// Work goes on after pauses, and ends at its deadline when the server does not.
 pub fn a_server_that_stands_still_holds_up_work(
     backend: &BackendConfig,
-    signal: impl Fn(&str) + Sync,
+    signal: impl Fn(Signal) + Sync,
 ) {
     let packs = testing::packs(&[2, 2], backend, |_| {}).unwrap();
     let results = testing::run_on(&packs, |worker| {
@@ -60,11 +62,11 @@ pub fn a_server_that_stands_still_holds_up_work(
             if worker.worker_id() != 0 || round % 7 != 5 {
                 return exchange(worker, round);
             }
-            signal("STOP");
+            signal(Signal::STOP);
             thread::scope(|scope| {
                 scope.spawn(|| {
                     thread::sleep(PAUSE);
-                    signal("CONT");
+                    signal(Signal::CONT);
                 });
                 exchange(worker, round)
             })
@@ -76,10 +78,10 @@ pub fn a_server_that_stands_still_holds_up_work(
     let limit = Duration::from_secs(3);
     let packs = connected_packs(backend, limit);
     let worker = packs[0].communicators().remove(0);
-    signal("STOP");
+    signal(Signal::STOP);
     let begun = Instant::now();
     let result = worker.send(2u8, 3);
-    signal("CONT");
+    signal(Signal::CONT);
     assert!(matches!(result, Err(Error::Timeout { .. })), "{result:?}");
     promised(limit, begun);
 }
@@ -87,17 +89,17 @@ pub fn a_server_that_stands_still_holds_up_work(
 /// Of three packs one has ended meanwhile: it is not taken for dead when the server goes on.
 pub fn who_leaves_while_the_server_stands_still_is_not_lost(
     backend: &BackendConfig,
-    signal: impl Fn(&str) + Sync,
+    signal: impl Fn(Signal) + Sync,
 ) {
     let mut packs = testing::packs(&[1, 1, 1], backend, |_| {}).unwrap();
     let results = testing::run_on(&packs, Communicator::barrier);
     assert_eq!(results, vec![Ok(()); 3]);
     let leaving = packs.remove(0);
-    signal("STOP");
+    signal(Signal::STOP);
     thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(LONG_PAUSE);
-            signal("CONT");
+            signal(Signal::CONT);
         });
         drop(leaving);
     });
@@ -116,14 +118,14 @@ pub fn who_leaves_while_the_server_stands_still_is_not_lost(
 /// Who joins, asks for room or answers waits for a server that stands still; who is told to end does not.
 pub fn a_server_that_stands_still_holds_up_who_asks(
     backend: &BackendConfig,
-    signal: impl Fn(&str) + Sync,
+    signal: impl Fn(Signal) + Sync,
 ) {
     let standing_still = |what: &mut dyn FnMut()| {
-        signal("STOP");
+        signal(Signal::STOP);
         thread::scope(|scope| {
             scope.spawn(|| {
                 thread::sleep(LONG_PAUSE);
-                signal("CONT");
+                signal(Signal::CONT);
             });
             what();
         });
@@ -142,7 +144,7 @@ pub fn a_server_that_stands_still_holds_up_who_asks(
     });
 
     let offering = packs[0].communicators().remove(0);
-    signal("STOP");
+    signal(Signal::STOP);
     let result = thread::scope(|scope| {
         let sending = scope.spawn(|| offering.send(large(), 1));
         thread::sleep(PAUSE);
@@ -150,7 +152,7 @@ pub fn a_server_that_stands_still_holds_up_who_asks(
         packs[0].abort(failure);
         sending.join().unwrap()
     });
-    signal("CONT");
+    signal(Signal::CONT);
     assert!(matches!(result, Err(Error::Aborted(_))), "{result:?}");
 }
 

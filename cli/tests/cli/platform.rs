@@ -19,7 +19,7 @@ const SILENCE: u16 = 0;
 const CUT: u16 = 1;
 const NAMESPACE: &str = "/api/v1/namespaces/_";
 /// Long enough for the slowest machine: nothing waits for this unless the test fails.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 #[derive(Debug, Clone)]
 pub struct Request {

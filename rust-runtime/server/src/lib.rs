@@ -68,8 +68,6 @@ mod versions;
 mod violation;
 mod wanted;
 
-use std::time::Duration;
-
 use tokio::net::TcpListener;
 
 pub use access::Access;
@@ -91,15 +89,13 @@ use crate::runtime::Runtime;
 use crate::server::Server;
 
 /// Serves until `shutdown` resolves, with this socket for other packs to find it by, if there is one; then kills the program and returns when it is gone.
-/// A program that does not report within `patience` of its start is given up.
 pub async fn run(
     listener: TcpListener,
     access: Access,
     socket: Option<PackSocket>,
-    patience: Duration,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
-    let runtime = Runtime::new(socket, patience);
+    let runtime = Runtime::new(socket);
     let server = Server::new(listener, routes::routes(runtime.clone(), access));
     let stopped = async {
         shutdown.await;

@@ -80,6 +80,9 @@ pub(crate) const PENDING: usize = MIB;
 /// Bytes of an output that are told in one event.
 pub(crate) const OUTPUT_PIECE: usize = 32 * 1024;
 
+/// How long a program may take to report, where nobody says it.
+pub(crate) const START: Duration = Duration::from_secs(12);
+
 /// How long log and phase events wait for others to leave with, and how many bytes wait for none.
 pub(crate) const GATHERING: Duration = Duration::from_millis(20);
 pub(crate) const GATHERED: usize = 64 * 1024;

@@ -3,7 +3,6 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use burst_bcm::BackendConfig;
 use burst_firewall::{NetworkPolicy, Range};
@@ -47,9 +46,6 @@ enum Command {
         /// A directory that nobody else writes to: what flares leave there is removed. May be repeated.
         #[arg(long, value_name = "DIRECTORY")]
         scratch: Vec<PathBuf>,
-        /// How long the program may take to report: on a busy machine an interpreter needs its time.
-        #[arg(long, default_value_t = 12, value_name = "SECONDS")]
-        start_timeout: u64,
     },
     /// Run an executable that speaks OpenWhisk's action loop: serves a runtime in its place.
     #[command(hide = true)]
@@ -136,15 +132,13 @@ fn main() -> ExitCode {
             held,
             keep_open,
             scratch,
-            start_timeout,
         } => {
             burst_runtime::scratch::own(scratch);
             let opened = Opened {
                 control: listen_fd,
                 local: local_listener,
             };
-            let patience = Duration::from_secs(start_timeout);
-            serve(&listen, opened, held, keep_open, patience)
+            serve(&listen, opened, held, keep_open)
         }
         Command::ActionLoop { exec } => {
             burst_runtime::action_loop::serve(&exec).map_err(Into::into)
@@ -235,13 +229,7 @@ struct Opened {
     local: Option<LocalListener>,
 }
 
-fn serve(
-    listen: &str,
-    opened: Opened,
-    held: bool,
-    keep_open: bool,
-    patience: Duration,
-) -> Result<(), Error> {
+fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<(), Error> {
     burst_runtime::make_undumpable()?;
     let socket = opened.local.map(PackSocket::take).transpose()?;
     // One thread is enough for one program, and switches less on its way to an answer.
@@ -265,7 +253,7 @@ fn serve(
         let mut interrupted = signal(SignalKind::interrupt())?;
         let closed = stdin_closed(keep_open);
         let access = Access::from_environment();
-        burst_runtime::run(listener, access, socket, patience, async move {
+        burst_runtime::run(listener, access, socket, async move {
             tokio::select! {
                 _ = terminated.recv() => {}
                 _ = interrupted.recv() => {}

@@ -62,9 +62,25 @@ async fn ping() -> Response {
     fine()
 }
 
+/// How long a program may take to report, in milliseconds: on a busy machine an interpreter needs its time.
+#[derive(Deserialize)]
+struct StartTimeout {
+    #[serde(rename = "startTimeout")]
+    millis: Option<u64>,
+}
+
+impl StartTimeout {
+    fn of(query: Result<Query<Self>, QueryRejection>) -> Result<Duration, Error> {
+        let wrong = |_| Error::Malformed("startTimeout is not a number of milliseconds".to_owned());
+        let Query(Self { millis }) = query.map_err(wrong)?;
+        Ok(millis.map_or(limits::START, Duration::from_millis))
+    }
+}
+
 /// A package as it is has a type of its own; anything else is JSON.
 async fn initialize(
     State(runtime): State<Runtime>,
+    patience: Result<Query<StartTimeout>, QueryRejection>,
     program: Result<Query<ProgramName>, QueryRejection>,
     request: Request,
 ) -> Result<Response, Error> {
@@ -75,6 +91,7 @@ async fn initialize(
     let Query(program) = program.map_err(|_| {
         Error::Malformed("the query is not kind=KIND&main=NAME&concurrency=NUMBER".to_owned())
     })?;
+    let patience = StartTimeout::of(patience)?;
     let package = if sent {
         let package = init::receive(request.into_body()).await?;
         unpacked(move || init::unpack(package, program)).await?
@@ -83,7 +100,7 @@ async fn initialize(
         let body = accept(body, limits::INIT_BODY)?;
         unpacked(move || init::package(&body, program)).await?
     };
-    runtime.init(package).await?;
+    runtime.init(package, patience).await?;
     Ok(fine())
 }
 
@@ -148,6 +165,7 @@ struct Fresh {
 
 async fn run_pack(
     State(runtime): State<Runtime>,
+    patience: Result<Query<StartTimeout>, QueryRejection>,
     fresh: Result<Query<Fresh>, QueryRejection>,
     body: Received,
 ) -> Result<Response, Error> {
@@ -156,11 +174,12 @@ async fn run_pack(
         let form = "init=DIRECTORY&kind=KIND&main=NAME&concurrency=NUMBER";
         Error::Malformed(format!("the query is not {form}"))
     })?;
+    let patience = StartTimeout::of(patience)?;
     let starting = async {
         match init {
             Some(path) => {
                 let package = unpacked(move || init::at(&path, program)).await?;
-                runtime.init(package).await
+                runtime.init(package, patience).await
             }
             None => Ok(()),
         }

@@ -34,8 +34,6 @@ pub(crate) struct Runtime {
     state: Arc<Mutex<State>>,
     broker: Arc<CredentialBroker>,
     socket: Option<PackSocket>,
-    /// How long its program may take to report.
-    patience: Duration,
     /// Told when a flare is gone, and the pack may be clean.
     settled: Arc<Notify>,
 }
@@ -91,12 +89,11 @@ impl State {
 }
 
 impl Runtime {
-    pub(crate) fn new(socket: Option<PackSocket>, patience: Duration) -> Self {
+    pub(crate) fn new(socket: Option<PackSocket>) -> Self {
         Self {
             state: Arc::default(),
             broker: Arc::default(),
             socket,
-            patience,
             settled: Arc::default(),
         }
     }
@@ -129,8 +126,9 @@ impl Runtime {
         }
     }
 
-    /// Starts a package's program, the only one this runtime ever runs.
-    pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
+    /// Starts a package's program, the only one this runtime ever runs. One that does not report within `patience` is
+    /// given up.
+    pub(crate) async fn init(&self, package: Package, patience: Duration) -> Result<(), Error> {
         let (environment, interpreter) = match &mut *self.state() {
             state @ State::Empty { .. } => match std::mem::replace(state, State::Starting) {
                 State::Empty {
@@ -145,7 +143,6 @@ impl Runtime {
         let runtime = self.clone();
         let listener = self.listener();
         let starting = tokio::spawn(async move {
-            let patience = runtime.patience;
             let started = start::start(package, environment, listener, interpreter, patience).await;
             let mut state = runtime.state();
             match started {

@@ -279,7 +279,7 @@ fn an_interpreter_that_never_gets_ready_fails_the_start_in_time() {
         let package = package("");
         let start = match bound {
             0 => Runtime::start_with,
-            _ => Runtime::impatient,
+            _ => |command| Runtime::impatient(command, Duration::from_secs(1)),
         };
         let (runtime, _interpreter) = with_interpreter(script, start);
         assert_eq!(ahead(&runtime, "python"), 202);

@@ -2,6 +2,7 @@
 
 use std::io::{Cursor, Write};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use crate::support::{
     Run, Runtime, act, acts, exec_of, logs, named, process_exists, wait_until_gone,
@@ -281,7 +282,10 @@ fn what_a_program_says_while_it_comes_up_is_in_its_first_flares_log() {
 
 #[test]
 fn a_program_that_never_reports_is_given_up_and_killed() {
-    let runtime = Runtime::impatient(Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")));
+    let runtime = Runtime::impatient(
+        Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")),
+        Duration::from_secs(1),
+    );
     let package = exec_of(b"#!/bin/sh\nexec sleep 600\n");
     let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
     assert_eq!(status, 502, "{answer}");

@@ -1,6 +1,7 @@
 //! A runtime that stands still for longer than a program has for its next word: a machine may be suspended, or busy.
 
 use std::fs;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use serde_json::json;
 
 use crate::support::{Run, Runtime, act, end, exec_of, named, wait_until};
 
-/// Longer than a program may take to its hello.
+/// How long a program may take to its hello, and longer than that.
+const PATIENCE: Duration = Duration::from_secs(10);
 const STALL: Duration = Duration::from_millis(10_500);
 
 fn tell(runtime: &Runtime, signal: Signal) {
@@ -19,7 +21,8 @@ fn tell(runtime: &Runtime, signal: Signal) {
 
 /// Its program says hello while it stands still.
 fn hears_what_was_said_meanwhile() {
-    let runtime = Runtime::start();
+    let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
+    let runtime = Runtime::impatient(command, PATIENCE);
     let directory = tempfile::tempdir().unwrap();
     let (began, go) = (directory.path().join("began"), directory.path().join("go"));
     let script = format!(

@@ -57,12 +57,15 @@ fn wait_until_dead(process: u64) {
     });
 }
 
-/// After a flare that has left this the program is put down, and the next one is refused for this reason.
-fn is_put_down_for(left: Value, reason: &str) {
-    let runtime = Runtime::with_acts();
-    let events = runtime.act(&[act("hello"), left]);
+/// The program of a flare that has left this.
+fn program_with(runtime: &Runtime, left: &Value) -> u64 {
+    let events = runtime.act(&[act("hello"), left.clone()]);
     assert_eq!(end(&events)["reusable"], true, "{events:?}");
-    wait_until_dead(process(&events));
+    process(&events)
+}
+
+/// The program has been put down, and the next flare is refused for this reason.
+fn is_put_down_for(runtime: &Runtime, reason: &str) {
     let (status, answer) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
     assert_eq!(status, 409);
     assert!(
@@ -73,18 +76,29 @@ fn is_put_down_for(left: Value, reason: &str) {
 
 #[test]
 fn threads_that_compute_on_end_with_their_flare() {
-    is_put_down_for(
-        json!({"act": "leave-spinning", "threads": 2}),
-        "went on computing",
-    );
+    let runtime = Runtime::with_acts();
+    let spinning = json!({"act": "leave-spinning", "threads": 2});
+    // Threads that had no processor from one look to the next are taken for such as rest.
+    let is_dead = (0..10).any(|_| {
+        let program = program_with(&runtime, &spinning);
+        wait_until("it is dead, or stopped", || {
+            match state(program).as_deref() {
+                None | Some("Z") => Some(true),
+                Some("T") => Some(false),
+                Some(_) => None,
+            }
+        })
+    });
+    assert!(is_dead, "it was stopped each time");
+    is_put_down_for(&runtime, "went on computing");
 }
 
 #[test]
 fn a_program_that_has_itself_go_on_ends() {
-    is_put_down_for(
-        json!({"act": "leave-waking", "milliseconds": 200}),
-        "stay stopped",
-    );
+    let runtime = Runtime::with_acts();
+    let waking = json!({"act": "leave-waking", "milliseconds": 200});
+    wait_until_dead(program_with(&runtime, &waking));
+    is_put_down_for(&runtime, "stay stopped");
 }
 
 fn leave(file: &Path) -> Value {

@@ -18,6 +18,8 @@ pub mod s3_process;
 mod stopping;
 pub mod wait;
 
+pub use rustix::process::Signal;
+
 pub use backend::BackendServer;
 pub use certificate::Certificate;
 pub use lent::LentRabbitMq;

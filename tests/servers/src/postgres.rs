@@ -13,7 +13,7 @@ use crate::{command, port, wait};
 /// Its superuser, who owns the database of the same name.
 pub const USER: &str = "postgres";
 const HOST: &str = "127.0.0.1";
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = wait::SOON;
 
 /// A server that can be killed and started again; dropping it kills it.
 #[derive(Debug)]

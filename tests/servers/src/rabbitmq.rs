@@ -10,9 +10,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use crate::port;
-use crate::stopping::wait_until_stopped;
-use crate::wait;
+use crate::{Signal, port, stopping, wait};
 
 /// Who may do anything.
 pub const USER: &str = "burst";
@@ -189,15 +187,8 @@ impl RabbitMq {
     }
 
     /// Sends a signal to all processes of the node.
-    pub fn signal(&self, name: &str) {
-        let group = format!("-{}", self.server.id());
-        let sent = Command::new("kill")
-            .args(["-s", name, "--", &group])
-            .status();
-        assert!(sent.unwrap().success());
-        if name == "STOP" {
-            wait_until_stopped(self.server.id());
-        }
+    pub fn signal(&self, signal: Signal) {
+        stopping::signal_group(&self.server, signal);
     }
 
     /// What the server's own tool says, by line.

@@ -8,8 +8,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::command::{self, Lines};
-use crate::stopping::wait_until_stopped;
-use crate::{port, wait};
+use crate::{Signal, port, stopping, wait};
 
 /// The password every server is given, so that logging in is tested too. It must never show in a log.
 pub const PASSWORD: &str = "redis-password-of-tests";
@@ -134,14 +133,9 @@ impl Redis {
         self.port
     }
 
-    /// Sends it a signal, by its name.
-    pub fn signal(&self, name: &str) {
-        let process = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &process]).status();
-        assert!(sent.unwrap().success());
-        if name == "STOP" {
-            wait_until_stopped(self.child.id());
-        }
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        stopping::signal(&self.child, signal);
     }
 
     /// Kills the server and starts it again on the same port, with what it had on disk.

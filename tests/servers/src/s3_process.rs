@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::command::{self, Lines};
 use crate::s3::{self, BUCKET, S3Server, SECRET};
-use crate::stopping::wait_until_stopped;
+use crate::{Signal, stopping};
 
 /// The argument by which a program is this server and nothing else.
 const SERVE: &str = "serve-s3";
@@ -99,14 +99,9 @@ impl S3Process {
         endpoint
     }
 
-    /// Sends it a signal, by its name.
-    pub fn signal(&self, name: &str) {
-        let process = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &process]).status();
-        assert!(sent.unwrap().success());
-        if name == "STOP" {
-            wait_until_stopped(self.child.id());
-        }
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        stopping::signal(&self.child, signal);
     }
 
     /// The names of all objects in its bucket, in order.

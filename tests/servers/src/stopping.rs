@@ -2,12 +2,40 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Child;
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::wait;
 
+/// Sends a signal to a process. When that is to stop it has.
+#[track_caller]
+pub(crate) fn signal(process: &Child, signal: Signal) {
+    kill_process(pid(process), signal).unwrap();
+    settle(process, signal);
+}
+
+/// As [`signal`], to all of the group that the process leads.
+#[track_caller]
+pub(crate) fn signal_group(leader: &Child, signal: Signal) {
+    kill_process_group(pid(leader), signal).unwrap();
+    settle(leader, signal);
+}
+
+fn pid(process: &Child) -> Pid {
+    Pid::from_child(process)
+}
+
+#[track_caller]
+fn settle(process: &Child, signal: Signal) {
+    if signal == Signal::STOP {
+        wait_until_stopped(process.id());
+    }
+}
+
 /// Waits until no thread of a process, or of the group that it leads, runs any more.
 #[track_caller]
-pub(crate) fn wait_until_stopped(process: u32) {
+fn wait_until_stopped(process: u32) {
     wait::until("the process to stop", wait::SOON, || {
         members(process)
             .iter()

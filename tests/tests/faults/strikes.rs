@@ -112,8 +112,8 @@ pub(crate) fn all() -> Vec<Case> {
             Box::new(|cluster| cluster.postgres().start_again())
         }),
         Case::new("the bucket does not answer for 10 s", |cluster| {
-            cluster.bucket().signal("STOP");
-            lasting(10, |cluster| cluster.bucket().signal("CONT"))
+            cluster.bucket().signal(Signal::STOP);
+            lasting(10, |cluster| cluster.bucket().signal(Signal::CONT))
         }),
         Case {
             backend: "redis-list",

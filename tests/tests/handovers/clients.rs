@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 const MOST_STARTS: u32 = 3;
 const CLIENTS: u64 = 8;
 /// What a flare may take in all: its own seconds, its turn, and hand-overs on its way.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// How a flare is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

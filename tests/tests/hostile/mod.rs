@@ -170,8 +170,8 @@ fn who_looks_for_everybody_keeps_nobody_from_being_found() {
     tenants
         .second
         .deploy("collectives", &built::program("collectives"));
-    let looks = json!([{"do": "look-for-all", "millis": 300_000}]);
-    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 300_000});
+    let looks = json!([{"do": "look-for-all", "millis": 800_000}]);
+    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 850_000});
     let attack = tenants.first.api().flare("hostile", &looking);
     tenants.first.api().in_state(&attack, "running");
     let api = tenants.second.api();

@@ -24,7 +24,7 @@ pub fn scripts() -> Vec<Script> {
         ),
         played(
             "a scan of its server's ports",
-            &json!({"do": "scan", "to": "server", "ports": 200}),
+            &json!({"do": "scan", "to": "server", "ports": 200, "millis": 60_000}),
         )
         .noted("scan", one),
     ]

@@ -62,8 +62,8 @@ pub(super) const KIND: BackendKind = BackendKind {
 const LARGEST: usize = 16 << 20;
 /// Bytes handed to the connection at once.
 const BATCH: usize = 8 << 20;
-/// How long joining may take.
-const CONNECTING: Duration = Duration::from_secs(10);
+/// How long joining may take: two seconds less than a runtime waits for it.
+const CONNECTING: Duration = Duration::from_secs(18);
 /// How long taking leave may take: who could not say that it leaves would be taken for dead as soon as the server
 /// goes on.
 const LEAVING: Duration = SILENCE;
@@ -159,8 +159,8 @@ fn over(
 
 /// Declares the pack's queues and begins to read them.
 async fn join(shared: Arc<Shared>, expiry: Duration) -> lapin::Result<()> {
-    let link = shared.back.link_within(CONNECTING / 2).await?;
-    shared.out.link_within(CONNECTING / 2).await?;
+    let link = shared.back.link_within(CONNECTING).await?;
+    shared.out.link_within(CONNECTING).await?;
     let (names, pack) = (&shared.names, shared.pack);
     names.declare(&link.channel, pack, expiry).await?;
     for queue in [names.control(pack), names.pack(pack)] {

@@ -326,7 +326,7 @@ impl Line {
 
 /// What a wait asks for a server that says something from time to time: it ends when nothing has come for too long.
 fn attention(server: &Server, finish: &Finish) -> impl FnMut() -> Result<(), Error> {
-    let mut silence = within(server, SILENCE);
+    let mut silence = within(server, SILENCE.max(server.recovery()));
     move || match finish.is_now() {
         true => Err(Error::Closed),
         false => silence(),

@@ -75,7 +75,7 @@ impl Writer {
     ) -> Result<(), RespError> {
         let server = &self.connections.server;
         let connect = |budget: &mut WaitBudget<'_>| {
-            let mut in_time = within(server, SILENCE);
+            let mut in_time = within(server, SILENCE.max(server.recovery()));
             Client::connect(server, &mut || {
                 budget.remaining(peer)?;
                 in_time()

@@ -27,6 +27,8 @@ pub struct Runtime {
     child: Child,
     address: String,
     token: Option<&'static str>,
+    /// How long a program may take to its hello.
+    patience: Duration,
     stdout: BufReader<std::process::ChildStdout>,
     /// Removed after the program that runs in it.
     package: Option<Package>,
@@ -51,9 +53,11 @@ impl Runtime {
         Self::serve(command, &[])
     }
 
-    /// As before, and gives a program up that does not report within a second.
-    pub fn impatient(command: Command) -> Self {
-        Self::serve(command, &["--start-timeout".as_ref(), "1".as_ref()])
+    /// As before, and gives a program up that does not report within such a time.
+    pub fn impatient(command: Command, patience: Duration) -> Self {
+        let mut runtime = Self::start_with(command);
+        runtime.patience = patience;
+        runtime
     }
 
     /// One within walls of the kernel's, told of them by a line of its standard input.
@@ -100,6 +104,7 @@ impl Runtime {
             child,
             address,
             token: None,
+            patience: PATIENCE,
             stdout,
             package: None,
         }
@@ -185,6 +190,7 @@ impl Runtime {
     }
 
     fn send(&self, method: &str, path: &str, form: &str, length: u64, body: &[u8]) -> (u16, Body) {
+        let path = &self.patient(path);
         let mut stream = self.connect();
         stream.set_nodelay(true).unwrap();
         let token = self.token.map_or_else(String::new, |token| {
@@ -198,6 +204,16 @@ impl Runtime {
         // A body that is refused early is not read to its end.
         let _ = stream.write_all(body);
         Body::begin(BufReader::new(stream))
+    }
+
+    /// The path of a call that may start a program, with how long that may take.
+    fn patient(&self, path: &str) -> String {
+        let (call, query) = path.split_once('?').unwrap_or((path, ""));
+        if !["/init", "/packs"].contains(&call) {
+            return path.to_owned();
+        }
+        let millis = self.patience.as_millis();
+        format!("{call}?startTimeout={millis}&{query}")
     }
 
     /// Starts a flare and gives its events as they come.

@@ -11,6 +11,8 @@ use serde::Serialize;
 
 /// Enough for a neighbour on a busy machine; who is kept from it may have to wait so long for nothing.
 const PATIENCE: Duration = Duration::from_secs(4);
+/// For who has been reached to hang up.
+const ANSWER: Duration = Duration::from_secs(60);
 /// Where runtimes take their orders.
 const CONTROL: u16 = 8080;
 
@@ -105,7 +107,7 @@ fn meet(at: SocketAddr) -> io::Result<()> {
     if stream.local_addr()? == at {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(ANSWER))?;
     stream.shutdown(Shutdown::Write)?;
     stream.read(&mut [0]).map(drop)
 }

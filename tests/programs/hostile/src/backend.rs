@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::control;
-use crate::place::{Place, open, unescaped};
+use crate::place::{ANSWER, Place, open, unescaped};
 use crate::player::{Player, Step, number, word};
 
 pub const STEPS: &[(&str, Step)] = &[
@@ -73,7 +73,8 @@ fn basic(login: &str) -> String {
 pub fn status(address: &str, request: &[u8]) -> u16 {
     let mut answer = [0; 64];
     let read = open(address).and_then(|mut stream| {
-        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        stream.set_write_timeout(Some(ANSWER))?;
         stream.write_all(request)?;
         stream.read(&mut answer)
     });

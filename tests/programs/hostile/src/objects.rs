@@ -5,13 +5,12 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::backend;
 use crate::control;
-use crate::place::{Place, open};
+use crate::place::{ANSWER, Place, open};
 use crate::player::{Player, Step, number, pause, word};
 
 pub const STEPS: &[(&str, Step)] = &[
@@ -20,8 +19,6 @@ pub const STEPS: &[(&str, Step)] = &[
     ("signer-noise", signer_noise),
     ("object", object),
 ];
-
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Has objects signed for, each as method and name below the bucket's prefix; what each comes to: `signed`, or why not.
 fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
@@ -127,7 +124,7 @@ fn ask(signer: &str, question: &str) -> Result<String, String> {
     let read = SocketAddr::from_abstract_name(signer)
         .and_then(|address| UnixStream::connect_addr(&address))
         .and_then(|mut stream| {
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(ANSWER))?;
             let _ = stream.write_all(question.as_bytes());
             stream.shutdown(std::net::Shutdown::Write)?;
             stream.read_to_string(&mut answer)

@@ -8,6 +8,9 @@ use crate::player::Player;
 
 const PATIENCE: Duration = Duration::from_millis(300);
 
+/// For an answer that is sure to come, by a server with other things to do.
+pub const ANSWER: Duration = Duration::from_secs(20);
+
 /// The parts of a backend's address, each as it is written there.
 pub struct Place {
     pub user: String,

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::place::{ANSWER, Place};
 use crate::player::{Player, Step, number, pause};
 
 pub const STEPS: &[(&str, Step)] = &[("redis", redis)];
@@ -18,6 +18,7 @@ fn redis(player: &mut Player, step: &Value) -> io::Result<Value> {
     let mut answers = Vec::new();
     for _ in 0..number(step, "connections", 1) {
         let mut stream = place.open()?;
+        stream.set_read_timeout(Some(ANSWER))?;
         if step["anonymous"] != true {
             let login = json!(["AUTH", place.user, place.password]);
             let _ = ask(&mut stream, &command(player, &login));
@@ -48,7 +49,7 @@ fn command(player: &Player, words: &Value) -> Vec<u8> {
     command
 }
 
-/// The answer's first line, or nothing where none comes.
+/// The answer's first line, or nothing where the server hangs up.
 fn ask(stream: &mut TcpStream, command: &[u8]) -> String {
     let mut answer = vec![0; 4096];
     let read = (stream.write_all(command)).and_then(|()| stream.read(&mut answer));

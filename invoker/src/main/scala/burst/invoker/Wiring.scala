@@ -51,7 +51,7 @@ final class PreparedInvoker private[invoker] (
       config.id,
       driver,
       packages,
-      RuntimeClient(config.maxEvent, config.connectTimeout),
+      RuntimeClient(config.maxEvent, config.connectTimeout, config.timings.report),
       config.timings,
       () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
       FairSemaphore(config.outputMemory),

@@ -158,7 +158,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("beats that are seen keep the session and prolong the packs' lease"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
-    val contact = 10.seconds
+    val contact = 20.seconds
     fixture.welcome(hello, contact = contact)
     val first = fixture.invoker.expectMessageType[Invoker.RenewLease].until
     var lease = first

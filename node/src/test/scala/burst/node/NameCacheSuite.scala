@@ -11,6 +11,8 @@ import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
 class NameCacheSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
+
   test("what a name's address was is soon asked anew, by Pekko too, which keeps it for 30 s by itself"):
     NameCache.shorten()
     NameCache.Times.foreach((key, seconds) => assertEquals(Security.getProperty(key), seconds))

@@ -4,10 +4,12 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
 import munit.FunSuite
 import scala.concurrent.Future
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** How a process of the platform ends. */
 class NodeSuite extends FunSuite:
+  override def munitTimeout = 3.minutes
+
   test("one that is lost before it serves says so and ends"):
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
     val data = Files.createTempDirectory("burst-data")

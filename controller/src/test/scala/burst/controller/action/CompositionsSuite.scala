@@ -430,7 +430,7 @@ class CompositionsSuite extends EmbeddedStorage:
         Records(s.storage.activations, s.blocking, 30.seconds, at(0))
       )
       val left = head("left").copy(status = ActivationStatus.InternalError)
-      Await.result(behind.begin(left, "left", None)(()), 10.seconds)
+      Await.result(behind.begin(left, "left", None)(()), 60.seconds)
       (0 to 60 by 5).foreach: now =>
         second = now
         other.round()
@@ -443,7 +443,7 @@ class CompositionsSuite extends EmbeddedStorage:
       val ended =
         left.copy(end = Some(left.start + 5), duration = Some(5L), status = ActivationStatus.Success)
       val record = ActivationRecord(ended, JsonText("""{"n":1}"""))
-      Await.result(behind.end(record, "left"), 10.seconds)
+      Await.result(behind.end(record, "left"), 60.seconds)
       assertEquals(s.activations.find("guest", left.id), Some(record))
 
   private def noConnection() =
@@ -457,15 +457,15 @@ class CompositionsSuite extends EmbeddedStorage:
       s.opening = (_, store) =>
         store()
         noConnection()
-      intercept[StoreException](Await.result(s.begin(action, Some(action)), 10.seconds))
+      intercept[StoreException](Await.result(s.begin(action, Some(action)), 60.seconds))
       s.opening = (_, store) => store()
       val id = s.storage.flares.submitted("guest", action).fold(fail("not stored"))(_.id)
       assertEquals(
-        Await.result(s.begin(action, Some(action)), 10.seconds).left.toOption,
+        Await.result(s.begin(action, Some(action)), 60.seconds).left.toOption,
         Some(InvocationRefusal.Refused(Refusal.AlreadySubmitted))
       )
       s.records.round()
-      val record = Await.result(s.invocations.begun(caller, id).ended(10.seconds), 20.seconds)
+      val record = Await.result(s.invocations.begun(caller, id).ended(60.seconds), 70.seconds)
       assertEquals(
         record.map(record => (record.status, n(record.activation))),
         Some((ActivationStatus.Success, Some(1)))
@@ -474,7 +474,7 @@ class CompositionsSuite extends EmbeddedStorage:
   setup("what was stored though its caller was told that it was not does not run without a key"): s =>
     s.program("one")(_ => fail("runs"))
     s.sequence("whole", "one")
-    def isTold() = intercept[StoreException](Await.result(s.begin("/guest/whole", None), 10.seconds))
+    def isTold() = intercept[StoreException](Await.result(s.begin("/guest/whole", None), 60.seconds))
     var stored = Vector.empty[FlareId]
     // One is, and one is not.
     s.opening = (record, store) =>
@@ -512,17 +512,17 @@ class CompositionsSuite extends EmbeddedStorage:
     val (asked, answers) = (CountDownLatch(2), CountDownLatch(1))
     s.beforePiece = () =>
       asked.countDown()
-      val _ = answers.await(60, TimeUnit.SECONDS)
+      val _ = answers.await(2, TimeUnit.MINUTES)
     try
-      val begun = Await.result(s.begin("/guest/large", None), 10.seconds).fold(no => fail(s"$no"), identity)
-      val first = begun.ended(20.seconds)
+      val begun = Await.result(s.begin("/guest/large", None), 60.seconds).fold(no => fail(s"$no"), identity)
+      val first = begun.ended(2.minutes)
       // Once it has ended, as whoever asks again by a key.
       kit.createTestProbe[Any]().awaitAssert(assert(s.storage.activations.find("guest", begun.id).isDefined))
-      val second = s.invocations.begun(caller, begun.id).ended(20.seconds)
-      assert(asked.await(20, TimeUnit.SECONDS))
-      assertEquals(Await.result(s.blocking(1), 10.seconds), 1)
+      val second = s.invocations.begun(caller, begun.id).ended(2.minutes)
+      assert(asked.await(60, TimeUnit.SECONDS))
+      assertEquals(Await.result(s.blocking(1), 60.seconds), 1)
       answers.countDown()
-      for ended <- Vector(first, second) do assert(Await.result(ended, 20.seconds).isDefined)
+      for ended <- Vector(first, second) do assert(Await.result(ended, 60.seconds).isDefined)
     finally answers.countDown()
 
   setup("a controller that stops waits for its sequences, and records as failed what goes on then"): s =>
@@ -532,15 +532,15 @@ class CompositionsSuite extends EmbeddedStorage:
     s.sequence("left", "one")
     val stop = s.records.start()
     s.invoke("short"): Unit
-    Await.result(s.records.idle(1.minute), 10.seconds)
+    Await.result(s.records.idle(5.minutes), 60.seconds)
     s.service.hanging = true
     val call = Invocation(caller, s.known("/guest/left"), Json.obj(), Origin("transaction"))
     val id = Await.result(s.invocations.invoke(call, None), 30.seconds) match
       case Right(Invoked.Running(id)) => id
       case other => fail(s"$other")
     assert(!s.records.idle(1.minute).isCompleted)
-    Await.result(s.records.idle(200.millis), 10.seconds)
-    Await.result(stop(), 10.seconds)
+    Await.result(s.records.idle(200.millis), 30.seconds)
+    Await.result(stop(), 30.seconds)
     // A stop waits for that for a moment only.
     kit.createTestProbe[Any]().awaitAssert(assert(s.activations.find("guest", id).isDefined))
     val record = s.activations.find("guest", id).getOrElse(fail("no record"))
@@ -558,14 +558,14 @@ class CompositionsSuite extends EmbeddedStorage:
       for away <- Vector(() => fails(), () => isBack.await()) do
         val records = Records(store(away), s.blocking, 30.seconds)
         val own = head("left")
-        Await.result(records.begin(own, "left", None)(()), 10.seconds)
+        Await.result(records.begin(own, "left", None)(()), 60.seconds)
         Await.result(records.start()(), 60.seconds)
     finally isBack.countDown()
 
   setup("what was no flare is recorded as it was told"): s =>
     val ding = head("ding").copy(annotations = JsonObject("path" -> "guest/ding".asJson))
     val fired = Activation(ding, Json.obj("a" -> 1.asJson), Vector("""{"rule":"guest/r"}"""))
-    Await.result(s.invocations.record(fired), 10.seconds)
+    Await.result(s.invocations.record(fired), 60.seconds)
     assertEquals(s.stored(fired.id.value), fired)
 
   setup("a sequence begins only if its caller may invoke all that it would run"): s =>
@@ -577,7 +577,7 @@ class CompositionsSuite extends EmbeddedStorage:
     s.addSequence("late", (Seq.fill(50)("/guest/one") :+ "/secret/p/own")*)
     val lacking = Left(InvocationRefusal.NotEntitled(ActionName("secret", Some("p"), "own")))
     for name <- Seq("closed", "nests") do
-      assertEquals(Await.result(s.begin(s"/guest/$name", None), 10.seconds), lacking)
+      assertEquals(Await.result(s.begin(s"/guest/$name", None), 60.seconds), lacking)
     assertEquals((s.taken, s.storage.flares.list(Some("guest"), None, None, 10, 0)), (0, Vector.empty))
     assertEquals(s.invoke("late").logs.size, 50)
     assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)

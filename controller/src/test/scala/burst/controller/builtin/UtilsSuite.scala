@@ -11,6 +11,7 @@ import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
 class UtilsSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val utils = Utils.all("https://burst.example.org", () => Instant.parse("2030-01-01T00:00:00.1234Z"))
 
   private def json(text: String): Json = parser.parse(text).fold(throw _, identity)
@@ -18,7 +19,7 @@ class UtilsSuite extends munit.FunSuite:
   private def run(name: String, payload: String): Json =
     val action = FakeActions.action(ActionName("whisk.system", Some("utils"), name))
     val call = Invocation(Identity("guest", Samples.limits), action, json(payload), Origin("t"))
-    Await.result(utils(name).run(call), 10.seconds)
+    Await.result(utils(name).run(call), 60.seconds)
 
   private def gives(name: String, payload: String, result: String)(using munit.Location): Unit =
     assertEquals(run(name, payload), json(result))

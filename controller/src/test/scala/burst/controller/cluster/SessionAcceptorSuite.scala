@@ -154,8 +154,8 @@ class SessionAcceptorSuite extends munit.FunSuite:
       kit.system.executionContext
     )
     try
-      val welcome = replacement.expectMessageType[Welcome]
-      val lost = gone.expectMessageType[UnregisterInvoker]
+      val welcome = replacement.expectMessageType[Welcome](60.seconds)
+      val lost = gone.expectMessageType[UnregisterInvoker](60.seconds)
       assertEquals(lost.invoker, up)
       assert(lost.reason.contains("not heard of"), lost.reason)
       welcome.session ! Beat(1, status, replacement.ref.unsafeUpcast[Any])
@@ -165,8 +165,9 @@ class SessionAcceptorSuite extends munit.FunSuite:
   test("an invoker that is silent is told, and lost"):
     val fixture = Fixture(contact = 15.seconds)
     val (welcome, _) = fixture.join()
-    fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
-    assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))
+    fixture.invoker.expectMessage(60.seconds, Over(welcome.session, handsOver = false))
+    val lost = fixture.registry.expectMessageType[UnregisterInvoker](60.seconds)
+    assert(lost.reason.contains("not heard of"), lost.reason)
 
   test("an invoker with which no version is common is refused, and told what to upgrade"):
     val fixture = Fixture(spoken = Versions(3, 5))

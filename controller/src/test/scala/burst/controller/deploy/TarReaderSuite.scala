@@ -5,9 +5,11 @@ import burst.controller.deploy.PackageProblem.*
 import burst.controller.deploy.Tars.*
 import burst.controller.limits.PackageLimits
 import java.util.Random
+import scala.concurrent.duration.DurationInt
 
 /** Tars as they are packed, and as nobody should, up to the zips that are made of them. */
 class TarReaderSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val limits = PackageLimits(entries = 20, unpackedBytes = 1 << 20, executableBytes = 1 << 19)
   private val most = 1L << 20
 

@@ -169,7 +169,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     (1 to 60).foreach(n => alarmed(s, s"t$n", minutely))
     alarmed(s, "later", minutely, begin.plusSeconds(1), "other")
     val away = AtomicInteger(1)
-    val clock = Clock(s, triggers = Some(Standing(s.triggers, away)))
+    val clock = Clock(s, triggers = Some(Standing(s.triggers, away)), patience = 2.minutes)
     clock.now = begin.plusSeconds(2)
     assertEquals(clock.alarms.round(), 51)
     clock.waits(1)

@@ -16,6 +16,7 @@ import scala.concurrent.{Await, ExecutionContext}
 import scala.jdk.CollectionConverters.*
 
 class FiringSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   private given Materializer = Materializer(kit.system)
   private given Scheduler = kit.system.scheduler

@@ -15,7 +15,7 @@ class BodyIntakeSuite extends munit.FunSuite:
   private given dispatcher: ExecutionContext = system.dispatcher
 
   override def afterAll(): Unit =
-    val _ = Await.result(system.terminate(), 10.seconds)
+    val _ = Await.result(system.terminate(), 60.seconds)
 
   private val kib = 1024
   private val inTurn = ThreadLocal.withInitial(() => false)
@@ -36,7 +36,7 @@ class BodyIntakeSuite extends munit.FunSuite:
 
   /** Whether it was made at once and not in turn, of a body that becomes so large; or why not. */
   private def made(intake: BodyIntake, body: Int, becomes: Int): Either[ApiError, Boolean] =
-    Await.result(making(intake, body, becomes)(Future.unit), 10.seconds)
+    Await.result(making(intake, body, becomes)(Future.unit), 60.seconds)
 
   private def making(intake: BodyIntake, body: Int, becomes: Int)(
       work: => Future[Unit]
@@ -63,10 +63,10 @@ class BodyIntakeSuite extends munit.FunSuite:
     val first = making(scarce, body = kib, becomes = 400 * kib):
       begun.success(())
       end.future
-    Await.result(begun.future, 10.seconds)
+    Await.result(begun.future, 60.seconds)
     assertEquals(made(scarce, body = kib, becomes = 200 * kib), Left(ApiError.Busy))
     end.success(())
-    assertEquals(Await.result(first, 10.seconds), Right(false))
+    assertEquals(Await.result(first, 60.seconds), Right(false))
     assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
 
   test("what is more than a namespace's share has all of it, and is let in when it is alone"):

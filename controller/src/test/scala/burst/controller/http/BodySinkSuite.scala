@@ -14,13 +14,13 @@ class BodySinkSuite extends FunSuite:
   private given system: ActorSystem = ActorSystem("body-sink")
 
   override def afterAll(): Unit =
-    val _ = Await.result(system.terminate(), 10.seconds)
+    val _ = Await.result(system.terminate(), 60.seconds)
 
   private val piece = ByteString("x" * 100)
 
   private def read(times: BodyTimes, pause: FiniteDuration, seen: () => Unit): Either[ApiError, ByteString] =
     val body = Source.fromIterator(() => Iterator.fill(5) { seen(); piece })
-    Await.result(body.runWith(BodySink(10_000, times, BodyBudget.Free, pause)), 10.seconds)
+    Await.result(body.runWith(BodySink(10_000, times, BodyBudget.Free, pause)), 60.seconds)
 
   test("a body that is not read yet is not its client's fault"):
     val times = BodyTimes(overall = 20.millis, least = 1_000_000, pace = 20.millis)
@@ -64,7 +64,7 @@ class BodySinkSuite extends FunSuite:
 
   test("a body that does not come in time costs what it declared"):
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
-    assertEquals(Await.result(absent(budget, "a", 1000, 20.millis), 10.seconds), Left(ApiError.BodyTooSlow))
+    assertEquals(Await.result(absent(budget, "a", 1000, 20.millis), 60.seconds), Left(ApiError.BodyTooSlow))
     val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(100))), 20.seconds)
     assert(pause.exists(_ > 90.seconds), pause)
 
@@ -75,7 +75,7 @@ class BodySinkSuite extends FunSuite:
       granted.completeWith(share.reserve(600))
       ended.future
     Await.result(granted.future, 20.seconds)
-    assertEquals(Await.result(absent(budget, "b", 600, 20.millis), 10.seconds), Left(ApiError.Busy))
+    assertEquals(Await.result(absent(budget, "b", 600, 20.millis), 60.seconds), Left(ApiError.Busy))
     val pause = Await.result(budget.within("b")(share => Future.successful(share.announce(1000))), 20.seconds)
     assertEquals(pause, Some(Duration.Zero))
     assert(!holder.isCompleted)

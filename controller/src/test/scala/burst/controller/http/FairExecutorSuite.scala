@@ -20,7 +20,7 @@ class FairExecutorSuite extends munit.FunSuite:
       val all = Vector("a1", "a2", "a3", "b1", "c1", "b2").map(work)
       begin.countDown()
       given ExecutionContext = ExecutionContext.parasitic
-      Await.result(Future.sequence(first +: all), 10.seconds)
+      Await.result(Future.sequence(first +: all), 60.seconds)
       assertEquals(done, Vector("a1", "b1", "c1", "a2", "b2", "a3"))
     finally thread.shutdownNow()
 
@@ -28,5 +28,5 @@ class FairExecutorSuite extends munit.FunSuite:
     given ExecutionContext = ExecutionContext.global
     val executor = FairExecutor(summon[ExecutionContext])
     val failed = executor("a")(throw IllegalStateException("provoked"))
-    intercept[IllegalStateException](Await.result(failed, 10.seconds))
-    assertEquals(Await.result(executor("a")(7), 10.seconds), 7)
+    intercept[IllegalStateException](Await.result(failed, 60.seconds))
+    assertEquals(Await.result(executor("a")(7), 60.seconds), 7)

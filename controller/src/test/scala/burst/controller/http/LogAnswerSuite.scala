@@ -13,6 +13,7 @@ import scala.concurrent.{Await, Future}
 import scala.concurrent.duration.DurationInt
 
 class LogAnswerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private given system: ActorSystem[Nothing] = ActorSystem(Behaviors.empty, "log-answer")
   import system.executionContext
 

@@ -17,6 +17,7 @@ import scala.concurrent.{Await, Future}
 import scala.concurrent.duration.DurationInt
 
 class ResultAnswerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private given system: ActorSystem[Nothing] = ActorSystem(Behaviors.empty, "result-answer")
   import system.executionContext
 
@@ -129,7 +130,7 @@ class ResultAnswerSuite extends munit.FunSuite:
 
   test("of the flare's record nothing is held while its results are read"):
     val (taken, record) = reading()
-    val deadline = 10.seconds.fromNow
+    val deadline = 60.seconds.fromNow
     while record.get != null && deadline.hasTimeLeft() do System.gc()
     assertEquals(record.get, null)
     assert(await(taken.pull()).isDefined)

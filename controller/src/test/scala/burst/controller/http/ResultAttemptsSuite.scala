@@ -17,6 +17,7 @@ import scala.concurrent.duration.DurationInt
 
 /** Results of flares that run again while somebody reads. */
 class ResultAttemptsSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private given system: ActorSystem[Nothing] = ActorSystem(Behaviors.empty, "result-attempts")
   import system.executionContext
 

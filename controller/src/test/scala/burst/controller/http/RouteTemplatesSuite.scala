@@ -2,8 +2,10 @@ package burst.controller.http
 
 import munit.FunSuite
 import org.apache.pekko.http.scaladsl.model.Uri.Path
+import scala.concurrent.duration.DurationInt
 
 class RouteTemplatesSuite extends FunSuite:
+  override def munitTimeout = 3.minutes
   private val described = RouteTemplates.described
   private val templates = RouteTemplates(described.keys)
 

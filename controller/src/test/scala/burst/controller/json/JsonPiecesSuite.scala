@@ -4,8 +4,10 @@ import burst.controller.json.JsonPieces.Problem
 import burst.protocol.JsonText
 import java.util.{Base64, Random}
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.DurationInt
 
 class JsonPiecesSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val pieces = JsonPieces(depth = 20)
 
   private def members(text: String, most: Int = 10) =

@@ -48,8 +48,8 @@ class GroupCommitSuite extends munit.FunSuite:
     val first = commit(pool): () =>
       log.does("first")
       began.countDown()
-      val _ = goOn.await(10, TimeUnit.SECONDS)
-    assert(began.await(10, TimeUnit.SECONDS))
+      val _ = goOn.await(60, TimeUnit.SECONDS)
+    assert(began.await(60, TimeUnit.SECONDS))
     val others = Vector("a", "b", "c").map(name => commit(pool)(() => log.does(name)))
     assertEquals(commit.awaiting, 3)
     goOn.countDown()
@@ -62,8 +62,8 @@ class GroupCommitSuite extends munit.FunSuite:
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
     val first = commit(pool): () =>
       began.countDown()
-      val _ = goOn.await(10, TimeUnit.SECONDS)
-    assert(began.await(10, TimeUnit.SECONDS))
+      val _ = goOn.await(60, TimeUnit.SECONDS)
+    assert(began.await(60, TimeUnit.SECONDS))
     val others = Vector("a", "wrong", "c").map: name =>
       commit(pool): () =>
         log.does(name)
@@ -97,16 +97,16 @@ class GroupCommitSuite extends munit.FunSuite:
       def write(all: Vector[String]): Vector[Try[Boolean]] =
         if all == Vector("first") then
           began.countDown()
-          goOn.await(10, TimeUnit.SECONDS)
+          goOn.await(60, TimeUnit.SECONDS)
         if all.sizeIs > 1 then throw IllegalStateException("not together")
         // Each waits until all are here.
         if all != Vector("first") then
           alone.countDown()
-          assert(alone.await(10, TimeUnit.SECONDS))
+          assert(alone.await(60, TimeUnit.SECONDS))
         all.map(_ => Success(true))
       val commit = GroupCommit(write, oneWriter = false, _ => 1)
       val first = commit(pool)("first")
-      assert(began.await(10, TimeUnit.SECONDS))
+      assert(began.await(60, TimeUnit.SECONDS))
       val others = Vector("a", "b", "c").map(commit(pool)(_))
       goOn.countDown()
       assertEquals(Await.result(Future.sequence(first +: others), 60.seconds), Vector.fill(4)(true))

@@ -9,6 +9,7 @@ import scala.util.Using
 
 /** Databases that one release after the other opens. */
 class MigrationsSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val directory = FunFixture[Path](
     _ => Files.createTempDirectory("burst-migrations"),
     root =>

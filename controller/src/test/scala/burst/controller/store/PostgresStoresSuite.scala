@@ -117,7 +117,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
   server.test("a transaction that stands still does not keep its rows from others"): server =>
     val settings = server.settings(server.createDatabase())
     val still = PostgresDatabase.open(settings.copy(idleTransaction = 15.seconds))
-    val other = PostgresDatabase.open(settings)
+    val other = PostgresDatabase.open(settings.copy(statementTimeout = 60.seconds))
     try
       assertEquals(JdbcEpochStore(still).next(), 1L)
       val (held, done) = (CountDownLatch(1), CountDownLatch(1))
@@ -168,11 +168,12 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
 
   directory.test("what cannot be reached or lets nobody in is told with its address, without the password"):
     root =>
-      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 1.second)
+      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 20.seconds)
       Vector(
         good.copy(password = "wrong-password") -> false,
-        good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst")) -> true,
-        PostgresServer.shared.settings("nowhere", 1.second) -> false
+        // It is tried for as long, several times.
+        good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst"), connectTimeout = 1.second) -> true,
+        PostgresServer.shared.settings("nowhere", 20.seconds) -> false
       ).foreach: (settings, mayPass) =>
         val failure = intercept[StoreUnavailable](Storage.open(this.settings(root, Some(settings)), limits))
         assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
@@ -211,7 +212,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
 
   directory.test("of several hosts the primary is used, also where the first is gone or does not answer"):
     root =>
-      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 4.seconds)
+      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 20.seconds)
       // Connections beyond its backlog are not answered.
       val silent = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
       val waiting = Vector.fill(4)(SocketChannel.open())

@@ -35,12 +35,14 @@ final class BrokenStream(message: String) extends RuntimeException(message, null
   *
   * Connections are kept and used again, and no call waits for one: the streaming call has its own for as long
   * as the pack lasts. A pack may be silent for as long as its workers compute: deadlines are the pack's
-  * business. `maxLine` bounds one event, `maxBatch` (by `weight`) how much of what arrives while earlier
-  * events are being passed on travels together.
+  * business; how long a program may take to report, the runtime is told with it: `startTimeout`. `maxLine`
+  * bounds one event, `maxBatch` (by `weight`) how much of what arrives while earlier events are being passed
+  * on travels together.
   */
 final class RuntimeClient(
     maxLine: Int,
     connectTimeout: FiniteDuration,
+    startTimeout: FiniteDuration,
     maxBatch: Long = RuntimeClient.Batch
 )(using
     system: ClassicActorSystemProvider
@@ -68,10 +70,10 @@ final class RuntimeClient(
     val asked = program.source match
       case PackageSource.Mounted(path) =>
         val value = ("path" -> path.asJson) +: program.names
-        ("/init", json(Json.obj("value" -> Json.fromFields(value))))
-      case PackageSource.Sent(archive) => (s"/init${query(program.parameters)}", Content.Archive(archive))
-    val (path, content) = asked
-    done(post(address, path, content))
+        (query(patience), json(Json.obj("value" -> Json.fromFields(value))))
+      case PackageSource.Sent(archive) => (query(patience ++ program.parameters), Content.Archive(archive))
+    val (parameters, content) = asked
+    done(post(address, s"/init$parameters", content))
       .map(_.left.map(_.after("the package did not start")))
       .recover(problem => Left(silence("package", problem)))
 
@@ -102,9 +104,11 @@ final class RuntimeClient(
   ): Future[Either[Refusal, EventStream]] = fresh match
     case Some(program @ FreshProgram(PackageSource.Mounted(path), environment, _, _, _)) =>
       andThen(setEnvironment(address, environment)):
-        open(address, pack, ("init" -> path) +: program.parameters)
+        open(address, pack, ("init" -> path) +: (patience ++ program.parameters))
     case Some(sent) => andThen(init(address, sent))(open(address, pack, Vector.empty))
     case None => open(address, pack, Vector.empty)
+
+  private def patience = Vector("startTimeout" -> startTimeout.toMillis.toString)
 
   private def query(parameters: Vector[(String, String)]): String =
     val pairs = parameters.map((name, value) => s"$name=${URLEncoder.encode(value, UTF_8)}")

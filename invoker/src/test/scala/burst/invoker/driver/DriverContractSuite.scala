@@ -49,7 +49,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
   private lazy val driver = newDriver()
   private lazy val actors = ActorTestKit()
   private lazy val runtime =
-    RuntimeClient(maxLine = 100_000, connectTimeout = 10.seconds)(using actors.system)
+    RuntimeClient(maxLine = 100_000, connectTimeout = 10.seconds, startTimeout = 60.seconds)(using
+      actors.system
+    )
 
   override def afterAll(): Unit =
     Await.result(driver.close(), 60.seconds)

@@ -12,6 +12,7 @@ import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
 class MetricsServerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   private given ActorSystem[?] = kit.system
   private val registry = MetricsRegistry()

@@ -18,7 +18,8 @@ class RuntimeClientSuite extends munit.FunSuite:
     // The kernel takes the connection, and nobody reads from it.
     val silent = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
     try
-      val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
+      val client =
+        RuntimeClient(maxLine = 100, connectTimeout = 10.seconds, startTimeout = 60.seconds)(using kit.system)
       val address = RuntimeAddress("127.0.0.1", silent.getLocalPort, Secret.random())
       for left <- Vector(100.millis, 0.millis) do
         val answer = Await.result(client.renew(address, FlareId.random(), left), 60.seconds)
@@ -28,7 +29,8 @@ class RuntimeClientSuite extends munit.FunSuite:
   test("an answer that nothing is expected in, and that does not end, holds no connection"):
     val peer = Peer()
     try
-      val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
+      val client =
+        RuntimeClient(maxLine = 100, connectTimeout = 10.seconds, startTimeout = 60.seconds)(using kit.system)
       val address = RuntimeAddress("127.0.0.1", peer.port, Secret.random())
       val renewed = client.renew(address, FlareId.random(), 60.seconds)
       val connection = peer.accept()
@@ -62,11 +64,12 @@ class RuntimeClientSuite extends munit.FunSuite:
     )
     server.start()
     try
-      val client = RuntimeClient(maxLine = 100, connectTimeout = 10.seconds)(using kit.system)
+      val client =
+        RuntimeClient(maxLine = 100, connectTimeout = 10.seconds, startTimeout = 60.seconds)(using kit.system)
       val address = RuntimeAddress("127.0.0.1", server.getAddress.getPort, Secret.random())
       def renewed(version: Option[String]) =
         taken.set(version)
-        Await.result(client.renew(address, FlareId.random(), 60.seconds), 10.seconds).left.map(_.message)
+        Await.result(client.renew(address, FlareId.random(), 60.seconds), 60.seconds).left.map(_.message)
       assertEquals(renewed(Some(s"${Protocol.Runtimes.newest}")), Right(()))
       assertEquals(renewed(None), Right(()), "it is of before there were versions")
       assertEquals(asked.get, Protocol.Runtimes.range)

@@ -14,7 +14,6 @@ import scala.util.Success
 
 /** What a connection is used for again, and what ends it. */
 class RuntimeConnectionsSuite extends WithPeer:
-  override def munitTimeout = 3.minutes
   import RuntimeConnectionsSuite.*
 
   both("a connection is used again after a whole answer, and two at once have two"): (connections, peer) =>

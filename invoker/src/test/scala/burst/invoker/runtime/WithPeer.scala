@@ -1,7 +1,11 @@
 package burst.invoker.runtime
 
+import scala.concurrent.duration.DurationInt
+
 /** Connections, and a peer that a test writes by hand: both end with it. */
 private[runtime] trait WithPeer extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
+
   protected def both(name: String)(body: (RuntimeConnections, Peer) => Unit)(using munit.Location): Unit =
     test(name):
       val connections = RuntimeConnections(RuntimeConnectionsSuite.Patience)

@@ -5,8 +5,11 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.TestInbox
 import org.apache.pekko.actor.typed.delivery.ProducerController.{MessageWithConfirmation, RequestNext}
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+import scala.concurrent.duration.DurationInt
 
 class OutboxSuite extends munit.ScalaCheckSuite:
+  override def munitTimeout = 3.minutes
+
   /** Words; a bundle is written with spaces. */
   private given Bundling[String] with
     def bundle(messages: Vector[String]): String = messages.mkString(" ")

@@ -11,6 +11,7 @@ import scala.concurrent.{Await, Promise}
 import scala.jdk.DurationConverters.*
 
 class ListenerSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
   private val kit = ActorTestKit(ConfigFactory.load())
   private given ActorSystem[?] = kit.system
 

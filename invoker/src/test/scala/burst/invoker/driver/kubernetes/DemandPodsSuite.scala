@@ -37,7 +37,7 @@ class DemandPodsSuite extends munit.FunSuite:
 
     /** Once there are so many of each size. */
     @tailrec def until(sizes: (Int, Int)*)(also: Vector[Pod] => Boolean = _ => true)(using
-        deadline: Deadline = 20.seconds.fromNow
+        deadline: Deadline = 60.seconds.fromNow
     ): Vector[Pod] =
       val now = pods
       val found = now.flatMap(DemandPod.kind).groupMapReduce(_.workers)(_ => 1)(_ + _)

@@ -154,7 +154,8 @@ class KubernetesDriverSuite extends DriverContractSuite:
     val driver = newDriver()
     // The runtime's image has no shell, but the runtime, which says that it knows no such command.
     val archive = Files.writeString(directory.resolve("archive"), s"#!${cluster.runtime} sent\n")
-    val runtime = RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system)
+    val runtime =
+      RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds, startTimeout = 60.seconds)(using kit.system)
     for
       container <- driver.start(resources(1).copy(packagePath = archive)).map(_.toOption.get)
       answer <- runtime.init(container.address, FreshProgram(container.source))

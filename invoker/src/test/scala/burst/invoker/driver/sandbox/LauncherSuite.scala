@@ -8,7 +8,7 @@ import io.circe.jawn.parse
 import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.concurrent.Executors
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
@@ -134,14 +134,17 @@ class LauncherSuite extends munit.FunSuite:
     driver.start(resources(1)).map(outcome => assert(messageOf(outcome).contains("cannot"), outcome))
 
   test("a launcher that never listens is given up, and its control group removed"):
-    val launcher = ScriptedLauncher("exec sleep 600")
-    val driver = launcher.driver(settings = SandboxPrerequisites.settings.copy(startTimeout = 200.millis))
-    driver.start(resources(1)).map: outcome =>
-      assert(messageOf(outcome).contains("did not listen"), outcome)
-      assertEquals(
-        launcher.removed,
-        Vector(spec(launcher.specs.head).hcursor.get[String]("group").toOption.get)
-      )
+    def givenUp(within: FiniteDuration): Future[Unit] =
+      val launcher = ScriptedLauncher("exec sleep 600")
+      val driver = launcher.driver(settings = SandboxPrerequisites.settings.copy(startTimeout = within))
+      driver.start(resources(1)).flatMap: outcome =>
+        assert(messageOf(outcome).contains("did not listen"), outcome)
+        // On a busy machine the script may not have come to what it was told.
+        if launcher.specs.isEmpty && within < 20.seconds then givenUp(within * 5)
+        else
+          val group = spec(launcher.specs.head).hcursor.get[String]("group").toOption.get
+          Future(assertEquals(launcher.removed, Vector(group)))
+    givenUp(200.millis)
 
   test("when users are used up that is said, and each is free again when its sandbox is gone"):
     val launcher = ScriptedLauncher(Stays)
