@@ -58,8 +58,8 @@ fn cancelled(
         (platform.footprint(), keys, users)
     };
     let before = look();
-    let options =
-        json!({"size": SIZE, "params": input, "granularity": 2, "packing": "homogeneous"});
+    let options = json!({"size": SIZE, "params": input, "granularity": 2, "packing": "homogeneous",
+            "timeout": failing::LONG});
     let id = platform.api().flare(failing::NAME, &options);
     (0..SIZE).for_each(|worker| platform.api().wrote(&id, worker, last(worker)));
     let during = look();

@@ -48,7 +48,8 @@ fn sort(cluster: &Cluster, accepted: &mut Accepted) {
     let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
     tera(&["generate", input, "--records", "100000"]);
     cluster.deploy("terasort");
-    let body = json!({"size": 16, "params": {"input": input, "output": output}});
+    let body =
+        json!({"size": 16, "params": {"input": input, "output": output}, "timeout": 600_000});
     let id = accepted.flare(cluster, "terasort", &body);
     let flare = accepted.ended(cluster, &id);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");

@@ -29,7 +29,7 @@ const SLOTS: u32 = 8;
 /// Within the 16 MiB that a worker may put out.
 const LARGE: usize = 6 << 20;
 /// From a change of scheduler to the end of what only waited for it.
-const LIMIT: Duration = Duration::from_secs(240);
+const LIMIT: Duration = Duration::from_secs(400);
 
 /// Two controllers and two invokers.
 fn two() -> Setup {

@@ -215,9 +215,10 @@ fn the_disk_under_the_data_is_full() {
     failing::deploy(&platform);
     let go = platform.data().join("go");
     let params = failing::hold_until(&go, LONG);
-    let running = platform
-        .api()
-        .flare(failing::NAME, &json!({"size": 1, "params": params}));
+    let running = platform.api().flare(
+        failing::NAME,
+        &json!({"size": 1, "params": params, "timeout": LONG}),
+    );
     platform.api().all_wrote(&running, failing::MARK);
     disk.fill();
     fs::write(&go, "").unwrap();

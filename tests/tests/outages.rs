@@ -52,7 +52,7 @@ fn the_database_is_away_when_a_flares_time_is_up() {
     let first = client.start(&Order::new(1, 2), &runs, false).unwrap();
     assert_eq!(client.ended(&first, LIMIT).unwrap().state, "succeeded");
     let order = Order::new(2, 2).letters(1 << 20).until(&over);
-    let order = order.option("timeout", 30_000);
+    let order = order.option("timeout", 60_000);
     let id = client.start(&order, &runs, false).unwrap();
     let begun = || runs.read().len();
     wait::until_seen("its workers have begun", LIMIT, begun, |count| *count == 4);

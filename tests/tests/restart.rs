@@ -41,7 +41,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
     assert_eq!(finished.state, "succeeded", "{finished:#?}");
     let kept = kept(&platform, &finished);
 
-    let running = hold(&platform, 4, 120_000);
+    let running = hold(&platform, 4, failing::LONG);
     platform.api().all_wrote(&running, failing::MARK);
     let queued = hold(&platform, 3, 10);
     assert_eq!(platform.api().status(&queued).state, "queued");
@@ -137,7 +137,7 @@ fn a_platform_that_stood_still_goes_on() {
 }
 
 fn hold(platform: &Platform, size: u32, millis: u64) -> String {
-    let request = json!({"size": size, "params": failing::hold(millis), "timeout": 120_000});
+    let request = json!({"size": size, "params": failing::hold(millis), "timeout": failing::LONG});
     platform.api().flare(failing::NAME, &request)
 }
 
@@ -159,7 +159,7 @@ fn kept(platform: &Platform, flare: &Flare) -> Vec<Value> {
 fn stops_in_good_order_with_a_flare_running() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
-    let id = hold(&platform, 4, 120_000);
+    let id = hold(&platform, 4, failing::LONG);
     platform.api().all_wrote(&id, failing::MARK);
     // Checks that it ends within its time and leaves nothing.
     platform.stop();

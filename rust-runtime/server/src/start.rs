@@ -58,7 +58,7 @@ pub enum StartError {
     /// Nothing came from it in time.
     #[error(
         "the program did not report within {} s; is its main `burst::main!`?",
-        .0.as_secs()
+        .0.as_secs_f32()
     )]
     Silent(Duration),
     /// What it said cannot be.

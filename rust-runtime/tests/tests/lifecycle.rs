@@ -300,6 +300,30 @@ fn a_program_that_never_reports_is_given_up_and_killed() {
 }
 
 #[test]
+fn who_does_not_say_how_long_a_program_may_take_to_report_need_not() {
+    let command = || Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
+    // On a busy machine a program may be late for what is usual.
+    let comes_up = (0..5).any(|_| {
+        let package = acts();
+        let body = json!({"value": {"path": package.path()}});
+        Runtime::untold(command()).post("/init", &body).0 == 200
+    });
+    assert!(comes_up);
+    let package = acts();
+    let body = json!({"value": {"path": package.path()}});
+    let fresh = format!("/packs?init={}&", package.path().display());
+    let run = Run::new(&[act("hello")]).body();
+    for wrong in ["soon", "-1", ""] {
+        for (call, body) in [("/init?", &body), (fresh.as_str(), &run)] {
+            let runtime = Runtime::untold(command());
+            let (status, answer) = runtime.post(&format!("{call}startTimeout={wrong}"), body);
+            assert_eq!(status, 400, "{call}: {answer}");
+            assert!(answer.to_string().contains("startTimeout"), "{answer}");
+        }
+    }
+}
+
+#[test]
 fn a_body_that_is_too_large_is_refused() {
     let runtime = Runtime::start();
     let body = format!(r#"{{"kind":"error","message":"{}"}}"#, "x".repeat(5 << 20));

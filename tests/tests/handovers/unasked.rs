@@ -51,7 +51,7 @@ fn steps_of_sequences_actions_of_rules_and_calls_are_begun_while_nobody_schedule
 
 #[test]
 fn a_sequence_ends_before_its_controller_does() {
-    let mut cluster = Cluster::start(two().set("burst.drain-timeout", "60s"));
+    let mut cluster = Cluster::start(two().set("burst.drain-timeout", "10m"));
     let runs = create(&cluster);
     let over = cluster.scratch().join("over");
     let leaving = 1 - cluster.scheduler();

@@ -62,8 +62,10 @@ pub(super) const KIND: BackendKind = BackendKind {
 const LARGEST: usize = 16 << 20;
 /// Bytes handed to the connection at once.
 const BATCH: usize = 8 << 20;
-/// How long joining may take: two seconds less than a runtime waits for it.
-const CONNECTING: Duration = Duration::from_secs(18);
+/// How long joining may take: less than a runtime waits for it.
+const CONNECTING: Duration = Duration::from_secs(15);
+/// The same over connections that are there, which may have fallen silent: there is to be time for new ones.
+const RENEWING: Duration = Duration::from_secs(5);
 /// How long taking leave may take: who could not say that it leaves would be taken for dead as soon as the server
 /// goes on.
 const LEAVING: Duration = SILENCE;
@@ -117,15 +119,17 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     let server = Server::new(&config.backend)?;
     let runtime = Arc::new(Runtime::start(NAME)?);
     let connection = || Arc::new(Connection::to(server.clone()));
-    over(runtime, (connection(), connection()), config, inbox)
+    let connections = (connection(), connection());
+    over(runtime, connections, config, inbox, CONNECTING)
 }
 
-/// Opens it over connections that are there, or will be when they are needed.
+/// Opens it over connections that are there, or will be when they are needed; joining may take so long.
 fn over(
     runtime: Arc<Runtime>,
     (out, back): (Arc<Connection>, Arc<Connection>),
     config: &PackConfig,
     inbox: Arc<Inbox>,
+    within: Duration,
 ) -> Result<Arc<dyn Backend>, Error> {
     let names = Names::new(&config.flare_id)?;
     let shared = Arc::new(Shared {
@@ -143,11 +147,8 @@ fn over(
     let publisher = Arc::new(Publisher::new(Arc::clone(&shared)));
     let (control, outgoing) = mpsc::unbounded_channel();
     let expiry = names::expiry(config.deadline);
-    let joining = join(Arc::clone(&shared), expiry);
-    runtime.run_for(
-        CONNECTING,
-        async move { joining.await.map_err(server::failed) },
-    )?;
+    let joining = join(Arc::clone(&shared), expiry, within);
+    runtime.run_for(within, async move { joining.await.map_err(server::failed) })?;
     runtime.spawn(publisher::run_commands(Arc::clone(&publisher), outgoing));
     Ok(Arc::new(RabbitMq {
         shared,
@@ -158,9 +159,9 @@ fn over(
 }
 
 /// Declares the pack's queues and begins to read them.
-async fn join(shared: Arc<Shared>, expiry: Duration) -> lapin::Result<()> {
-    let link = shared.back.link_within(CONNECTING).await?;
-    shared.out.link_within(CONNECTING).await?;
+async fn join(shared: Arc<Shared>, expiry: Duration, within: Duration) -> lapin::Result<()> {
+    let link = shared.back.link_within(within).await?;
+    shared.out.link_within(within).await?;
     let (names, pack) = (&shared.names, shared.pack);
     names.declare(&link.channel, pack, expiry).await?;
     for queue in [names.control(pack), names.pack(pack)] {
@@ -255,7 +256,13 @@ impl Backend for RabbitMq {
 
     fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
         let connections = (Arc::clone(&self.shared.out), Arc::clone(&self.shared.back));
-        over(Arc::clone(&self.runtime), connections, config, inbox)
+        over(
+            Arc::clone(&self.runtime),
+            connections,
+            config,
+            inbox,
+            RENEWING,
+        )
     }
 
     fn close(&self) {

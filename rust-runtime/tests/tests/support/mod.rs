@@ -27,8 +27,8 @@ pub struct Runtime {
     child: Child,
     address: String,
     token: Option<&'static str>,
-    /// How long a program may take to its hello.
-    patience: Duration,
+    /// How long a program may take to its hello, where it is told that.
+    patience: Option<Duration>,
     stdout: BufReader<std::process::ChildStdout>,
     /// Removed after the program that runs in it.
     package: Option<Package>,
@@ -53,10 +53,17 @@ impl Runtime {
         Self::serve(command, &[])
     }
 
+    /// One that is not told how long a program may take to report: as OpenWhisk calls it.
+    pub fn untold(command: Command) -> Self {
+        let mut runtime = Self::start_with(command);
+        runtime.patience = None;
+        runtime
+    }
+
     /// As before, and gives a program up that does not report within such a time.
     pub fn impatient(command: Command, patience: Duration) -> Self {
         let mut runtime = Self::start_with(command);
-        runtime.patience = patience;
+        runtime.patience = Some(patience);
         runtime
     }
 
@@ -104,7 +111,7 @@ impl Runtime {
             child,
             address,
             token: None,
-            patience: PATIENCE,
+            patience: Some(PATIENCE),
             stdout,
             package: None,
         }
@@ -209,11 +216,12 @@ impl Runtime {
     /// The path of a call that may start a program, with how long that may take.
     fn patient(&self, path: &str) -> String {
         let (call, query) = path.split_once('?').unwrap_or((path, ""));
-        if !["/init", "/packs"].contains(&call) {
-            return path.to_owned();
+        match self.patience {
+            Some(patience) if ["/init", "/packs"].contains(&call) => {
+                format!("{call}?startTimeout={}&{query}", patience.as_millis())
+            }
+            _ => path.to_owned(),
         }
-        let millis = self.patience.as_millis();
-        format!("{call}?startTimeout={millis}&{query}")
     }
 
     /// Starts a flare and gives its events as they come.

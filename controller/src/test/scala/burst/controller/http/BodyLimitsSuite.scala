@@ -38,7 +38,7 @@ class BodyLimitsSuite extends ConnectionSuite:
 
   /** A client that stands still for longer than the server waits may be reset: it tries again. */
   private def untilAnswered(exchange: RawConnection => Unit)(using munit.Location): Unit =
-    val tries = Iterator.continually(Try(raw(exchange))).take(5)
+    val tries = Iterator.continually(Try(raw(exchange))).take(3)
     val last = tries.find:
       case Failure(_: SocketException | _: EOFException) => false
       case _ => true

@@ -42,6 +42,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private given scala.concurrent.ExecutionContext = system.classicSystem.dispatcher
   private val packs = LinkedBlockingQueue[FakePack]()
   private val inits = LinkedBlockingQueue[String]()
+  private val startTimeouts = LinkedBlockingQueue[Long]()
   private val programs = LinkedBlockingQueue[(Option[String], Option[String])]()
   private val environments = LinkedBlockingQueue[Environment]()
   private val orders = LinkedBlockingQueue[(String, Json)]()
@@ -59,7 +60,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   /** Takes packs without ever answering. */
   @volatile var silent = false
 
-  private val init = (path("init") & extractRequestEntity & entity(as[String])): (sent, body) =>
+  private val init = (path("init") & parameter("startTimeout".as[Long]) & extractRequestEntity & entity(
+    as[String]
+  )): (patience, sent, body) =>
+    startTimeouts.add(patience)
     val isPackage = sent.contentType == ContentTypes.`application/octet-stream`
     def directory = json(body).hcursor.downField("value").get[String]("path").fold(throw _, identity)
     inits.add(if isPackage then body else directory)
@@ -73,11 +77,12 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     environments.add(json(body).as[Environment].fold(throw _, identity))
     complete(StatusCodes.NoContent)
 
-  private val run = (path("packs") & parameters("init".?, "kind".?, "main".?) & entity(as[String])):
-    (fresh, kind, main, body) =>
-      fresh.foreach(inits.add)
-      fresh.foreach(_ => programs.add((kind, main)))
-      begun(fresh, body)
+  private val fresh = parameters("init".?, "kind".?, "main".?, "startTimeout".as[Long].?)
+  private val run = (path("packs") & fresh & entity(as[String])): (fresh, kind, main, patience, body) =>
+    fresh.foreach(inits.add)
+    patience.foreach(startTimeouts.add)
+    fresh.foreach(_ => programs.add((kind, main)))
+    begun(fresh, body)
 
   private def begun(fresh: Option[String], body: String) =
     val initialised = fresh.fold(Future.successful(HttpResponse()))(_ => initAnswer)
@@ -110,6 +115,9 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   /** The package of the next program it was told to start: where it is, or itself. */
   def started(): String = next(inits)
   def startedPrograms: Int = inits.size
+
+  /** How many milliseconds the next program that it was told to start may take to report. */
+  def startTimeout(): Long = next(startTimeouts)
 
   /** The variables of the next program it was told to start. */
   def environmentSet(): Environment = next(environments)

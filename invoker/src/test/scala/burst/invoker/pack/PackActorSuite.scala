@@ -22,6 +22,7 @@ class PackActorSuite extends munit.FunSuite:
     import setup.*
     val (_, pack) = running()
     assertEquals(runtime.started(), "/package")
+    assertEquals(runtime.startTimeout(), 8000L)
     val started = PackEvent.WorkerStarted(2, 3)
     pack.say(ready)
     val first = controller.receiveMessage()
@@ -48,6 +49,7 @@ class PackActorSuite extends munit.FunSuite:
     driver.source = PackageSource.Sent(archive)
     val (_, pack) = running()
     assertEquals(runtime.started(), "package")
+    assertEquals(runtime.startTimeout(), 8000L)
     assertEquals(runtime.startedPrograms, 0)
     pack.say(ready, setup.ended(reusable = true))
     pack.end()

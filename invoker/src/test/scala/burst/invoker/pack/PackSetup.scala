@@ -41,7 +41,9 @@ final class PackSetup(
     InvokerId("i7"),
     driver,
     packages.ref,
-    RuntimeClient(maxLine = 10_000, connectTimeout = 60.seconds, startTimeout = 60.seconds)(using kit.system),
+    RuntimeClient(maxLine = 10_000, connectTimeout = 60.seconds, startTimeout = timings.report)(using
+      kit.system
+    ),
     timings,
     () => now(),
     FairSemaphore(1L << 20),
