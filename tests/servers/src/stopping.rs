@@ -11,19 +11,15 @@ use crate::wait;
 /// Sends a signal to a process. When that is to stop it has.
 #[track_caller]
 pub(crate) fn signal(process: &Child, signal: Signal) {
-    kill_process(pid(process), signal).unwrap();
+    kill_process(Pid::from_child(process), signal).unwrap();
     settle(process, signal);
 }
 
 /// As [`signal`], to all of the group that the process leads.
 #[track_caller]
 pub(crate) fn signal_group(leader: &Child, signal: Signal) {
-    kill_process_group(pid(leader), signal).unwrap();
+    kill_process_group(Pid::from_child(leader), signal).unwrap();
     settle(leader, signal);
-}
-
-fn pid(process: &Child) -> Pid {
-    Pid::from_child(process)
 }
 
 #[track_caller]

@@ -79,6 +79,11 @@ fn within(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error>
     }
 }
 
+/// As [`within`], but no shorter than the server may take to come back.
+fn within_or_recovery(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error> {
+    within(server, limit.max(server.recovery()))
+}
+
 /// Reads all that comes from a server as replies, or as lists of a key and a frame.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_all(

@@ -15,7 +15,7 @@ use super::resp::{Client, Talk};
 use super::resp_error::RespError;
 use super::server::{Hook, Server};
 use super::writer::Broken;
-use super::{SILENCE, within};
+use super::{SILENCE, within_or_recovery};
 use crate::error::Error;
 use crate::remote::inbox::Inbox;
 use crate::wire::WireError;
@@ -326,7 +326,7 @@ impl Line {
 
 /// What a wait asks for a server that says something from time to time: it ends when nothing has come for too long.
 fn attention(server: &Server, finish: &Finish) -> impl FnMut() -> Result<(), Error> {
-    let mut silence = within(server, SILENCE.max(server.recovery()));
+    let mut silence = within_or_recovery(server, SILENCE);
     move || match finish.is_now() {
         true => Err(Error::Closed),
         false => silence(),

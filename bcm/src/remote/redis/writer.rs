@@ -12,7 +12,7 @@ use super::connections::{Connections, ControlConnection};
 use super::resp::{Client, GoOn, Talk};
 use super::resp_error::RespError;
 use super::server::Server;
-use super::{AGAIN, SILENCE, SILENCE_AFTER_FAILURE, keys, within};
+use super::{AGAIN, SILENCE, SILENCE_AFTER_FAILURE, keys, within_or_recovery};
 use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
@@ -75,7 +75,7 @@ impl Writer {
     ) -> Result<(), RespError> {
         let server = &self.connections.server;
         let connect = |budget: &mut WaitBudget<'_>| {
-            let mut in_time = within(server, SILENCE.max(server.recovery()));
+            let mut in_time = within_or_recovery(server, SILENCE);
             Client::connect(server, &mut || {
                 budget.remaining(peer)?;
                 in_time()
@@ -156,7 +156,7 @@ impl Writer {
     /// What a wait for a control frame asks: who is not heard because the server stands still is missed when it goes on.
     fn in_time(&self) -> impl FnMut() -> Result<(), Error> {
         let server = &self.connections.server;
-        let limit = |limit: Duration| within(server, limit.max(server.recovery()));
+        let limit = |limit: Duration| within_or_recovery(server, limit);
         let (mut silence, mut after_failure) = (limit(SILENCE), limit(SILENCE_AFTER_FAILURE));
         move || {
             // Asked always, as it counts the time by that.
