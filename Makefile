@@ -45,7 +45,7 @@ SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/f
 .PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Whatever else is built is built with these: by itself it would have libraries compiled again, with fewer features.
 PLATFORM := burst-cli burst-runtime

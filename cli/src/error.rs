@@ -74,11 +74,11 @@ pub enum Error {
     #[error("{0}")]
     InUse(String),
     /// Somebody else has put a machine back while it was waited for.
-    #[error("{0} gets flares again: somebody has resumed it meanwhile")]
+    #[error("{0} takes flares again: somebody resumed it in the meantime")]
     Resumed(String),
     /// Flares run on for longer than they were to be waited for.
     #[error(
-        "{invoker} gets no more flares, and after {} some still run in {slots} of its slots; `burst admin flare list \
+        "{invoker} takes no more flares, and after {} some still use {slots} of its slots; `burst admin flare list \
          --state running` lists those of all machines",
         humantime::format_duration(*waited)
     )]

@@ -18,7 +18,7 @@ pub enum AddressError {
     #[error("expected host, host:port, or an http or https URL")]
     NotHttp,
     /// It has credentials in it, which are given apart.
-    #[error("credentials do not belong into it")]
+    #[error("it must not contain credentials")]
     HasCredentials,
 }
 

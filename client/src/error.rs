@@ -64,10 +64,10 @@ pub enum Error {
     #[error("the credentials are not uuid:key")]
     BadCredentials,
     /// There is no certificate in the text that certificates were to be taken from.
-    #[error("that is no PEM certificate")]
+    #[error("not a PEM certificate")]
     NoCertificate,
     /// The text that the caller's own certificate was to be taken from lacks it or its key.
-    #[error("that is no PEM certificate with its key")]
+    #[error("not a PEM certificate with its key")]
     NoIdentity,
     /// HTTP cannot be used here at all.
     #[error("cannot set up HTTP: {0}")]

@@ -83,7 +83,7 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     cluster.all_up();
     assert_eq!(state(&cluster), Some(InvokerState::from("drained")));
     let said = cli(&cluster, &["resume", &drained], 0);
-    assert!(said.contains("gets flares again"), "{said}");
+    assert!(said.contains("takes flares again"), "{said}");
     let id = accepted.flare(&cluster, failing::NAME, &eight);
     assert_eq!(accepted.ended(&cluster, &id).state, "succeeded");
     accepted.hold(&cluster);

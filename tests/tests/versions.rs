@@ -93,7 +93,7 @@ fn as_many_versions_as_configured_are_kept_with_their_packages() {
         &format!("bursts/{NAME}"),
         &json!({"size": 1, "version": "0.0.1"}),
     );
-    assert!(refused.refusal(404).contains("kept no more"));
+    assert!(refused.refusal(404).contains("no longer kept"));
 }
 
 #[test]

@@ -61,9 +61,9 @@ pub(crate) enum NoValue {
     Serde(#[from] postcard::Error),
     #[error("{0} bytes too many")]
     TooMany(usize),
-    #[error("{bytes} bytes cannot be {encoding}")]
+    #[error("{bytes} bytes do not form {encoding}")]
     Length { bytes: usize, encoding: Encoding },
-    #[error("{0} is not its encoding")]
+    #[error("it is not encoded as {0}")]
     OtherEncoding(Encoding),
     #[error(transparent)]
     Text(#[from] std::string::FromUtf8Error),

@@ -24,8 +24,8 @@ Examples:
 
 Parameters given here are the defaults of every flare's inputs. An overwrite that gives none keeps
 those there are, and each option that it leaves out; parameters that are given replace all. The same
-holds for --env; each secret is kept until it is given anew or removed. Of what --secret reads the last
-end of line is left out.")]
+holds for --env; each secret is kept until it is given anew or removed. The last end of
+line of a value that --secret reads is removed.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,

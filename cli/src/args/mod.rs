@@ -156,19 +156,19 @@ pub enum Command {
         #[command(subcommand)]
         action: group::GroupAction,
     },
-    /// Keep where the platform is and who you are in the properties file
+    /// Store the platform's address and your credentials in the properties file
     Property {
         /// What to do with the properties.
         #[command(subcommand)]
         action: PropertyAction,
     },
-    /// Say who may use the platform
+    /// Administer namespaces, and the flares and groups of all of them
     Admin {
         /// What to administer.
         #[command(subcommand)]
         action: AdminAction,
     },
-    /// Those that OpenWhisk's command line has.
+    /// OpenWhisk's commands.
     #[command(flatten)]
     Entity(wsk::EntityCommand),
     /// List the machines that run workers, take one out of service, and put it back
@@ -218,10 +218,10 @@ pub struct IdArgs {
 /// Which part of a list.
 #[derive(Debug, Args)]
 pub struct PageArgs {
-    /// At most so many
+    /// Show at most N entries
     #[arg(long, value_name = "N")]
     pub limit: Option<u32>,
-    /// Leave out the first so many
+    /// Skip the first N entries
     #[arg(long, value_name = "N")]
     pub skip: Option<u32>,
 }

@@ -75,9 +75,9 @@ Examples:
   burst invoker --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --cluster-key cluster.pem --driver docker
 
 Invokers need a copy of the cluster's key, cluster.pem in the data directory of the first controller.
-Packs of one flare on several machines talk to each
-other: packs that are processes under the address of --node, containers under their own, so that
-docker needs a network which spans the machines (--set burst.invoker.docker.network=NAME).
+Packs of one flare on several machines talk to each other: packs that are processes under the address
+of --node, containers under their own, so that docker needs a network which spans the machines
+(--set burst.invoker.docker.network=NAME).
 The settings are written to invoker.conf in the data directory, readable by you alone.")]
 pub struct InvokerArgs {
     /// Name of this invoker in the cluster [default: the machine's, and something made for its data directory]
@@ -120,8 +120,8 @@ pub struct MachineArgs {
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
     pub image: Option<String>,
-    /// Directory of this machine that packs see, which else see none; may be repeated
-    #[arg(long, value_name = "HOST:CONTAINER[:ro]", value_parser = mount)]
+    /// Directory of this machine that packs are to see (without it none); may be repeated
+    #[arg(long, value_name = "HOST:PACK[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
@@ -168,10 +168,10 @@ pub struct ProcessArgs {
     /// Where everything is kept [default: ~/.burst, or ~/.burst-controller, ~/.burst-invoker]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Wait so long for the data while another process has it, such as one that is ending, before giving up
+    /// How long to wait for the data directory while another process holds it
     #[arg(long, value_name = "TIME", value_parser = milliseconds, default_value = "0s")]
     pub data_wait: u64,
-    /// A file with settings, in HOCON; flags go before it, and it before their defaults
+    /// Settings file in HOCON; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Any other setting of the platform; may be repeated

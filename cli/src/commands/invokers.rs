@@ -93,10 +93,10 @@ fn await_empty(client: &Client, id: &str, wait: Duration) -> Result<(), Error> {
 fn said(invoker: &Drain) -> String {
     let id = &invoker.id;
     match (invoker.drained, invoker.used_slots) {
-        (false, _) => format!("ok: {id} gets flares again"),
-        (true, 0) => format!("ok: {id} gets no more flares, and nothing runs on it"),
+        (false, _) => format!("ok: {id} takes flares again"),
+        (true, 0) => format!("ok: {id} takes no more flares, and nothing runs on it"),
         (true, used) => format!(
-            "ok: {id} gets no more flares; those it has go on in {used} of its slots: `burst invokers` shows when \
+            "ok: {id} takes no more flares; those it has go on in {used} of its slots: `burst invokers` shows when \
              they are gone"
         ),
     }

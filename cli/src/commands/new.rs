@@ -11,7 +11,7 @@ use crate::sdk::Sdk;
 
 const MAIN: &str = include_str!("../../template/main.rs");
 
-/// What a crate could not tell from itself: what it depends on, and the standard library.
+/// Names that a crate cannot have: those of what it depends on, and of the standard library.
 const TAKEN: [&str; 9] = [
     "burst",
     "burst-bcm",

@@ -1,5 +1,5 @@
-//! Whose the walls are: root's, or those of a user namespace that the launcher enters for its right to make them.
-//! Process 1 gets a user namespace of its own below that, whose rights reach none of the walls.
+//! Who owns the sandbox: root's, or those of a user namespace that the launcher enters for its right to make them.
+//! Process 1 gets a user namespace of its own below that, whose rights do not reach the sandbox's own.
 
 use std::fs;
 use std::io;

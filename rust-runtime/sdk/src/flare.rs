@@ -20,7 +20,7 @@ use crate::state::WorkerStates;
 use crate::worker::{self, Work};
 use crate::worker_threads::WorkerThreads;
 
-/// What workers say waits so long for their flare's end, but for failures.
+/// How long workers' events, but for failures, are held for their flare's end.
 const SHORT: Duration = Duration::from_millis(10);
 
 /// What the runtime said about the flare, from the thread that reads the control socket to the

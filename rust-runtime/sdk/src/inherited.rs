@@ -12,7 +12,7 @@ pub(crate) struct Inherited {
     pub(crate) listener: Option<Arc<OwnedFd>>,
 }
 
-/// The descriptor that a variable names. To be asked once for each.
+/// The descriptor that a variable names. May be called only once for each.
 pub(crate) fn descriptor(variable: &str) -> Option<OwnedFd> {
     let descriptor: RawFd = std::env::var(variable).ok()?.parse().ok()?;
     // SAFETY: asks and sets flags of a descriptor that may or may not be open; nothing else in

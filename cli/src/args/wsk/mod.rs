@@ -79,7 +79,7 @@ pub enum WskCommand {
     /// Those that `burst` has as well.
     #[command(flatten)]
     Entity(EntityCommand),
-    /// Keep where the platform is and who you are in ~/.wskprops
+    /// Store the platform's address and your credentials in ~/.wskprops
     Property {
         /// What to do with the properties.
         #[command(subcommand)]

@@ -23,7 +23,7 @@ final class VersionCheck extends JoinConfigCompatChecker:
 object VersionCheck:
   private val Key = "burst.cluster.versions"
 
-  /** What controllers speak that do not say so. */
+  /** The versions assumed of controllers that state none. */
   private val Unsaid = Versions(2, 2)
 
   /** Why a controller that is refused ends. */

@@ -184,13 +184,13 @@ object ApiError:
     case NoWorkers(name) =>
       BadRequest -> s"'$name' is a sequence, which no workers run; invoke it, or flare one of its actions."
     case NoSuchVersion(name, version) =>
-      NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
+      NotFound -> s"There is no version $version of '$name', or it is no longer kept; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
     case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
     case NoSuchInvoker(id) =>
       NotFound -> s"No machine called '${Fields.shortened(id)}' has registered; `burst invokers` lists those that have."
     case FinalParameter(name) =>
-      BadRequest -> s"The parameter '${Fields.shortened(name)}' is final and has its value; leave it out."
+      BadRequest -> s"The parameter '${Fields.shortened(name)}' is final and cannot be changed; leave it out."
     case InvalidActivationId => BadRequest -> "An activation id has 32 lower-case hexadecimal digits."
     case NoSuchActivation(id) =>
       NotFound -> s"There is no activation '${id.value}' in this namespace, or it has not ended yet."
@@ -287,7 +287,7 @@ object ApiError:
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
-      Conflict -> s"There is no version of '$name' before the present one, or it is kept no more."
+      Conflict -> s"There is no version of '$name' before the present one, or it is no longer kept."
     case DeployRefusal.TooManyVariables(count) =>
       BadRequest -> s"The program would have $count environment variables, but at most ${Definition.MostVariables} are allowed; remove some."
     case DeployRefusal.VariablesTooLarge(bytes) =>
@@ -297,7 +297,7 @@ object ApiError:
       ServiceUnavailable -> s"""This controller's key for secrets ($sealedBy) is not the platform's any more ($noted);
         | its operator has to give it that one and start it again.""".stripMargin.replace("\n", "")
     case DeployRefusal.TooMany(allowed) =>
-      ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
+      ContentTooLarge -> s"This namespace already has the $allowed definitions it may have; remove one."
     case DeployRefusal.TooLarge(bytes, allowed) =>
       ContentTooLarge -> s"""With it the packages, parameters and variables of this namespace's definitions would have
         | $bytes bytes, but it may have $allowed; remove a definition it needs no more.""".stripMargin.replace(

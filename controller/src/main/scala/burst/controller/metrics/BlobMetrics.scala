@@ -6,13 +6,13 @@ import io.prometheus.metrics.core.datapoints.{CounterDataPoint, DistributionData
 import java.nio.file.NoSuchFileException
 import scala.util.control.NonFatal
 
-/** How the directory or the bucket does that has packages and what of flares is large. */
+/** Metrics of the store of packages and of large parts of flares: a directory or a bucket. */
 final class BlobMetrics(registry: MetricsRegistry):
   import BlobMetrics.Operation
 
   private val seconds = registry.histogram(
     "burst_blob_seconds",
-    "Calls to the directory or the bucket of packages and of what of flares is large.",
+    "Calls to the directory or the bucket of packages and of large parts of flares.",
     Seconds.Short,
     "operation"
   )

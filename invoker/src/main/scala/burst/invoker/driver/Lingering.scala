@@ -4,7 +4,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
 
-/** Sees to the end of what was there still when it was to be gone: a process that was killed goes when the
+/** Retries until something that should have ended is gone: a process that was killed goes when the
   * kernel has taken back all that it had, which may be gigabytes on a machine that has much else to do.
   */
 private[driver] object Lingering:
