@@ -1,6 +1,7 @@
 //! Whom a message is from and for, and what it belongs to.
 
 use crate::operation::Operation;
+use crate::tag::Tag;
 
 /// Who sends a message, and in which group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub(crate) enum Destination {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Point {
-        tag: u32,
+        tag: Tag,
     },
     Collective {
         number: u64,

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::pack_id::PackId;
 use crate::shared::Shared;
 
 /// One worker's end of the flare's communication.
@@ -95,7 +96,7 @@ impl Communicator {
     }
 
     /// The pack this worker is in.
-    pub fn pack_id(&self) -> u32 {
+    pub fn pack_id(&self) -> PackId {
         self.shared.pack
     }
 
@@ -110,12 +111,12 @@ impl Communicator {
     }
 
     /// The pack of a worker; `None` when there is no such worker.
-    pub fn pack_of(&self, worker: u32) -> Option<u32> {
+    pub fn pack_of(&self, worker: u32) -> Option<PackId> {
         self.shared.topology.pack_of(worker)
     }
 
     /// The workers of a pack; `None` when there is no such pack.
-    pub fn workers_of(&self, pack: u32) -> Option<Range<u32>> {
+    pub fn workers_of(&self, pack: PackId) -> Option<Range<u32>> {
         self.shared.topology.workers_of(pack)
     }
 

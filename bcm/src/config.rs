@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
+use crate::pack_id::PackId;
 use crate::topology::Topology;
 
 /// How long one operation may wait when the configuration says nothing.
@@ -139,9 +140,9 @@ impl fmt::Debug for Secret {
 /// Everything a pack needs to join its flare.
 ///
 /// ```
-/// use burst_bcm::{PackConfig, Topology};
+/// use burst_bcm::{PackConfig, PackId, Topology};
 ///
-/// let mut config = PackConfig::new("f1", 0, Topology::new(&[4, 4])?);
+/// let mut config = PackConfig::new("f1", PackId(0), Topology::new(&[4, 4])?);
 /// config.backend.kind = "direct".into();
 /// config.secret = "0123456789abcdef".into();
 /// # Ok::<(), burst_bcm::Error>(())
@@ -151,7 +152,7 @@ pub struct PackConfig {
     /// The flare; everything the backend stores is under this name.
     pub flare_id: String,
     /// Which pack this is.
-    pub pack: u32,
+    pub pack: PackId,
     /// All packs of the flare.
     pub topology: Topology,
     /// What carries messages between packs; unused when there is one pack only.
@@ -177,7 +178,7 @@ pub struct PackConfig {
 
 impl PackConfig {
     /// A configuration with defaults for everything else.
-    pub fn new(flare_id: impl Into<String>, pack: u32, topology: Topology) -> Self {
+    pub fn new(flare_id: impl Into<String>, pack: PackId, topology: Topology) -> Self {
         Self {
             flare_id: flare_id.into(),
             pack,

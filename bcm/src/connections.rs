@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
+use crate::pack_id::PackId;
 use crate::remote::{self, Backend, Inbox};
 use crate::topology::Topology;
 
@@ -22,7 +23,7 @@ pub struct Connections {
 /// What has to be the same in both flares; in what chunks they send has not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Between {
-    pack: u32,
+    pack: PackId,
     topology: Topology,
     backend: BackendConfig,
     advertise: String,

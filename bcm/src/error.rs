@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::failure::{Failure, FailureKind};
 use crate::invalid::{InvalidArgument, InvalidConfiguration};
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 
 /// Whom an operation was waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +14,7 @@ pub enum Peer {
     /// One worker.
     Worker(u32),
     /// A whole pack.
-    Pack(u32),
+    Pack(PackId),
     /// Whichever worker sends first.
     AnyWorker,
 }
@@ -109,7 +110,7 @@ pub enum Error {
         /// The backend's name.
         backend: &'static str,
         /// The pack that was to be reached.
-        pack: Option<u32>,
+        pack: Option<PackId>,
         /// The cause; never holds a credential.
         reason: String,
     },
@@ -142,7 +143,7 @@ pub enum Error {
     Closed,
 }
 
-struct OfPack(Option<u32>);
+struct OfPack(Option<PackId>);
 
 impl fmt::Display for OfPack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -155,7 +156,7 @@ impl fmt::Display for OfPack {
 
 impl Error {
     /// What carries messages failed, towards this pack if towards one.
-    pub(crate) fn of_backend(backend: &'static str, pack: Option<u32>, reason: String) -> Self {
+    pub(crate) fn of_backend(backend: &'static str, pack: Option<PackId>, reason: String) -> Self {
         Self::Backend {
             backend,
             pack,
@@ -167,7 +168,7 @@ impl Error {
     ///
     /// An aborted operation gives kind `peer-failed`, and the message names the worker that
     /// failed first and its cause.
-    pub fn to_failure(&self, worker: Option<u32>, pack: Option<u32>) -> Failure {
+    pub fn to_failure(&self, worker: Option<u32>, pack: Option<PackId>) -> Failure {
         let kind = match self {
             Self::Aborted(_) | Self::Departed { .. } => FailureKind::PeerFailed,
             Self::Timeout { .. } => FailureKind::Timeout,
@@ -184,7 +185,7 @@ impl Error {
         Failure {
             kind,
             worker,
-            pack,
+            pack: pack.map(|pack| pack.0),
             invoker: None,
             operation: self
                 .operation()

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::pack_id::PackId;
+
 /// What sort of failure it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -138,11 +140,11 @@ impl Failure {
         }
     }
 
-    /// The same failure, naming the worker and its pack.
+    /// The same failure, naming the worker and its pack, which may be a number as requests have it.
     #[must_use]
-    pub fn of_worker(mut self, worker: u32, pack: u32) -> Self {
+    pub fn of_worker(mut self, worker: u32, pack: impl Into<PackId>) -> Self {
         self.worker = Some(worker);
-        self.pack = Some(pack);
+        self.pack = Some(pack.into().0);
         self
     }
 

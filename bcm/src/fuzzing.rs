@@ -11,8 +11,10 @@ use crate::address::{Class, Destination};
 use crate::cancellation::Cancellation;
 use crate::mailboxes::Mailboxes;
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 use crate::payload::{self, Encoding};
 use crate::remote::{Bundle, Inbox, InboxConfig, redis_replies};
+use crate::tag::Tag;
 use crate::topology::Topology;
 use crate::wire::{HEADER_SIZE, Header, Kind, Layout, flare_digest};
 
@@ -65,11 +67,16 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         let mut header = Header {
             source: 2,
             destination: Destination::Worker(0),
-            class: Class::Point { tag: 7 },
+            class: Class::Point { tag: Tag(7) },
             chunk,
             chunks: layout.chunks(),
             encoding: Encoding::Bytes,
-            ..Header::notice(Kind::Data, flare_digest(FLARE), 1, payload.len() as u64)
+            ..Header::notice(
+                Kind::Data,
+                flare_digest(FLARE),
+                PackId(1),
+                payload.len() as u64,
+            )
         };
         let part = payload.get(layout.range(chunk)).unwrap_or_default();
         header.checksum = header.checksum_with(part);
@@ -92,7 +99,7 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         Kind::Goodbye,
         Kind::Waiting,
     ] {
-        let header = Header::notice(kind, flare_digest(FLARE), 1, 0);
+        let header = Header::notice(kind, flare_digest(FLARE), PackId(1), 0);
         message.extend_from_slice(&header.encode());
     }
     message.extend_from_slice(&bundle());
@@ -120,7 +127,7 @@ fn bundle() -> Vec<u8> {
         source: 2,
         destination: Destination::Worker(0),
         encoding: joined.encoding,
-        ..Header::notice(Kind::Data, flare_digest(FLARE), 1, total)
+        ..Header::notice(Kind::Data, flare_digest(FLARE), PackId(1), total)
     };
     [&header.encode()[..], &joined.body].concat()
 }
@@ -129,7 +136,7 @@ fn bundle() -> Vec<u8> {
 fn inbox() -> Arc<Inbox> {
     Inbox::new(InboxConfig {
         flare: flare_digest(FLARE),
-        pack: 0,
+        pack: PackId(0),
         topology: Topology::new(&[2, 2]).unwrap_or_else(|_| unreachable!("two packs of two")),
         max_message: 1 << 20,
         max_bytes_in_flight: 64 << 10,

@@ -6,12 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use crate::call_history::{CallHistories, CallHistory, Caller};
 use crate::context;
+use crate::pack_id::PackId;
 use crate::topology::Topology;
 
 /// The members of one pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cluster {
-    pub(crate) pack: u32,
+    pub(crate) pack: PackId,
     /// In ascending order; the first one is the pack's leader.
     pub(crate) ranks: Vec<u32>,
 }

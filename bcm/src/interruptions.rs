@@ -52,13 +52,14 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use crate::{
         BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, RecvRequest,
-        Reducer, Topology, wait_any,
+        Reducer, Tag, Topology, wait_any,
     };
 
     /// The packs of a flare, started, as far as they are of use here.
     fn packs(flare: &str, sizes: &[u32]) -> Vec<Pack> {
         let topology = Topology::new(sizes).unwrap();
-        let packs: Vec<Pack> = (0..topology.num_packs())
+        let packs: Vec<Pack> = topology
+            .packs()
             .map(|pack| {
                 let mut config = PackConfig::new(flare, pack, topology.clone());
                 config.backend = BackendConfig::new("memory");
@@ -80,12 +81,14 @@ mod tests {
         ("check", |it| it.check()),
         ("send", |it| it.send(1, 1)),
         ("recv", |it| it.recv::<u8>(1).map(drop)),
-        ("send_tagged", |it| it.send_tagged(1, 1, 7)),
-        ("recv_tagged", |it| it.recv_tagged::<u8>(1, 7).map(drop)),
-        ("recv_any", |it| it.recv_any::<u8>(7).map(drop)),
+        ("send_tagged", |it| it.send_tagged(1, 1, Tag(7))),
+        ("recv_tagged", |it| {
+            it.recv_tagged::<u8>(1, Tag(7)).map(drop)
+        }),
+        ("recv_any", |it| it.recv_any::<u8>(Tag(7)).map(drop)),
         ("send_recv", |it| it.send_recv(1, 1, 1).map(drop)),
-        ("isend", |it| it.isend(1, 1, 7).map(drop)),
-        ("irecv", |it| it.irecv::<u8>(1, 7).map(drop)),
+        ("isend", |it| it.isend(1, 1, Tag(7)).map(drop)),
+        ("irecv", |it| it.irecv::<u8>(1, Tag(7)).map(drop)),
         ("barrier", |it| it.barrier()),
         ("broadcast", |it| it.broadcast::<u8>(None, 1).map(drop)),
         ("reduce", |it| it.reduce(1, 0, u8::max).map(drop)),
@@ -140,7 +143,7 @@ mod tests {
         for ask in asked {
             let pack = packs("received", &[1]).remove(0);
             let worker = pack.communicators().remove(0);
-            let request = worker.irecv(0, 0).unwrap();
+            let request = worker.irecv(0, Tag(0)).unwrap();
             pack.abort(failure());
             assert_eq!(worker.interrupted_by(), None);
             let error = ask(request).unwrap_err();
@@ -149,7 +152,7 @@ mod tests {
         let packs = packs("sent", &[1, 1]);
         let worker = packs[0].communicators().remove(0);
         // More than the other pack takes before anybody receives it.
-        let send = || worker.isend(vec![0u8; 1 << 20], 1, 0).unwrap();
+        let send = || worker.isend(vec![0u8; 1 << 20], 1, Tag(0)).unwrap();
         let requests = [send(), send()];
         packs[0].abort(failure());
         assert_eq!(worker.interrupted_by(), None);

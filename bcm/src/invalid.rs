@@ -1,5 +1,7 @@
 //! What is wrong with what the library was given.
 
+use crate::pack_id::PackId;
+
 /// What to change about an argument of an operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -93,7 +95,7 @@ pub enum InvalidConfiguration {
     #[error("pack {pack} does not exist; there are {packs}")]
     NoSuchPack {
         /// The one given.
-        pack: u32,
+        pack: PackId,
         /// How many there are.
         packs: u32,
     },

@@ -7,8 +7,8 @@
 //! | idea | where |
 //! | --- | --- |
 //! | joining and leaving a flare | [`Pack`], [`PackConfig`] |
-//! | who is where | [`Topology`] |
-//! | sending, receiving, collectives, groups | [`Communicator`] |
+//! | who is where | [`Topology`], [`PackId`] |
+//! | sending, receiving, collectives, groups | [`Communicator`], [`Tag`] |
 //! | what was begun and not waited for yet | [`SendRequest`], [`RecvRequest`], [`wait_any`] |
 //! | what may be sent | [`Payload`] |
 //! | what can go wrong | [`Error`], [`Failure`] |
@@ -54,11 +54,13 @@ mod message;
 mod number;
 mod operation;
 mod pack;
+mod pack_id;
 mod payload;
 mod point_to_point;
 mod remote;
 mod request;
 mod shared;
+mod tag;
 pub mod testing;
 mod topology;
 mod wire;
@@ -76,9 +78,11 @@ pub use invalid::{InvalidArgument, InvalidConfiguration};
 pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;
+pub use pack_id::PackId;
 pub use payload::Payload;
 pub use remote::{ServerAddress, Traffic, admit, backends, default_chunk_size, servers};
 pub use request::{RecvRequest, SendRequest, wait_any};
+pub use tag::Tag;
 pub use topology::Topology;
 
 /// Deletes everything a flare left on a backend. Called at the flare's end by a process outside

@@ -29,9 +29,9 @@ use crate::wire::flare_digest;
 /// [join the next one over](Pack::join_over) the connections they have.
 ///
 /// ```
-/// use burst_bcm::{Pack, PackConfig, Topology};
+/// use burst_bcm::{Pack, PackConfig, PackId, Topology};
 ///
-/// let pack = Pack::join(PackConfig::new("f1", 0, Topology::single(2)?))?;
+/// let pack = Pack::join(PackConfig::new("f1", PackId(0), Topology::single(2)?))?;
 /// pack.start(vec![])?;
 /// let workers = pack.communicators();
 /// workers[0].send(1u8, 1)?;
@@ -66,7 +66,7 @@ impl Pack {
     /// The flares cannot meet: what is left of the last one on a connection is dropped.
     ///
     /// ```
-    /// use burst_bcm::{Pack, PackConfig, Topology};
+    /// use burst_bcm::{Pack, PackConfig, PackId, Topology};
     ///
     /// let config = |flare: &str, pack| -> Result<PackConfig, burst_bcm::Error> {
     ///     let mut config = PackConfig::new(flare, pack, Topology::new(&[1, 1])?);
@@ -75,7 +75,8 @@ impl Pack {
     /// };
     /// let mut kept = [None, None];
     /// for flare in ["first", "second"] {
-    ///     let packs: Vec<Pack> = (0..2)
+    ///     let packs: Vec<Pack> = [PackId(0), PackId(1)]
+    ///         .into_iter()
     ///         .zip(&mut kept)
     ///         .map(|(pack, kept)| Pack::join_over(kept.take(), config(flare, pack)?))
     ///         .collect::<Result<_, _>>()?;

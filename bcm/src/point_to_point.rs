@@ -9,9 +9,10 @@ use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::request::{RecvRequest, SendRequest};
+use crate::tag::Tag;
 
 /// The tag of messages that are sent without one.
-const NO_TAG: u32 = 0;
+const NO_TAG: Tag = Tag(0);
 
 /// # Point to point
 ///
@@ -47,25 +48,25 @@ impl Communicator {
         self.send_tagged(value, dest, NO_TAG)
     }
 
-    /// As [`Communicator::send`], for whoever receives this tag. Without one the tag is 0.
+    /// As [`Communicator::send`], for whoever receives this tag.
     ///
     /// # Errors
     /// As [`Communicator::send`].
     ///
     /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
+    /// # use burst_bcm::{BackendConfig, Tag, testing};
     /// let results = testing::run(&[2], &BackendConfig::new("memory"), |worker| {
     ///     if worker.worker_id() == 0 {
-    ///         worker.send_tagged(2.5, 1, 2)?;
-    ///         worker.send_tagged(1.5, 1, 1)?;
+    ///         worker.send_tagged(2.5, 1, Tag(2))?;
+    ///         worker.send_tagged(1.5, 1, Tag(1))?;
     ///         Ok((0.0, 0.0))
     ///     } else {
-    ///         Ok((worker.recv_tagged(0, 1)?, worker.recv_tagged(0, 2)?))
+    ///         Ok((worker.recv_tagged(0, Tag(1))?, worker.recv_tagged(0, Tag(2))?))
     ///     }
     /// });
     /// assert_eq!(results[1], Ok((1.5, 2.5)));
     /// ```
-    pub fn send_tagged<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<(), Error> {
+    pub fn send_tagged<T: Payload>(&self, value: T, dest: u32, tag: Tag) -> Result<(), Error> {
         let operation = Operation::Send;
         let to = self.destination(operation, dest)?;
         let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
@@ -99,14 +100,14 @@ impl Communicator {
     /// As [`Communicator::recv`].
     ///
     /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
+    /// # use burst_bcm::{BackendConfig, Tag, testing};
     /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
-    ///     worker.send_tagged('x', 0, 9)?;
-    ///     worker.recv_tagged::<char>(0, 9)
+    ///     worker.send_tagged('x', 0, Tag(9))?;
+    ///     worker.recv_tagged::<char>(0, Tag(9))
     /// });
     /// assert_eq!(results, [Ok('x')]);
     /// ```
-    pub fn recv_tagged<T: Payload>(&self, source: u32, tag: u32) -> Result<T, Error> {
+    pub fn recv_tagged<T: Payload>(&self, source: u32, tag: Tag) -> Result<T, Error> {
         let operation = Operation::Recv;
         let spec = self.spec(operation, source, tag)?;
         self.take(operation, &spec)
@@ -123,20 +124,20 @@ impl Communicator {
     /// As [`Communicator::recv`].
     ///
     /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
+    /// # use burst_bcm::{BackendConfig, Tag, testing};
     /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
     ///     if worker.worker_id() > 0 {
-    ///         worker.send_tagged(worker.worker_id() * 10, 0, 5)?;
+    ///         worker.send_tagged(worker.worker_id() * 10, 0, Tag(5))?;
     ///         return Ok(0);
     ///     }
-    ///     let (first, a): (u32, u32) = worker.recv_any(5)?;
-    ///     let (second, b): (u32, u32) = worker.recv_any(5)?;
+    ///     let (first, a): (u32, u32) = worker.recv_any(Tag(5))?;
+    ///     let (second, b): (u32, u32) = worker.recv_any(Tag(5))?;
     ///     assert_eq!((a, b), (first * 10, second * 10));
     ///     Ok(a + b)
     /// });
     /// assert_eq!(results[0], Ok(30));
     /// ```
-    pub fn recv_any<T: Payload>(&self, tag: u32) -> Result<(u32, T), Error> {
+    pub fn recv_any<T: Payload>(&self, tag: Tag) -> Result<(u32, T), Error> {
         let operation = Operation::Recv;
         let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
         let spec = MatchSpec {
@@ -180,11 +181,11 @@ impl Communicator {
     /// As [`Communicator::send`], as far as they show at once; the others come from the request.
     ///
     /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
+    /// # use burst_bcm::{BackendConfig, Tag, testing};
     /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
     ///     let peer = 1 - worker.worker_id();
-    ///     let sending = worker.isend(vec![1u8; 1000], peer, 3)?;
-    ///     let receiving = worker.irecv::<Vec<u8>>(peer, 3)?;
+    ///     let sending = worker.isend(vec![1u8; 1000], peer, Tag(3))?;
+    ///     let receiving = worker.irecv::<Vec<u8>>(peer, Tag(3))?;
     ///     // Something useful is done here.
     ///     sending.wait()?;
     ///     Ok(receiving.wait()?.len())
@@ -193,17 +194,17 @@ impl Communicator {
     /// ```
     ///
     /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
+    /// # use burst_bcm::{BackendConfig, Tag, testing};
     /// let results = testing::run(&[1, 2], &BackendConfig::new("memory"), |worker| {
     ///     let (me, n) = (worker.worker_id(), worker.burst_size());
-    ///     let sending = worker.isend(vec![me; 1000], (me + 1) % n, 0)?;
+    ///     let sending = worker.isend(vec![me; 1000], (me + 1) % n, Tag::default())?;
     ///     let got: Vec<u32> = worker.recv((me + n - 1) % n)?;
     ///     sending.wait()?;
     ///     Ok(got[0])
     /// });
     /// assert_eq!(results, [Ok(2), Ok(0), Ok(1)]);
     /// ```
-    pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<SendRequest, Error> {
+    pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: Tag) -> Result<SendRequest, Error> {
         let operation = Operation::Send;
         let to = self.destination(operation, dest)?;
         self.noted(SendRequest::begin(self, to, Class::Point { tag }, value))
@@ -217,13 +218,13 @@ impl Communicator {
     /// [`Error::InvalidArgument`] when there is no such worker; the others come from the request.
     ///
     /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
+    /// # use burst_bcm::{BackendConfig, Tag, testing};
     /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
     ///     if worker.worker_id() == 0 {
-    ///         worker.send_tagged(5u64, 1, 3)?;
+    ///         worker.send_tagged(5u64, 1, Tag(3))?;
     ///         return Ok(0);
     ///     }
-    ///     let mut coming = worker.irecv::<u64>(0, 3)?;
+    ///     let mut coming = worker.irecv::<u64>(0, Tag(3))?;
     ///     loop {
     ///         match coming.test()? {
     ///             Some(value) => return Ok(value),
@@ -233,7 +234,7 @@ impl Communicator {
     /// });
     /// assert_eq!(results[1], Ok(5));
     /// ```
-    pub fn irecv<T: Payload>(&self, source: u32, tag: u32) -> Result<RecvRequest<T>, Error> {
+    pub fn irecv<T: Payload>(&self, source: u32, tag: Tag) -> Result<RecvRequest<T>, Error> {
         let spec = self.spec(Operation::Recv, source, tag)?;
         self.check()?;
         RecvRequest::begin(self.clone(), spec)
@@ -252,7 +253,7 @@ impl Communicator {
     }
 
     #[inline]
-    fn spec(&self, operation: Operation, source: u32, tag: u32) -> Result<MatchSpec, Error> {
+    fn spec(&self, operation: Operation, source: u32, tag: Tag) -> Result<MatchSpec, Error> {
         Ok(MatchSpec {
             context: self.group.context,
             source: self.worker_of(source).ok_or_else(|| {

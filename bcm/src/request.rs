@@ -184,13 +184,13 @@ impl<T: Payload> RecvRequest<T> {
 /// As [`RecvRequest::wait`]; [`Error::InvalidArgument`] when there are no requests.
 ///
 /// ```
-/// # use burst_bcm::{BackendConfig, testing, wait_any};
+/// # use burst_bcm::{BackendConfig, Tag, testing, wait_any};
 /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
 ///     if worker.worker_id() > 0 {
 ///         worker.send(worker.worker_id(), 0)?;
 ///         return Ok(0);
 ///     }
-///     let mut requests = vec![worker.irecv::<u32>(1, 0)?, worker.irecv(2, 0)?];
+///     let mut requests = vec![worker.irecv::<u32>(1, Tag(0))?, worker.irecv(2, Tag(0))?];
 ///     let (_, first) = wait_any(&mut requests)?;
 ///     let (_, second) = wait_any(&mut requests)?;
 ///     Ok(first + second)

@@ -15,6 +15,7 @@ use crate::local::{ConnectionWait, Mailbox, MatchSpec, RemoteProgress};
 use crate::mailboxes::Mailboxes;
 use crate::message::Message;
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 use crate::payload::{self, Payload};
 use crate::remote::Remote;
 use crate::topology::Topology;
@@ -26,7 +27,7 @@ const LONG: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) flare_id: String,
-    pub(crate) pack: u32,
+    pub(crate) pack: PackId,
     pub(crate) topology: Topology,
     pub(crate) first_worker: u32,
     pub(crate) cancellation: Arc<Cancellation>,
@@ -181,7 +182,7 @@ struct FromWorker<'a> {
     worker: u32,
     spec: MatchSpec,
     operation: Operation,
-    /// When it was first tired of waiting.
+    /// When it was first about to sleep.
     began: Cell<Option<Instant>>,
     /// How long it has to have waited for the other pack to be told next.
     told_at: Cell<Duration>,

@@ -86,7 +86,7 @@ pub fn packs_over(
     let flare_id = flare_id();
     let mut packs = Vec::with_capacity(pack_sizes.len());
     let mut kept = kept.into_iter();
-    for pack in 0..topology.num_packs() {
+    for pack in topology.packs() {
         let mut config = PackConfig::new(&flare_id, pack, topology.clone());
         config.backend = backend.clone();
         config.secret = flare_id.as_str().into();

@@ -4,18 +4,19 @@ use std::ops::Range;
 
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
+use crate::pack_id::PackId;
 
 /// The packs of a flare and the workers in each.
 ///
 /// Worker ids are contiguous: pack 0 holds the first ones, pack 1 the next, and so on.
 ///
 /// ```
-/// use burst_bcm::Topology;
+/// use burst_bcm::{PackId, Topology};
 ///
 /// let topology = Topology::new(&[3, 1, 4])?;
 /// assert_eq!(topology.burst_size(), 8);
-/// assert_eq!(topology.pack_of(3), Some(1));
-/// assert_eq!(topology.workers_of(2), Some(4..8));
+/// assert_eq!(topology.pack_of(3), Some(PackId(1)));
+/// assert_eq!(topology.workers_of(PackId(2)), Some(4..8));
 /// # Ok::<(), burst_bcm::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,24 +70,29 @@ impl Topology {
         (self.starts.len() - 1) as u32
     }
 
+    pub(crate) fn packs(&self) -> impl Iterator<Item = PackId> {
+        PackId::all(self.num_packs())
+    }
+
     /// The pack a worker lives in; `None` for a worker that does not exist.
-    pub fn pack_of(&self, worker: u32) -> Option<u32> {
+    pub fn pack_of(&self, worker: u32) -> Option<PackId> {
         if worker >= self.burst_size() {
             return None;
         }
-        Some(self.starts.partition_point(|&start| start <= worker) as u32 - 1)
+        let after = self.starts.partition_point(|&start| start <= worker) as u32;
+        Some(PackId(after - 1))
     }
 
     /// The workers of a pack; `None` for a pack that does not exist.
-    pub fn workers_of(&self, pack: u32) -> Option<Range<u32>> {
-        let pack = pack as usize;
+    pub fn workers_of(&self, pack: PackId) -> Option<Range<u32>> {
+        let pack = pack.index();
         let end = *self.starts.get(pack.checked_add(1)?)?;
         Some(self.starts[pack]..end)
     }
 
-    /// Number of workers in a pack, 0 for one that does not exist.
-    pub fn pack_size(&self, pack: u32) -> u32 {
-        self.workers_of(pack)
+    /// Number of workers in a pack, 0 for one that does not exist. Takes a pack's number as requests have it, too.
+    pub fn pack_size(&self, pack: impl Into<PackId>) -> u32 {
+        self.workers_of(pack.into())
             .map_or(0, |workers| workers.end - workers.start)
     }
 }
@@ -112,7 +118,7 @@ mod tests {
             let topology = Topology::new(&sizes).unwrap();
             let mut next = 0;
             for (pack, &size) in sizes.iter().enumerate() {
-                let pack = pack as u32;
+                let pack = PackId(pack as u32);
                 prop_assert_eq!(topology.workers_of(pack), Some(next..next + size));
                 prop_assert_eq!(topology.pack_size(pack), size);
                 for worker in next..next + size {
@@ -122,8 +128,8 @@ mod tests {
             }
             prop_assert_eq!(topology.burst_size(), next);
             prop_assert_eq!(topology.pack_of(next), None);
-            prop_assert_eq!(topology.workers_of(sizes.len() as u32), None);
-            prop_assert_eq!(topology.workers_of(u32::MAX), None);
+            prop_assert_eq!(topology.workers_of(PackId(sizes.len() as u32)), None);
+            prop_assert_eq!(topology.workers_of(PackId(u32::MAX)), None);
         }
     }
 }

@@ -5,13 +5,8 @@
 use std::fs;
 use std::time::Duration;
 
-use burst_bcm::{Pack, PackConfig, Topology};
-
-use pack_process::{PACK, PackProcess};
-
-#[allow(dead_code)]
-#[path = "conformance/pack_process.rs"]
-mod pack_process;
+use burst_bcm::{Pack, PackConfig, PackId, Topology};
+use burst_test_processes::{TestProcess, told};
 
 const PACKS: u32 = 256;
 /// Of a pack, whoever its peers are, besides its workers.
@@ -25,7 +20,7 @@ const DESCRIPTORS_PER_PEER: usize = 4;
 #[test]
 #[ignore = "started by the other test"]
 fn pack_in_a_process() {
-    let pack = std::env::var(PACK).unwrap().parse().unwrap();
+    let pack = PackId(told().parse().unwrap());
     let mut config = PackConfig::new("crowd", pack, Topology::new(&[1; PACKS as usize]).unwrap());
     config.secret = "crowd".into();
     config.operation_timeout = Duration::from_secs(300);
@@ -75,7 +70,7 @@ fn memory() -> usize {
 #[test]
 fn a_pack_takes_little_however_many_others_there_are() {
     let mut processes: Vec<_> = (0..PACKS)
-        .map(|pack| PackProcess::start("pack_in_a_process", pack))
+        .map(|pack| TestProcess::start("pack_in_a_process", pack))
         .collect();
     let endpoints: Vec<_> = (processes.iter_mut())
         .map(|process| process.said("endpoint"))

@@ -6,7 +6,7 @@
 use std::fs;
 use std::time::Duration;
 
-use burst_bcm::{BackendConfig, PackConfig, testing};
+use burst_bcm::{BackendConfig, PackConfig, Tag, testing};
 
 const MIB: usize = 1 << 20;
 /// What each pack may hold that nobody has received.
@@ -80,7 +80,7 @@ fn what_nobody_receives_is_held_up() {
             if me < half {
                 let value = vec![me as u8; piece];
                 let sending = scope.spawn(move || {
-                    (0..8).try_for_each(|_| worker.send_tagged(value.clone(), me + half, 1))
+                    (0..8).try_for_each(|_| worker.send_tagged(value.clone(), me + half, Tag(1)))
                 });
                 // Meanwhile small messages go to and fro with another worker, for many times as
                 // long as the sends would take.
@@ -106,7 +106,7 @@ fn what_nobody_receives_is_held_up() {
             assert!(most < BOUND + piece, "{} MiB in flight", most / MIB);
             group.my_pack().barrier()?;
             for _ in 0..8 {
-                let value: Vec<u8> = worker.recv_tagged(me - half, 1)?;
+                let value: Vec<u8> = worker.recv_tagged(me - half, Tag(1))?;
                 assert!(is_all(&value, (me - half) as u8, piece));
             }
             Ok(())

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(20);
 
 pub fn measure(runs: usize, report: &mut Report) {
-    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
+    for driver in Driver::ALL {
         let redis = match driver {
             Driver::Process | Driver::Sandbox => Redis::start(),
             Driver::Docker => Redis::start_at(&docker::bridge_gateway()),

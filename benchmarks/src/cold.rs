@@ -9,25 +9,27 @@ use std::time::{Duration, Instant};
 
 const IMAGE: &str = "burst-runtime:latest";
 
-/// What a flare is beside the container, in the goals.
-const DRIVERS: [(Driver, &str); 3] = [
-    (Driver::Process, ""),
-    (Driver::Sandbox, "<= 0.15 x; process + 10 ms"),
-    (Driver::Docker, "<= reference + 60 ms"),
-];
+/// What a flare is beside the container.
+fn goal(driver: Driver) -> &'static str {
+    match driver {
+        Driver::Process => "",
+        Driver::Sandbox => "<= 0.15 x; process + 10 ms",
+        Driver::Docker => "<= reference + 60 ms",
+    }
+}
 
 pub fn measure(runs: usize, report: &mut Report) {
-    let platforms = DRIVERS.map(|(driver, goal)| {
+    let platforms = Driver::ALL.map(|driver| {
         let settings = Settings::new(driver)
             .slots(8)
             .idle_timeout(Duration::from_millis(1));
         let platform = Platform::start(settings);
         crate::deploy(&platform, "noop");
-        (driver, platform, goal)
+        (driver, platform, goal(driver))
     });
     let network = Network::make();
     let (mut flares, mut containers, mut apart) =
-        ([const { Vec::new() }; 3], Vec::new(), Vec::new());
+        (Driver::ALL.map(|_| Vec::new()), Vec::new(), Vec::new());
     for run in 0..=runs {
         let cold: Vec<_> = (platforms.iter())
             .map(|(_, platform, _)| cold_flare(platform))

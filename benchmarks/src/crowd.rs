@@ -27,7 +27,7 @@ const PAIRS: [(&str, u32, u32); 2] = [("8 B", 8, 20_000), ("1 MiB", 1 << 20, 500
 
 pub fn measure(report: &mut Report) {
     let mut process: [Option<Summary>; PAIRS.len()] = [None; PAIRS.len()];
-    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
+    for driver in Driver::ALL {
         let settings = Settings::new(driver)
             .slots(PACKS)
             .limit(Duration::from_secs(600));

@@ -11,7 +11,7 @@ use std::time::Duration;
 const WHO: u32 = 7;
 
 pub fn measure(runs: usize, report: &mut Report) {
-    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
+    for driver in Driver::ALL {
         let platform = Platform::start(Settings::new(driver).limit(Duration::from_secs(600)));
         failing::deploy(&platform);
         for (how, from) in [("panic", "that"), ("loop", "its time-out")] {

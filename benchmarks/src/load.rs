@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod beside;
-mod results;
 
+use benchmark_report::results;
 use burst_tests::cluster::Setup;
 use burst_tests::load::{self, Served};
 use burst_tests::{Api, Cluster, Driver, command, processes};

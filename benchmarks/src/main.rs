@@ -15,14 +15,12 @@ mod lists;
 mod neighbours;
 mod overload;
 mod prewarmed;
-mod report;
-mod results;
 mod sorting;
 mod spread;
-mod summary;
 mod turnover;
 mod warm;
 
+use benchmark_report::{report, summary};
 use burst_client::Flare;
 use burst_tests::{Api, Platform, built, package};
 use clap::{Parser, ValueEnum};

@@ -14,7 +14,7 @@ const IDLE: Duration = Duration::from_millis(700);
 const SETTLED: Duration = Duration::from_secs(1);
 
 pub fn measure(runs: usize, report: &mut Report) {
-    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
+    for driver in Driver::ALL {
         let settings = Settings::new(driver).prewarmed(1).idle_timeout(IDLE);
         let platform = Platform::start(settings.limit(Duration::from_secs(600)));
         crate::deploy(&platform, "noop");

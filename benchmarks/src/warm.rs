@@ -12,7 +12,7 @@ use std::time::Instant;
 const WARM_UP: usize = 200;
 
 pub fn measure(runs: usize, report: &mut Report) {
-    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
+    for driver in Driver::ALL {
         let platform = Platform::start(Settings::new(driver).slots(48));
         crate::deploy(&platform, "noop");
         let client = platform.api().client();

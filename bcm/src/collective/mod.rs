@@ -31,6 +31,7 @@ use crate::invalid::InvalidArgument;
 use crate::local::{ErasedValue, MatchSpec};
 use crate::message::Message;
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 use crate::payload::{self, Encoded, Payload};
 use crate::remote::Expectation;
 use crate::shared::Shared;
@@ -175,7 +176,7 @@ impl<'a> Call<'a> {
     /// As [`Call::publish`], where there are other packs.
     pub(crate) fn publish_encoded(&mut self, encoded: &Encoded<'_>) -> Result<(), Error> {
         self.prove()?;
-        let packs: Vec<u32> = self
+        let packs: Vec<PackId> = self
             .group
             .clusters()
             .iter()

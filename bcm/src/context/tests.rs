@@ -5,7 +5,7 @@ use std::thread;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{BackendConfig, Communicator, Error, Failure, FailureKind, testing};
+use crate::{BackendConfig, Communicator, Error, Failure, FailureKind, PackId, testing};
 
 fn memory() -> BackendConfig {
     BackendConfig::new("memory")
@@ -90,7 +90,7 @@ proptest! {
         plan in plan(),
     ) {
         let results = testing::run(&sizes, &memory(), |worker| groups(worker.clone(), &plan));
-        let mut known: HashMap<(u32, u32), Vec<u32>> = HashMap::new();
+        let mut known: HashMap<(PackId, u32), Vec<u32>> = HashMap::new();
         let all = results.into_iter().collect::<Result<Vec<_>, _>>().unwrap();
         for group in all.iter().flatten() {
             let members = group.group.members().to_vec();

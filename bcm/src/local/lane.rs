@@ -131,15 +131,16 @@ mod tests {
     use crate::error::Peer;
     use crate::local::unexpected::Stamp;
     use crate::operation::Operation;
+    use crate::tag::Tag;
 
-    fn envelope(tag: u32, value: u32) -> Envelope {
+    fn envelope(tag: Tag, value: u32) -> Envelope {
         Envelope {
             stamp: Stamp::new(0, Class::Point { tag }),
             message: Message::moved(value),
         }
     }
 
-    fn take(lane: &Lane, tag: u32) -> Option<u32> {
+    fn take(lane: &Lane, tag: Tag) -> Option<u32> {
         let spec = MatchSpec {
             context: 0,
             source: 0,
@@ -154,16 +155,16 @@ mod tests {
         let lane = Lane::new();
         for round in 0..3 {
             for i in 0..100 {
-                lane.deliver(|| envelope(i % 2, round * 100 + i));
+                lane.deliver(|| envelope(Tag(i % 2), round * 100 + i));
             }
             for i in (1..100).step_by(2) {
-                assert_eq!(take(&lane, 1), Some(round * 100 + i));
+                assert_eq!(take(&lane, Tag(1)), Some(round * 100 + i));
             }
-            lane.deliver(|| envelope(0, round * 100 + 100));
+            lane.deliver(|| envelope(Tag(0), round * 100 + 100));
             for i in (0..=100).step_by(2) {
-                assert_eq!(take(&lane, 0), Some(round * 100 + i));
+                assert_eq!(take(&lane, Tag(0)), Some(round * 100 + i));
             }
-            assert_eq!((take(&lane, 0), take(&lane, 1)), (None, None));
+            assert_eq!((take(&lane, Tag(0)), take(&lane, Tag(1))), (None, None));
             assert!(!lane.ready());
         }
     }
@@ -173,7 +174,7 @@ mod tests {
         let count = if cfg!(miri) { 40 } else { 5_000 };
         let lane = Lane::new();
         std::thread::scope(|scope| {
-            for tag in 0..2 {
+            for tag in [Tag(0), Tag(1)] {
                 let lane = &lane;
                 scope.spawn(move || (0..count).for_each(|i| lane.deliver(|| envelope(tag, i))));
                 scope.spawn(move || {

@@ -9,6 +9,7 @@ use crate::address::{Class, Origin};
 use crate::error::Error;
 use crate::message::Message;
 use crate::operation::Operation;
+use crate::tag::Tag;
 
 /// Which message a receiver wants.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +44,7 @@ impl Stamp {
     #[inline]
     pub(super) fn new(context: u32, class: Class) -> Self {
         let (number, detail, operation) = match class {
-            Class::Point { tag } => (0, tag, POINT),
+            Class::Point { tag } => (0, tag.0, POINT),
             Class::Collective {
                 number,
                 operation,
@@ -61,7 +62,9 @@ impl Stamp {
     fn class(self) -> Class {
         let operation = u8::try_from(self.operation).ok();
         match operation.and_then(Operation::from_code) {
-            None => Class::Point { tag: self.detail },
+            None => Class::Point {
+                tag: Tag(self.detail),
+            },
             Some(operation) => Class::Collective {
                 number: self.number,
                 operation,
@@ -76,14 +79,14 @@ impl Stamp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     context: u32,
-    tag: Option<u32>,
+    tag: Option<Tag>,
 }
 
 impl Key {
     fn of(stamp: Stamp) -> Self {
         Self {
             context: stamp.context,
-            tag: (stamp.operation == POINT).then_some(stamp.detail),
+            tag: (stamp.operation == POINT).then_some(Tag(stamp.detail)),
         }
     }
 }

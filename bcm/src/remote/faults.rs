@@ -22,6 +22,7 @@ use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};
 use crate::invalid::InvalidConfiguration;
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 use crate::wire::{Header, Kind};
 
 pub(super) const NAME: &str = "faults";
@@ -74,7 +75,7 @@ type Due = (Instant, u64);
 #[derive(Debug)]
 struct Held {
     due: Due,
-    to: u32,
+    to: PackId,
     header: Header,
     payload: Arc<[u8]>,
 }
@@ -102,7 +103,7 @@ pub(super) fn open(
         .spawn(move || carry(&held, &carried))
         .map_err(|error| InvalidConfiguration::OfBackend(format!("{NAME}: {error}")))?;
     Ok(Arc::new(Faults {
-        random: Mutex::new(plan.seed ^ (u64::from(config.pack) << 32)),
+        random: Mutex::new(plan.seed ^ (u64::from(config.pack.0) << 32)),
         plan,
         inner,
         carrier: Mutex::new(Some((frames, thread))),
@@ -163,7 +164,7 @@ impl Faults {
         self.random(1000) < of_thousand
     }
 
-    fn hold(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn hold(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         // The sender has made its checksum before anything happens to the frame.
         let sealed = frame.sealed();
         let copies = 1 + usize::from(self.happens(self.plan.duplicated));
@@ -229,7 +230,7 @@ impl Backend for Faults {
 
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
@@ -239,7 +240,7 @@ impl Backend for Faults {
         })
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         self.hold(to, frame)
     }
 

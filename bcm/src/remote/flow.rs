@@ -12,6 +12,7 @@ use super::Backend;
 use super::stream::StreamKey;
 use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
+use crate::pack_id::PackId;
 
 /// What a message costs besides its bytes, so that empty ones are not free.
 const OVERHEAD: u64 = 256;
@@ -44,7 +45,7 @@ struct Window {
 
 #[derive(Debug)]
 struct Ticket {
-    missing: Mutex<Vec<u32>>,
+    missing: Mutex<Vec<PackId>>,
     granted: AtomicBool,
     thread: Thread,
 }
@@ -63,10 +64,10 @@ impl Flow {
     }
 
     /// Takes room for a message in the windows of all these packs, or in none.
-    pub(super) fn reserve(&self, packs: &[u32], cost: u64) -> bool {
+    pub(super) fn reserve(&self, packs: &[PackId], cost: u64) -> bool {
         let mut windows = self.windows.lock();
         let room = packs.iter().all(|&pack| {
-            windows.get(pack as usize).is_some_and(|window| {
+            windows.get(pack.index()).is_some_and(|window| {
                 window
                     .sent
                     .saturating_sub(window.received)
@@ -76,7 +77,7 @@ impl Flow {
         });
         if room {
             for &pack in packs {
-                if let Some(window) = windows.get_mut(pack as usize) {
+                if let Some(window) = windows.get_mut(pack.index()) {
                     window.sent += cost;
                 }
             }
@@ -85,8 +86,8 @@ impl Flow {
     }
 
     /// A pack says how much it has received of what came unasked.
-    pub(super) fn credit(&self, pack: u32, received: u64) {
-        if let Some(window) = self.windows.lock().get_mut(pack as usize) {
+    pub(super) fn credit(&self, pack: PackId, received: u64) {
+        if let Some(window) = self.windows.lock().get_mut(pack.index()) {
             window.received = window.received.max(received).min(window.sent);
         }
     }
@@ -96,10 +97,10 @@ impl Flow {
     pub(super) fn ask(
         &self,
         place: (StreamKey, u64),
-        packs: &[u32],
+        packs: &[PackId],
         budget: &mut WaitBudget<'_>,
         backend: &dyn Backend,
-        is_gone: impl Fn(u32) -> bool,
+        is_gone: impl Fn(PackId) -> bool,
         offer: impl FnOnce(&mut WaitBudget<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let ticket = Arc::new(Ticket {
@@ -139,7 +140,7 @@ impl Flow {
     }
 
     /// A pack grants a message.
-    pub(super) fn granted(&self, key: StreamKey, sequence: u64, pack: u32) {
+    pub(super) fn granted(&self, key: StreamKey, sequence: u64, pack: PackId) {
         let Some(ticket) = self.waiting.lock().get(&(key, sequence)).cloned() else {
             return;
         };
@@ -163,27 +164,30 @@ impl Flow {
 mod tests {
     use super::*;
 
+    const ONE: PackId = PackId(1);
+    const TWO: PackId = PackId(2);
+
     #[test]
     fn a_window_fills_and_empties() {
         let flow = Flow::new(8 * OVERHEAD, 2);
-        assert!(flow.reserve(&[1], cost(OVERHEAD)));
-        assert!(flow.reserve(&[1], cost(OVERHEAD)));
-        assert!(!flow.reserve(&[1], cost(0)));
-        flow.credit(1, cost(OVERHEAD));
+        assert!(flow.reserve(&[ONE], cost(OVERHEAD)));
+        assert!(flow.reserve(&[ONE], cost(OVERHEAD)));
+        assert!(!flow.reserve(&[ONE], cost(0)));
+        flow.credit(ONE, cost(OVERHEAD));
         // Heard twice, or late: no more room than there is.
-        flow.credit(1, cost(OVERHEAD));
-        flow.credit(1, 1);
-        assert!(flow.reserve(&[1], cost(OVERHEAD)));
-        assert!(!flow.reserve(&[1], cost(0)));
-        flow.credit(1, u64::MAX);
-        assert!(flow.reserve(&[1], cost(OVERHEAD)));
+        flow.credit(ONE, cost(OVERHEAD));
+        flow.credit(ONE, 1);
+        assert!(flow.reserve(&[ONE], cost(OVERHEAD)));
+        assert!(!flow.reserve(&[ONE], cost(0)));
+        flow.credit(ONE, u64::MAX);
+        assert!(flow.reserve(&[ONE], cost(OVERHEAD)));
     }
 
     #[test]
     fn all_windows_or_none() {
         let flow = Flow::new(8 * OVERHEAD, 3);
-        assert!(flow.reserve(&[2], 4 * OVERHEAD));
-        assert!(!flow.reserve(&[1, 2], OVERHEAD));
-        assert!(flow.reserve(&[1], 4 * OVERHEAD));
+        assert!(flow.reserve(&[TWO], 4 * OVERHEAD));
+        assert!(!flow.reserve(&[ONE, TWO], OVERHEAD));
+        assert!(flow.reserve(&[ONE], 4 * OVERHEAD));
     }
 }

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::invalid::InvalidArgument;
 use crate::local::{ConnectionWait, MatchSpec};
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 use crate::payload::Encoded;
 use crate::wire::{Header, Kind, Layout};
 
@@ -36,7 +37,7 @@ pub(crate) struct Remote {
 pub(crate) struct Place {
     key: StreamKey,
     sequence: u64,
-    pack: u32,
+    pack: PackId,
 }
 
 impl Remote {
@@ -125,7 +126,7 @@ impl Remote {
     pub(crate) fn broadcast(
         &self,
         origin: Origin,
-        packs: &[u32],
+        packs: &[PackId],
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
@@ -150,7 +151,7 @@ impl Remote {
     fn transfer(
         &self,
         (key, sequence): (StreamKey, u64),
-        packs: &[u32],
+        packs: &[PackId],
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
@@ -225,7 +226,7 @@ impl Remote {
 
     /// As [`Remote::help`], for a message of whoever comes first.
     pub(crate) fn help_anyone(&self) -> bool {
-        let packs = 0..self.inbox.config().topology.num_packs();
+        let packs = self.inbox.config().topology.packs();
         packs.filter(|&pack| self.backend.help(pack)).count() > 0
     }
 
@@ -238,11 +239,7 @@ impl Remote {
     pub(crate) fn sleep(&self, source: Option<u32>, wait: &ConnectionWait<'_>) {
         let topology = &self.inbox.config().topology;
         let pack = source.and_then(|source| topology.pack_of(source));
-        let packs = match pack {
-            Some(pack) => pack..pack + 1,
-            None => 0..topology.num_packs(),
-        };
-        self.backend.sleep(packs, wait);
+        self.backend.sleep(pack, wait);
     }
 
     /// A worker has waited long for this message. If it is one of a collective the pack it should come from is told: it

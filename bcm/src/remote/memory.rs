@@ -12,6 +12,7 @@ use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::Error;
+use crate::pack_id::PackId;
 use crate::wire::Header;
 
 const NAME: &str = "memory";
@@ -19,7 +20,7 @@ const NAME: &str = "memory";
 pub(super) const KIND: BackendKind = BackendKind::new(NAME);
 
 /// Inboxes by flare and pack.
-type Packs = HashMap<(String, u32), Weak<Inbox>>;
+type Packs = HashMap<(String, PackId), Weak<Inbox>>;
 
 /// Packs of one process have nothing else to find each other by.
 static PACKS: LazyLock<Mutex<Packs>> = LazyLock::new(Mutex::default);
@@ -27,7 +28,7 @@ static PACKS: LazyLock<Mutex<Packs>> = LazyLock::new(Mutex::default);
 #[derive(Debug)]
 struct Memory {
     flare_id: String,
-    pack: u32,
+    pack: PackId,
 }
 
 pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
@@ -40,7 +41,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 }
 
 impl Memory {
-    fn peer(&self, pack: u32) -> Result<Arc<Inbox>, Error> {
+    fn peer(&self, pack: PackId) -> Result<Arc<Inbox>, Error> {
         let packs = PACKS.lock();
         let peer = packs.get(&(self.flare_id.clone(), pack));
         let gone = || "it is not in this process".to_owned();
@@ -49,7 +50,7 @@ impl Memory {
     }
 
     /// As a reader of bytes would: what is damaged fails the other pack.
-    fn hand_over(&self, pack: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn hand_over(&self, pack: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         let peer = self.peer(pack)?;
         let accepted = Header::decode(&frame.seal()).and_then(|header| {
             header.verify(frame.payload)?;
@@ -65,7 +66,7 @@ impl Memory {
 impl Backend for Memory {
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         _budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
@@ -75,7 +76,7 @@ impl Backend for Memory {
         })
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         self.hand_over(to, frame)
     }
 

@@ -42,7 +42,6 @@ mod s3;
 mod stream;
 
 use std::fmt;
-use std::ops::Range;
 use std::slice;
 use std::sync::Arc;
 
@@ -61,6 +60,7 @@ use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::Error;
 use crate::local::ConnectionWait;
+use crate::pack_id::PackId;
 use crate::wire::{HEADER_SIZE, Header};
 
 /// A header and the bytes that follow it.
@@ -131,7 +131,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// with a server store what is for many once, and it is read many times.
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error>;
@@ -139,17 +139,22 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// One small frame that overtakes what `send` is busy with. It is called by reading threads
     /// too, so it must not depend on this pack's reading to go on. That a peer is gone is not
     /// an error here where the backend reports it otherwise.
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error>;
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error>;
 
     /// As `control`, for a worker that asks another pack for something: it need not wait for longer than it waits for
     /// the answer.
-    fn offer(&self, to: u32, frame: &Frame<'_>, _budget: &mut WaitBudget<'_>) -> Result<(), Error> {
+    fn offer(
+        &self,
+        to: PackId,
+        frame: &Frame<'_>,
+        _budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error> {
         self.control(to, frame)
     }
 
     /// One small frame to all of these packs, which are all that have not left. Best effort: who
     /// cannot be told is gone, and that is noticed anyway.
-    fn announce(&self, to: &[u32], frame: &Frame<'_>) {
+    fn announce(&self, to: &[PackId], frame: &Frame<'_>) {
         for &pack in to {
             let _ = self.control(pack, frame);
         }
@@ -163,21 +168,21 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// A worker waits for a message of this pack: reads what has come from it, if that takes no
     /// waiting at all. `true` when something has come. Backends whose own threads do all the
     /// reading need not have it.
-    fn help(&self, _pack: u32) -> bool {
+    fn help(&self, _pack: PackId) -> bool {
         false
     }
 
     /// The worker that helped sleeps otherwise: the backend's own threads have to read.
-    fn relieve(&self, _pack: u32) {}
+    fn relieve(&self, _pack: PackId) {}
 
     /// Whether workers may [`sleep`](Backend::sleep) here.
     fn sleeps(&self) -> bool {
         false
     }
 
-    /// Sleeps until what is waited for comes from one of these packs, the waker wakes it or the time
-    /// is up. What comes for others meanwhile is read too.
-    fn sleep(&self, _packs: Range<u32>, _wait: &ConnectionWait<'_>) {}
+    /// Sleeps until what is waited for comes from this pack (or from any), the waker wakes it or the
+    /// time is up. What comes for others meanwhile is read too.
+    fn sleep(&self, _pack: Option<PackId>, _wait: &ConnectionWait<'_>) {}
 
     /// Takes leave of the flare, and keeps what the next flare of the same packs can use.
     fn leave(&self) {

@@ -2,17 +2,19 @@
 
 use std::sync::Weak;
 
+use crate::pack_id::PackId;
+
 /// Whose room it is.
 pub(super) trait Release: Send + Sync {
     /// A message has become a worker's own: its room is free again.
-    fn release(&self, pack: u32, cost: u64, unasked: bool);
+    fn release(&self, pack: PackId, cost: u64, unasked: bool);
 }
 
 /// The room a message takes until a worker has it. Gives it back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     pub(super) owner: Weak<dyn Release>,
-    pub(super) pack: u32,
+    pub(super) pack: PackId,
     pub(super) cost: u64,
     /// Whether it came unasked, through the sender's window.
     pub(super) unasked: bool,

@@ -26,7 +26,9 @@ use sha2::{Digest, Sha256};
 use super::{Layout, WireError};
 use crate::address::{Class, Destination};
 use crate::operation::Operation;
+use crate::pack_id::PackId;
 use crate::payload::Encoding;
+use crate::tag::Tag;
 
 const MAGIC: [u8; 4] = *b"BRST";
 pub(super) const VERSION: u8 = 1;
@@ -73,7 +75,7 @@ impl Kind {
 pub(crate) struct Header {
     pub(crate) kind: Kind,
     pub(crate) flare: [u8; 16],
-    pub(crate) pack: u32,
+    pub(crate) pack: PackId,
     pub(crate) source: u32,
     pub(crate) destination: Destination,
     pub(crate) context: u32,
@@ -98,7 +100,7 @@ pub(crate) fn flare_digest(flare_id: &str) -> [u8; 16] {
 
 impl Header {
     /// A frame that says something about the flare or the connection, not about a message.
-    pub(crate) fn notice(kind: Kind, flare: [u8; 16], pack: u32, total: u64) -> Self {
+    pub(crate) fn notice(kind: Kind, flare: [u8; 16], pack: PackId, total: u64) -> Self {
         Self {
             kind,
             flare,
@@ -106,7 +108,7 @@ impl Header {
             source: 0,
             destination: Destination::Board,
             context: 0,
-            class: Class::Point { tag: 0 },
+            class: Class::Point { tag: Tag(0) },
             sequence: 0,
             total,
             chunk: 0,
@@ -158,7 +160,7 @@ impl Header {
 
     pub(crate) fn encode(&self) -> [u8; HEADER_SIZE] {
         let (operation, tag, number) = match self.class {
-            Class::Point { tag } => (Operation::Send, tag, 0),
+            Class::Point { tag } => (Operation::Send, tag.0, 0),
             Class::Collective {
                 number,
                 operation,
@@ -179,7 +181,7 @@ impl Header {
         ]);
         out.put(&self.flare);
         for field in [
-            self.pack,
+            self.pack.0,
             self.source,
             destination,
             self.context,
@@ -235,7 +237,7 @@ impl Header {
                     value: number,
                 });
             }
-            Operation::Send => Class::Point { tag },
+            Operation::Send => Class::Point { tag: Tag(tag) },
             _ => Class::Collective {
                 number,
                 operation,
@@ -245,7 +247,7 @@ impl Header {
         let header = Self {
             kind,
             flare,
-            pack,
+            pack: PackId(pack),
             source,
             destination: if destination == BOARD {
                 Destination::Board

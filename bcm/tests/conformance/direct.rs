@@ -8,14 +8,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, Pack, PackConfig, Topology, testing};
+use burst_bcm::{BackendConfig, Error, Pack, PackConfig, PackId, Topology, testing};
 
 use crate::harness::{OPERATION_TIMEOUT, promised, under_watchdog};
 
 const SECRET: &str = "the flare's secret";
 
 fn config(pack: u32, secret: &str) -> PackConfig {
-    let mut config = PackConfig::new("direct-test", pack, Topology::new(&[1, 1, 1]).unwrap());
+    let mut config = PackConfig::new(
+        "direct-test",
+        PackId(pack),
+        Topology::new(&[1, 1, 1]).unwrap(),
+    );
     config.backend = BackendConfig::new("direct");
     config.secret = secret.into();
     config.operation_timeout = OPERATION_TIMEOUT;
@@ -127,7 +131,13 @@ fn a_pack_with_another_secret_cannot_join() {
         let endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
         let error = packs[1].start(endpoints).unwrap_err();
         assert!(
-            matches!(error, Error::Backend { pack: Some(2), .. }),
+            matches!(
+                error,
+                Error::Backend {
+                    pack: Some(PackId(2)),
+                    ..
+                }
+            ),
             "{error}"
         );
         assert!(!error.to_string().contains("another"), "{error}");
@@ -158,7 +168,7 @@ fn packs_meet_on_sockets_they_were_given() {
         // One flare after the other has the same sockets.
         for _ in 0..3 {
             let packs = testing::packs(&[2, 2, 2], &BackendConfig::new("direct"), |config| {
-                let pack = config.pack as usize;
+                let pack = config.pack.0 as usize;
                 config.advertise = format!("unix:{}", paths[pack].display());
                 config.listener = Some(Arc::clone(&listeners[pack]));
             })

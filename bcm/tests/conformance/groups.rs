@@ -1,5 +1,7 @@
 //! Groups: their ranks, their collectives, and that they do not disturb each other.
 
+use burst_bcm::Tag;
+
 use crate::harness::{SHAPES, pattern};
 use crate::on_every_backend;
 
@@ -15,7 +17,7 @@ on_every_backend! {
                 let leaders = worker.pack_leaders();
                 assert_eq!(leaders.is_some(), worker.is_pack_leader());
                 if let Some(leaders) = leaders {
-                    assert_eq!(leaders.rank(), worker.pack_id());
+                    assert_eq!(leaders.rank(), worker.pack_id().0);
                     let root = leaders.size() - 1;
                     let value = (leaders.rank() == root).then(|| pattern(10_000, root, 0));
                     assert_eq!(*leaders.broadcast(value, root)?, pattern(10_000, root, 0));
@@ -101,7 +103,7 @@ on_every_backend! {
             half.send("half".to_owned(), 1 - half.rank())?;
             other.send("other".to_owned(), 1 - other.rank())?;
             assert_eq!(other.recv::<String>(1 - other.rank())?, "other");
-            assert_eq!(half.recv_any::<String>(0)?, (1 - half.rank(), "half".to_owned()));
+            assert_eq!(half.recv_any::<String>(Tag(0))?, (1 - half.rank(), "half".to_owned()));
             assert_eq!(worker.recv::<String>(me)?, "world");
             Ok(())
         });

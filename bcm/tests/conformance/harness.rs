@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, Topology, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, PackId, Topology, testing};
 
 use burst_test_servers::backend;
 
@@ -139,7 +139,7 @@ impl Backend {
 pub fn packs_let_in(flare_id: &str, backends: &[BackendConfig]) -> Vec<Pack> {
     let topology = Topology::new(&vec![1; backends.len()]).unwrap();
     let join = |(pack, backend): (u32, &BackendConfig)| {
-        let mut config = PackConfig::new(flare_id, pack, topology.clone());
+        let mut config = PackConfig::new(flare_id, PackId(pack), topology.clone());
         config.backend = backend.clone();
         config.secret = flare_id.into();
         config.operation_timeout = OPERATION_TIMEOUT;

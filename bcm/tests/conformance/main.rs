@@ -13,7 +13,6 @@ mod flow;
 mod groups;
 mod harness;
 mod nonblocking;
-mod pack_process;
 mod point_to_point;
 mod process;
 mod properties;

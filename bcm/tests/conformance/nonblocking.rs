@@ -1,6 +1,6 @@
 //! Tags, messages from anyone, and operations that are begun and waited for later.
 
-use burst_bcm::{Error, wait_any};
+use burst_bcm::{Error, Tag, wait_any};
 
 use crate::harness::{SHAPES, pattern};
 use crate::on_every_backend;
@@ -12,13 +12,14 @@ on_every_backend! {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
                 for to in 0..size {
                     for i in 0..9u32 {
-                        worker.send_tagged((me, i), to, i % 3)?;
+                        worker.send_tagged((me, i), to, Tag(i % 3))?;
                     }
                 }
                 for from in 0..size {
-                    for tag in [2, 0, 1] {
-                        for i in (tag..9).step_by(3) {
-                            assert_eq!(worker.recv_tagged::<(u32, u32)>(from, tag)?, (from, i));
+                    for first in [2, 0, 1] {
+                        for i in (first..9).step_by(3) {
+                            let got: (u32, u32) = worker.recv_tagged(from, Tag(first))?;
+                            assert_eq!(got, (from, i));
                         }
                     }
                 }
@@ -33,19 +34,19 @@ on_every_backend! {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
                 for i in 0..10u32 {
                     for to in 0..size {
-                        worker.send_tagged(i, to, 7)?;
+                        worker.send_tagged(i, to, Tag(7))?;
                     }
                 }
-                worker.send_tagged(pattern(300_000, me, 0), 0, 8)?;
+                worker.send_tagged(pattern(300_000, me, 0), 0, Tag(8))?;
                 let mut next = vec![0; size as usize];
                 for _ in 0..10 * size {
-                    let (from, i) = worker.recv_any::<u32>(7)?;
+                    let (from, i) = worker.recv_any::<u32>(Tag(7))?;
                     assert_eq!(i, next[from as usize]);
                     next[from as usize] += 1;
                 }
                 assert_eq!(next, vec![10; size as usize]);
                 for _ in 0..if me == 0 { size } else { 0 } {
-                    let (from, value) = worker.recv_any::<Vec<u8>>(8)?;
+                    let (from, value) = worker.recv_any::<Vec<u8>>(Tag(8))?;
                     assert!(value == pattern(300_000, from, 0));
                 }
                 Ok(())
@@ -74,11 +75,11 @@ on_every_backend! {
                 let (next, previous) = ((me + 1) % size, (me + size - 1) % size);
                 let mut sends = Vec::new();
                 for i in 0..8u32 {
-                    sends.push(worker.isend(pattern(i as usize * 20_000, me, i), next, 1)?);
+                    sends.push(worker.isend(pattern(i as usize * 20_000, me, i), next, Tag(1))?);
                 }
-                worker.send_tagged(vec![9u8], next, 1)?;
+                worker.send_tagged(vec![9u8], next, Tag(1))?;
                 for i in 0..8u32 {
-                    let mut request = worker.irecv::<Vec<u8>>(previous, 1)?;
+                    let mut request = worker.irecv::<Vec<u8>>(previous, Tag(1))?;
                     let value = loop {
                         match request.test()? {
                             Some(value) => break value,
@@ -88,7 +89,7 @@ on_every_backend! {
                     assert!(value == pattern(i as usize * 20_000, previous, i));
                     assert!(matches!(request.wait(), Err(Error::InvalidArgument { .. })));
                 }
-                assert_eq!(worker.irecv::<Vec<u8>>(previous, 1)?.wait()?, [9]);
+                assert_eq!(worker.irecv::<Vec<u8>>(previous, Tag(1))?.wait()?, [9]);
                 for mut send in sends {
                     while !send.test()? {
                         std::thread::yield_now();
@@ -104,12 +105,12 @@ on_every_backend! {
         backend.run(&[2, 1, 2], |worker| {
             let (me, size) = (worker.worker_id(), worker.burst_size());
             for to in 0..size {
-                worker.isend(pattern(1000 * to as usize, me, to), to, 4)?.wait()?;
+                worker.isend(pattern(1000 * to as usize, me, to), to, Tag(4))?.wait()?;
             }
             let mut requests = Vec::new();
             let mut sources: Vec<u32> = (0..size).collect();
             for &from in &sources {
-                requests.push(worker.irecv::<Vec<u8>>(from, 4)?);
+                requests.push(worker.irecv::<Vec<u8>>(from, Tag(4))?);
             }
             while !sources.is_empty() {
                 let (place, value) = wait_any(&mut requests)?;
@@ -124,9 +125,12 @@ on_every_backend! {
     fn a_failure_ends_waits_for_anyone(backend) {
         let results = backend.run_with(&[2, 2], |_| {}, |worker| {
             match worker.worker_id() {
-                0 => worker.recv_any::<u8>(0).map(drop),
-                1 => wait_any(&mut vec![worker.irecv::<u8>(0, 0)?, worker.irecv(3, 0)?]).map(drop),
-                2 => worker.irecv::<u8>(0, 0)?.wait().map(drop),
+                0 => worker.recv_any::<u8>(Tag(0)).map(drop),
+                1 => {
+                    let mut requests = vec![worker.irecv::<u8>(0, Tag(0))?, worker.irecv(3, Tag(0))?];
+                    wait_any(&mut requests).map(drop)
+                }
+                2 => worker.irecv::<u8>(0, Tag(0))?.wait().map(drop),
                 _ => worker.send((), 9),
             }
         });

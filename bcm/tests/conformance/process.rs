@@ -1,36 +1,33 @@
 //! A pack in a process of its own, which a test can kill or stop.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use burst_bcm::{
-    BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, Topology, testing,
+    BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, PackId, Topology, testing,
 };
+use burst_test_processes::{TestProcess, told};
 use rustix::process::Signal;
 
 use crate::harness::{OPERATION_TIMEOUT, promised};
-
-/// What the process is told: kind, URI and flare.
-const CONFIGURATION: &str = "BURST_TEST_PACK";
 
 /// Longer than a backend lets a pack that is there give no sign of life.
 const SILENCE: Duration = Duration::from_millis(1200);
 
 fn config(backend: &BackendConfig, flare_id: &str, pack: u32) -> PackConfig {
+    let pack = PackId(pack);
     let mut config = PackConfig::new(flare_id, pack, Topology::new(&[1, 1, 1]).unwrap());
     config.backend = backend.clone();
     config.operation_timeout = OPERATION_TIMEOUT;
     config
 }
 
-/// Not a test: pack 2 of three.
+/// Not a test: pack 2 of three. It is told its backend, its flare and where the server is.
 #[test]
 #[ignore = "started by tests that end it"]
 fn pack_in_a_process() {
-    let given = std::env::var(CONFIGURATION).unwrap();
-    let parts: Vec<&str> = given.splitn(3, ' ').collect();
+    let told = told();
+    let parts: Vec<&str> = told.splitn(3, ' ').collect();
     let backend = BackendConfig::new(parts[0]).with_uri(parts[2]);
     let pack = Pack::join(config(&backend, parts[1], 2)).unwrap();
     println!("joined");
@@ -43,52 +40,11 @@ fn pack_in_a_process() {
     let _ = worker.recv::<u8>(0);
 }
 
-struct Process {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Process {
-    fn start(backend: &BackendConfig, flare_id: &str) -> Self {
-        let uri = backend.uri.as_deref().unwrap();
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--ignored",
-                "--exact",
-                "process::pack_in_a_process",
-                "--nocapture",
-            ])
-            .env(CONFIGURATION, format!("{} {flare_id} {uri}", backend.kind))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
-    }
-
-    fn said(&mut self, word: &str) {
-        let mut line = String::new();
-        while self.output.read_line(&mut line).unwrap() > 0 {
-            if line.contains(word) {
-                return;
-            }
-            line.clear();
-        }
-        panic!("the process ended without saying {word:?}");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Pack 2 in its process and the others here, with all workers past a barrier.
-fn running(backend: &BackendConfig, flare_id: &str) -> (Process, Vec<Pack>) {
-    let mut process = Process::start(backend, flare_id);
+fn running(backend: &BackendConfig, flare_id: &str) -> (TestProcess, Vec<Pack>) {
+    let uri = backend.uri.as_deref().unwrap();
+    let told = format!("{} {flare_id} {uri}", backend.kind);
+    let mut process = TestProcess::start("process::pack_in_a_process", told);
     process.said("joined");
     let packs: Vec<_> = (0..2)
         .map(|pack| Pack::join(config(backend, flare_id, pack)).unwrap())
@@ -96,7 +52,7 @@ fn running(backend: &BackendConfig, flare_id: &str) -> (Process, Vec<Pack>) {
     for pack in &packs {
         pack.start(vec![]).unwrap();
     }
-    drop(process.child.stdin.take());
+    process.tell("go");
     let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
     std::thread::scope(|scope| {
         for worker in &workers {
@@ -135,7 +91,7 @@ pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id:
             scope.spawn(|| learns_of_its_loss(worker, Duration::from_secs(1), &killed));
         }
         killed.set(Instant::now()).unwrap();
-        process.child.kill().unwrap();
+        process.kill();
     });
 }
 
@@ -148,7 +104,7 @@ pub fn a_pack_that_stands_still_is_waited_for(
 ) {
     let (process, packs) = running(backend, flare_id);
     let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-    let id = i32::try_from(process.child.id()).unwrap();
+    let id = i32::try_from(process.id()).unwrap();
     let signal = |signal| {
         rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
     };

@@ -1,6 +1,6 @@
 //! Random sequences of operations on random topologies give what a simple model says.
 
-use burst_bcm::{BackendConfig, Communicator, Error, Reducer, testing, wait_any};
+use burst_bcm::{BackendConfig, Communicator, Error, Reducer, Tag, testing, wait_any};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
@@ -145,20 +145,20 @@ fn point(group: &Communicator, step: &Step) -> Result<(), Error> {
         }
         What::Tagged => {
             let mut sends = Vec::new();
-            for tag in 1..4u32 {
-                sends.push(group.isend(value(len / tag as usize, me, next), next, tag)?);
+            for part in 1..4u32 {
+                sends.push(group.isend(value(len / part as usize, me, next), next, Tag(part))?);
             }
-            for tag in [3, 1, 2u32] {
-                let got: Vec<u8> = group.recv_tagged(previous, tag)?;
-                assert!(got == value(len / tag as usize, previous, me));
+            for part in [3, 1, 2u32] {
+                let got: Vec<u8> = group.recv_tagged(previous, Tag(part))?;
+                assert!(got == value(len / part as usize, previous, me));
             }
             sends.into_iter().try_for_each(|send| send.wait())?;
         }
         What::AnySource => {
-            let send = group.isend(value(len, me, root), root, 4)?;
+            let send = group.isend(value(len, me, root), root, Tag(4))?;
             let mut missing: Vec<u32> = (0..size).filter(|_| me == root).collect();
             while !missing.is_empty() {
-                let (from, got) = group.recv_any::<Vec<u8>>(4)?;
+                let (from, got) = group.recv_any::<Vec<u8>>(Tag(4))?;
                 let place = missing.iter().position(|&rank| rank == from);
                 missing.remove(place.expect("a value came twice"));
                 assert!(got == value(len, from, root));
@@ -171,11 +171,11 @@ fn point(group: &Communicator, step: &Step) -> Result<(), Error> {
             let mut from: Vec<u32> = (0..size).collect();
             let mut requests = Vec::new();
             for &rank in &from {
-                requests.push(group.irecv::<Vec<u8>>(rank, 5)?);
+                requests.push(group.irecv::<Vec<u8>>(rank, Tag(5))?);
             }
             let mut sends = Vec::new();
             for to in (0..size).rev() {
-                sends.push(group.isend(value(len, me, to), to, 5)?);
+                sends.push(group.isend(value(len, me, to), to, Tag(5))?);
             }
             while from.len() > size as usize / 2 {
                 let (place, got) = wait_any(&mut requests)?;

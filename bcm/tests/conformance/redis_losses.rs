@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, Pack, cleanup, testing};
+use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackId, cleanup, testing};
 
 use crate::harness::{pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
@@ -121,7 +121,7 @@ fn what_a_failover_has_lost_is_noticed() {
     under_watchdog(move || {
         let (sending, receiving) = (Proxy::to(master.port()), Proxy::to(master.port()));
         let packs = testing::packs(&[1, 1], &BackendConfig::new("redis-stream"), |config| {
-            let proxy = if config.pack == 0 {
+            let proxy = if config.pack == PackId(0) {
                 &sending
             } else {
                 &receiving

@@ -91,7 +91,7 @@ fn a_flare_works_without_credentials_under_its_own_name() {
         }
         let packs = testing::packs(&[2, 1, 1], &given[0].backend, |config| {
             config.flare_id = "u1".to_owned();
-            config.backend = given[config.pack as usize].backend.clone();
+            config.backend = given[config.pack.0 as usize].backend.clone();
         });
         let packs = packs.unwrap();
         exchange(&packs);

@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use burst_bcm::{
-    BackendConfig, Communicator, Connections, Error, FailureKind, Pack, PackConfig, Topology,
-    testing,
+    BackendConfig, Communicator, Connections, Error, FailureKind, Pack, PackConfig, PackId, Tag,
+    Topology, testing,
 };
 
 use crate::harness::{OPERATION_TIMEOUT, eventually, pattern, promised, under_watchdog};
@@ -21,7 +21,7 @@ struct Proxied {
 
 fn config(flare: &str, pack: u32) -> PackConfig {
     let topology = Topology::new(&[1; PACKS as usize]).unwrap();
-    let mut config = PackConfig::new(flare, pack, topology);
+    let mut config = PackConfig::new(flare, PackId(pack), topology);
     config.backend = BackendConfig::new("direct").with_uri("tcp:");
     // Whatever is given up is given up in the middle of a frame.
     config.backend.chunk_size = Some(64 << 20);
@@ -216,7 +216,10 @@ fn what_is_given_up_with_the_first_flare_does_not_harm_the_second() {
         proxied.exchange();
         proxied.proxies[1].hold();
         // More than fits on the way: the pack leaves in the middle of it.
-        let sending = proxied.worker(0).isend(vec![7_u8; 32 << 20], 1, 1).unwrap();
+        let sending = proxied
+            .worker(0)
+            .isend(vec![7_u8; 32 << 20], 1, Tag(1))
+            .unwrap();
         eventually("it is on its way", || proxied.proxies[1].holds());
         let kept = proxied.leave();
         assert_eq!(sending.wait(), Err(Error::Closed));
@@ -237,7 +240,7 @@ fn who_leaves_while_it_sends_has_left() {
         let proxied = Proxied::first();
         proxied.proxies[1].hold();
         // Nothing has gone this way before: it is being dialled.
-        let sending = proxied.worker(0).isend(7_u8, 1, 1).unwrap();
+        let sending = proxied.worker(0).isend(7_u8, 1, Tag(1)).unwrap();
         eventually("it is being dialled", || proxied.proxies[1].holds());
         let _kept = proxied.packs[0].leave();
         proxied.proxies[1].release();
@@ -245,7 +248,7 @@ fn who_leaves_while_it_sends_has_left() {
         let late = proxied.worker(1);
         // On a busy machine it may be too late for what was sent.
         let error = loop {
-            match late.recv_tagged::<u8>(0, 1) {
+            match late.recv_tagged::<u8>(0, Tag(1)) {
                 Ok(value) => assert_eq!(value, 7),
                 Err(error) => break error,
             }
@@ -332,7 +335,12 @@ fn other_packs_begin_anew() {
 
 #[test]
 fn one_pack_has_nothing_to_keep() {
-    let pack = Pack::join(PackConfig::new("alone", 0, Topology::single(2).unwrap())).unwrap();
+    let pack = Pack::join(PackConfig::new(
+        "alone",
+        PackId(0),
+        Topology::single(2).unwrap(),
+    ))
+    .unwrap();
     pack.start(vec![]).unwrap();
     assert!(pack.leave().is_none());
 }

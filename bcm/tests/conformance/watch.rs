@@ -5,17 +5,19 @@ use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, Topology};
+use burst_bcm::{
+    BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, PackId, Topology,
+};
+use burst_test_processes::{TestProcess, told};
 
 use crate::harness::{OPERATION_TIMEOUT, under_watchdog};
-use crate::pack_process::{PACK, PackProcess};
 
 const PACKS: u32 = 4;
 const MIDDLE: u32 = PACKS - 1;
 
 fn join(pack: u32) -> Pack {
     let topology = Topology::new(&[1; PACKS as usize]).unwrap();
-    let mut config = PackConfig::new("watch-test", pack, topology);
+    let mut config = PackConfig::new("watch-test", PackId(pack), topology);
     config.backend = BackendConfig::new("direct");
     config.secret = "the flare's secret".into();
     config.operation_timeout = OPERATION_TIMEOUT;
@@ -36,7 +38,7 @@ fn worker(pack: &Pack) -> Communicator {
 #[test]
 #[ignore = "started by the other tests"]
 fn pack_in_a_process() {
-    let pack = join(std::env::var(PACK).unwrap().parse().unwrap());
+    let pack = join(told().parse().unwrap());
     println!("endpoint {}", pack.endpoint().unwrap());
     let mut endpoints = String::new();
     std::io::stdin().read_line(&mut endpoints).unwrap();
@@ -52,7 +54,7 @@ fn pack_in_a_process() {
 /// is within a second is held by the whole-system tests, which run undisturbed.)
 fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
     let leaving = leaving.to_vec();
-    let mut process = PackProcess::start("watch::pack_in_a_process", dying);
+    let mut process = TestProcess::start("watch::pack_in_a_process", dying);
     under_watchdog(move || {
         let mut packs: Vec<Pack> = (0..PACKS).filter(|&pack| pack != dying).map(join).collect();
         let mut endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
@@ -63,7 +65,7 @@ fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
         }
         process.said("running");
         packs.retain(|pack| {
-            let leaves = leaving.contains(&worker(pack).pack_id());
+            let leaves = leaving.contains(&worker(pack).pack_id().0);
             if leaves {
                 pack.close();
             }
@@ -176,7 +178,7 @@ fn a_middle_that_is_not_there_is_an_error_that_names_it() {
             matches!(
                 error,
                 Error::Backend {
-                    pack: Some(MIDDLE),
+                    pack: Some(PackId(MIDDLE)),
                     ..
                 }
             ),

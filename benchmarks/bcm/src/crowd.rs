@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_bcm::{BackendConfig, Pack, PackConfig, Topology};
+use burst_bcm::{BackendConfig, Pack, PackConfig, PackId, Topology};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -107,7 +107,7 @@ fn run(packs: u32) -> Vec<Found> {
 /// A pack of so many of one worker each.
 pub fn pack(pack: u32, packs: u32) {
     let topology = Topology::new(&vec![1; packs as usize]).unwrap();
-    let mut config = PackConfig::new("crowd", pack, topology);
+    let mut config = PackConfig::new("crowd", PackId(pack), topology);
     config.backend = BackendConfig::new("direct");
     config.secret = "crowd".into();
     config.operation_timeout = Duration::from_secs(120);

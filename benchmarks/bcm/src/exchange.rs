@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_bcm::{BackendConfig, Communicator, Error, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Tag, testing};
 use std::time::Instant;
 
 /// All-to-alls of several sizes on several topologies.
@@ -38,7 +38,7 @@ fn a_message_each(worker: &Communicator, values: Values) -> Result<Values, Error
     let (me, size) = (worker.rank(), worker.size());
     let mut requests = Vec::new();
     for step in 0..size {
-        requests.push(worker.irecv((me + size - step) % size, 0)?);
+        requests.push(worker.irecv((me + size - step) % size, Tag::default())?);
     }
     let mut values: Vec<_> = values.into_iter().map(Some).collect();
     for step in 0..size {

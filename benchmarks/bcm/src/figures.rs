@@ -1,7 +1,7 @@
 //! The published figures about messages, on this machine: numbers as CSV, and plots.
 
-use crate::plot::{NotDrawn, Plot};
-use crate::results::NotWritten;
+use crate::plot::{Plot, PlotError};
+use crate::results::WriteError;
 use crate::servers::Server;
 use crate::summary::Summary;
 use crate::{collectives, transfer};
@@ -11,11 +11,11 @@ use std::path::Path;
 
 /// Why a figure could not be kept.
 #[derive(Debug, thiserror::Error)]
-pub enum NotKept {
+pub enum FigureError {
     #[error(transparent)]
-    Numbers(#[from] NotWritten),
+    Numbers(#[from] WriteError),
     #[error(transparent)]
-    Plot(#[from] NotDrawn),
+    Plot(#[from] PlotError),
 }
 
 /// A point of figures 10a and 10b.
@@ -46,7 +46,7 @@ struct Latency {
 }
 
 /// Figure 10a: throughput of one message by the size of its chunks, each size `samples` times two.
-pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Result<(), NotKept> {
+pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Result<(), FigureError> {
     // What a machine of two cores gets through in minutes, all backends and sizes together.
     let message = 512 << 20;
     let mut rates = Vec::new();
@@ -80,7 +80,7 @@ pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Resul
 }
 
 /// Figure 10b: what as many pairs of workers as there are get through at once.
-pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), NotKept> {
+pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), FigureError> {
     let message = 64 << 20;
     let mut rates = Vec::new();
     for backend in backends {
@@ -109,7 +109,7 @@ pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), 
 }
 
 /// Figure 11: how long collectives take, by granularity.
-pub fn granularity(samples: usize, results: &Path) -> Result<(), NotKept> {
+pub fn granularity(samples: usize, results: &Path) -> Result<(), FigureError> {
     let server = Server::of("redis-list");
     let config = server.config("redis-list");
     let mut latencies = Vec::new();

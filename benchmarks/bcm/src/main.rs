@@ -17,17 +17,12 @@ mod mpi;
 mod next_flare;
 mod plot;
 mod redis_benchmark;
-#[path = "../../src/report.rs"]
-mod report;
-#[path = "../../src/results.rs"]
-mod results;
 mod servers;
-#[path = "../../src/summary.rs"]
-mod summary;
 mod tcp;
 mod throughput;
 mod transfer;
 
+use benchmark_report::{report, results, summary};
 use burst_test_servers::s3_process;
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, ValueEnum};
@@ -97,7 +92,7 @@ impl Measurement {
         matches!(self, Self::ChunkSizes | Self::Pairs | Self::Granularity)
     }
 
-    fn run(self, options: &Options, report: &mut Report) -> Result<(), figures::NotKept> {
+    fn run(self, options: &Options, report: &mut Report) -> Result<(), figures::FigureError> {
         let Options {
             turns,
             backends,
@@ -151,7 +146,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(options: &Options) -> Result<(), figures::NotKept> {
+fn measure(options: &Options) -> Result<(), figures::FigureError> {
     let mut report = Report::default();
     for &which in Measurement::value_variants() {
         if options.measures(which) {

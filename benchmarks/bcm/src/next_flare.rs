@@ -9,20 +9,20 @@ use std::time::Instant;
 
 /// Two packs with one worker each.
 const SIZES: [u32; 2] = [1, 1];
-/// What the packs keep, or nothing.
-type Kept = Vec<Option<Connections>>;
+/// What each pack has from its last flare, or nothing.
+type ReusableConnections = Vec<Option<Connections>>;
 
 /// From the first pack's joining to the last one's having left, with one message there and back.
 pub fn latency(backend: &str, turns: usize, report: &mut Report) {
     let server = Server::of(backend);
     let config = server.config(backend);
     let (mut anew, mut over) = (Vec::new(), Vec::new());
-    let mut kept = Kept::new();
+    let mut reusable = ReusableConnections::new();
     // The first one has nothing to join over.
-    flare(&config, &mut kept, true);
+    flare(&config, &mut reusable, true);
     for _ in 0..turns * 20 {
-        anew.push(flare(&config, &mut Kept::new(), false));
-        over.push(flare(&config, &mut kept, true));
+        anew.push(flare(&config, &mut ReusableConnections::new(), false));
+        over.push(flare(&config, &mut reusable, true));
     }
     report.add(
         format!("next flare of two packs and its first message, {backend}"),
@@ -34,9 +34,9 @@ pub fn latency(backend: &str, turns: usize, report: &mut Report) {
 }
 
 /// How many milliseconds it takes.
-fn flare(config: &BackendConfig, kept: &mut Kept, stays: bool) -> f64 {
+fn flare(config: &BackendConfig, reusable: &mut ReusableConnections, stays: bool) -> f64 {
     let begun = Instant::now();
-    let packs = testing::packs_over(std::mem::take(kept), &SIZES, config, |_| {}).unwrap();
+    let packs = testing::packs_over(std::mem::take(reusable), &SIZES, config, |_| {}).unwrap();
     let results = testing::run_on(&packs, |worker| {
         let peer = 1 - worker.worker_id();
         worker.send(7u64, peer)?;
@@ -49,7 +49,7 @@ fn flare(config: &BackendConfig, kept: &mut Kept, stays: bool) -> f64 {
             .iter()
             .map(|pack| scope.spawn(move || leave(pack, stays)))
             .collect();
-        *kept = leaving
+        *reusable = leaving
             .into_iter()
             .map(|pack| pack.join().unwrap())
             .collect();

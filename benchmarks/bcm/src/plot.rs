@@ -1,6 +1,8 @@
 //! Draws lines over a logarithmic axis.
 
+use plotters::drawing::DrawingAreaErrorKind;
 use plotters::prelude::*;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Lines with their names.
@@ -13,24 +15,31 @@ pub struct Plot {
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
 }
 
-/// Why a plot could not be kept.
+/// Why a plot is not in its file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw {path}: {reason}")]
-pub struct NotDrawn {
+pub struct PlotError {
     path: PathBuf,
-    reason: String,
+    reason: DrawError,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+enum DrawError {
+    Directory(#[from] io::Error),
+    Drawing(#[from] DrawingAreaErrorKind<io::Error>),
 }
 
 impl Plot {
     /// Writes the plot as SVG.
-    pub fn write(&self, path: &Path) -> Result<(), NotDrawn> {
-        self.draw(path).map_err(|reason| NotDrawn {
+    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
+        self.draw(path).map_err(|reason| PlotError {
             path: path.to_owned(),
-            reason: reason.to_string(),
+            reason,
         })
     }
 
-    fn draw(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    fn draw(&self, path: &Path) -> Result<(), DrawError> {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)?;
         }

@@ -26,7 +26,7 @@ pub fn measure(size: &Size, peers: &Peers, findings: &mut Findings) {
     );
     for workers in [8, size.workers] {
         let setting = format!("{workers} workers");
-        for driver in [Driver::Docker, Driver::Sandbox, Driver::Process] {
+        for driver in Driver::ALL {
             ours(driver, workers, size.runs, &setting, findings);
         }
         for _ in 0..size.runs.min(2) {

@@ -3,7 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 
-use burst_bcm::{Failure, FailureKind};
+use burst_bcm::{Failure, FailureKind, PackId};
 
 /// Why a work function gave no output.
 ///
@@ -55,7 +55,7 @@ impl Error {
     }
 
     /// The failure to report for the worker whose function returned this error.
-    pub(crate) fn to_failure(&self, worker: u32, pack: u32) -> Failure {
+    pub(crate) fn to_failure(&self, worker: u32, pack: PackId) -> Failure {
         let mut failure = match self.find::<burst_bcm::Error>() {
             Some(error) => failure_of(error, worker, pack),
             None => Failure::new(FailureKind::Error, "").of_worker(worker, pack),
@@ -68,7 +68,7 @@ impl Error {
 
 /// The failure of a worker whose communication ended with `error`. One that was ended by the
 /// flare's time-out or cancellation is reported as that, not as the victim of a peer.
-pub(crate) fn failure_of(error: &burst_bcm::Error, worker: u32, pack: u32) -> Failure {
+pub(crate) fn failure_of(error: &burst_bcm::Error, worker: u32, pack: PackId) -> Failure {
     let mut failure = error.to_failure(Some(worker), Some(pack));
     if let burst_bcm::Error::Aborted(cause) = error
         && cause.worker.is_none()
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_failed_peer_is_recognised_also_inside_the_functions_own_error() {
         for error in [Error::from(aborted()), Error::from(Wrapped(aborted()))] {
-            let failure = error.to_failure(1, 0);
+            let failure = error.to_failure(1, PackId(0));
             assert_eq!(failure.kind, FailureKind::PeerFailed);
             assert_eq!((failure.worker, failure.pack), (Some(1), Some(0)));
             assert!(failure.message.contains("worker 3"), "{failure}");
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_own_error_is_of_kind_error() {
-        let failure = Error::new("no such city").to_failure(1, 0);
+        let failure = Error::new("no such city").to_failure(1, PackId(0));
         assert_eq!(failure.kind, FailureKind::Error);
         assert_eq!(failure.message, "no such city");
         assert_eq!(failure.operation.as_deref(), Some("work"));

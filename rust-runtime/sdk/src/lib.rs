@@ -70,8 +70,8 @@ pub mod testing;
 mod worker;
 mod worker_threads;
 
-pub use burst_bcm::{Communicator, Failure, FailureKind, Number, Payload, Reducer};
-pub use burst_bcm::{RecvRequest, SendRequest, wait_any};
+pub use burst_bcm::{Communicator, Failure, FailureKind, Number, PackId, Payload, Reducer};
+pub use burst_bcm::{RecvRequest, SendRequest, Tag, wait_any};
 pub use context::BurstContext;
 pub use error::Error;
 pub use state::State;

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{
-    BackendConfig, Failure, FailureKind, InvalidConfiguration, Pack, PackConfig, Secret, Topology,
+    BackendConfig, Failure, FailureKind, InvalidConfiguration, Pack, PackConfig, PackId, Secret,
+    Topology,
 };
 
 use crate::context::BurstContext;
@@ -209,7 +210,7 @@ fn join(sizes: &[u32], states: &[Arc<WorkerStates>]) -> Result<Workers, FlareFai
     let flare_id = format!("testing-{}-{number}", std::process::id());
     let (deadline, due) = (SystemTime::now() + LIMIT, Instant::now() + LIMIT);
     let mut packs = Vec::new();
-    for (pack, states) in (0..topology.num_packs()).zip(states) {
+    for (pack, states) in (0..topology.num_packs()).map(PackId).zip(states) {
         let mut config = PackConfig::new(flare_id.as_str(), pack, topology.clone());
         config.backend = BackendConfig::new("memory");
         config.secret = Secret::new(flare_id.as_str());
@@ -275,7 +276,7 @@ impl Report for Console {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::{Error, wait_any};
+    use crate::{Error, Tag, wait_any};
 
     #[test]
     fn packs_hold_granularity_workers_and_the_last_one_the_rest() {
@@ -324,7 +325,11 @@ mod tests {
         );
         assert_eq!(
             outputs.unwrap(),
-            [(10, 0, 0, true), (11, 1, 0, false), (12, 2, 1, true)]
+            [
+                (10, 0, PackId(0), true),
+                (11, 1, PackId(0), false),
+                (12, 2, PackId(1), true)
+            ]
         );
     }
 
@@ -362,8 +367,10 @@ mod tests {
                 0 => Err(Error::new("zero")),
                 1 => Ok(burst.recv::<u8>(0).unwrap()),
                 2 => Ok(burst.my_pack().recv::<u8>(0).unwrap()),
-                3 => Ok(burst.irecv::<u8>(0, 1)?.wait().unwrap()),
-                4 => Ok(wait_any(&mut vec![burst.irecv::<u8>(0, 1)?]).unwrap().1),
+                3 => Ok(burst.irecv::<u8>(0, Tag(1))?.wait().unwrap()),
+                4 => Ok(wait_any(&mut vec![burst.irecv::<u8>(0, Tag(1))?])
+                    .unwrap()
+                    .1),
                 _ => burst.recv(0).map_err(|error| Error::new(error.to_string())),
             },
             [(); 6],

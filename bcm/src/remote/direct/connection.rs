@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use socket2::Socket;
 
+use super::connection_error::ConnectionError;
 use super::socket;
 use crate::error::Error;
 use crate::remote::Frame;
@@ -22,8 +23,23 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) enum WriteError {
     /// The caller's time was up.
     GivenUp(Error),
-    /// The connection is broken.
-    Broken(String),
+    /// The connection is of no use.
+    Broken(ConnectionError),
+}
+
+impl From<Error> for WriteError {
+    fn from(reason: Error) -> Self {
+        Self::GivenUp(reason)
+    }
+}
+
+impl From<ConnectionError> for WriteError {
+    fn from(reason: ConnectionError) -> Self {
+        match reason {
+            ConnectionError::NotStarted => Self::GivenUp(Error::NotStarted),
+            reason => Self::Broken(reason),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -52,17 +68,17 @@ impl Connection {
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             match self.stream.write_vectored(left) {
-                Ok(0) => return Err(WriteError::Broken("it hung up".to_owned())),
+                Ok(0) => return Err(ConnectionError::HungUp.into()),
                 Ok(written) => IoSlice::advance_slices(&mut left, written),
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock | ErrorKind::TimedOut => {
                         if let Err(error) = go_on() {
                             let _ = self.stream.shutdown(Shutdown::Both);
-                            return Err(WriteError::GivenUp(error));
+                            return Err(error.into());
                         }
                     }
-                    _ => return Err(WriteError::Broken(error.to_string())),
+                    _ => return Err(ConnectionError::from(error).into()),
                 },
             }
         }

@@ -14,25 +14,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
+use super::connection_error::ConnectionError;
 use super::membership::Membership;
 use super::read_ahead::ReadAhead;
 use super::reader_election::ReaderElection;
 use super::reader_shared::ReaderShared;
 use crate::local::Waker;
-use crate::remote::inbox::{Chunk, Inbox, Incoming};
+use crate::pack_id::PackId;
+use crate::remote::inbox::{Chunk, Inbox, PayloadTarget};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
 /// Steps the reading thread takes on a connection before it looks at the others.
 const TURN: usize = 64;
 
-/// Why nothing more can be read.
-pub(super) type End = String;
-
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct ConnectionReader {
     stream: Socket,
-    pack: u32,
+    pack: PackId,
     /// Which of all connections it is.
     number: u64,
     progress: Mutex<Progress>,
@@ -69,7 +68,7 @@ enum Stage {
         filled: usize,
     },
     Skip(usize),
-    Ended(End),
+    Ended(ConnectionError),
 }
 
 /// What has become of the reading thread's turn.
@@ -78,7 +77,7 @@ pub(super) enum Turn {
     Taken,
     /// A worker has it.
     Left,
-    Ended(End),
+    Ended(ConnectionError),
 }
 
 /// How far one step got.
@@ -94,7 +93,7 @@ impl ConnectionReader {
     /// The stream must not block; all frames must come from this pack.
     pub(super) fn new(
         stream: Socket,
-        (pack, number): (u32, u64),
+        (pack, number): (PackId, u64),
         membership: Arc<Membership>,
         reading: Arc<ReaderShared>,
     ) -> Self {
@@ -116,7 +115,7 @@ impl ConnectionReader {
         }
     }
 
-    pub(super) fn pack(&self) -> u32 {
+    pub(super) fn pack(&self) -> PackId {
         self.pack
     }
 
@@ -183,7 +182,7 @@ impl ConnectionReader {
     }
 
     /// Why nothing more will come, once that is so.
-    pub(super) fn end(&self) -> Option<End> {
+    pub(super) fn end(&self) -> Option<ConnectionError> {
         match &self.progress.lock().stage {
             Stage::Ended(end) => Some(end.clone()),
             _ => None,
@@ -273,7 +272,7 @@ impl Progress {
         &mut self,
         connection: &ConnectionReader,
         ahead: &mut ReadAhead,
-    ) -> Result<Step, End> {
+    ) -> Result<Step, ConnectionError> {
         let stream = &connection.stream;
         loop {
             match &mut self.stage {
@@ -343,16 +342,16 @@ impl Progress {
 }
 
 /// What follows a header.
-fn begin(bytes: &[u8], pack: u32, inbox: &Inbox) -> Result<Stage, End> {
-    let refused = |error: WireError| -> End {
+fn begin(bytes: &[u8], pack: PackId, inbox: &Inbox) -> Result<Stage, ConnectionError> {
+    let refused = |error: WireError| {
         inbox.refused(Some(pack), &error);
-        error.to_string()
+        ConnectionError::from(error)
     };
     let header = Header::decode(bytes).map_err(refused)?;
     if header.pack != pack {
         return Err(refused(WireError::Invalid {
             field: "sending pack",
-            value: header.pack.into(),
+            value: header.pack.0.into(),
         }));
     }
     if !inbox.is_of(&header) {
@@ -368,26 +367,26 @@ fn begin(bytes: &[u8], pack: u32, inbox: &Inbox) -> Result<Stage, End> {
         });
     }
     Ok(match inbox.open(&header).map_err(refused)? {
-        Incoming::Chunk(chunk) => Stage::Chunk { chunk, filled: 0 },
-        Incoming::Notice(length) => Stage::Notice {
+        PayloadTarget::Chunk(chunk) => Stage::Chunk { chunk, filled: 0 },
+        PayloadTarget::Notice(length) => Stage::Notice {
             header,
             payload: vec![0; length],
             filled: 0,
         },
-        Incoming::Skip(length) => Stage::Skip(length),
+        PayloadTarget::Skip(length) => Stage::Skip(length),
     })
 }
 
 /// Reads what has come; 0 when nothing has.
-fn read(mut stream: &Socket, place: &mut [u8]) -> Result<usize, End> {
+fn read(mut stream: &Socket, place: &mut [u8]) -> Result<usize, ConnectionError> {
     loop {
         match stream.read(place) {
-            Ok(0) => return Err("its connection ended without a goodbye".to_owned()),
+            Ok(0) => return Err(ConnectionError::NoGoodbye),
             Ok(count) => return Ok(count),
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock => return Ok(0),
-                _ => return Err(format!("its connection broke: {error}")),
+                _ => return Err(error.into()),
             },
         }
     }

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use socket2::Socket;
 
+use super::connection_error::ConnectionError;
 use super::dialler::Dialler;
 use super::handshake::Purpose;
 use super::outbox::Outbox;
@@ -17,6 +18,7 @@ use super::watch::Watch;
 use super::{Thread, error, socket};
 use crate::error::Error;
 use crate::local::Waker;
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 
 /// Bytes a pack may leave unread: thousands of frames, each of which somebody waits for.
@@ -42,7 +44,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Pending {
     /// Packs that the thread is to dial, or to wait for.
-    waiting: BTreeSet<u32>,
+    waiting: BTreeSet<PackId>,
     closing: bool,
 }
 
@@ -77,19 +79,19 @@ impl ControlSender {
     /// cannot be reached is for the watch to judge.
     pub(super) fn send(
         &self,
-        to: u32,
+        to: PackId,
         frame: &Frame<'_>,
         ended: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
-        let Some(way) = self.shared.ways.get(to as usize) else {
-            return Err(error(Some(to), "there is no such pack"));
+        let Some(way) = self.shared.ways.get(to.index()) else {
+            return Err(ConnectionError::NoSuchPack.towards(to));
         };
         let mut way = way.lock();
         if ended() {
             return Ok(());
         }
         if way.outbox.len() >= MOST {
-            return Err(error(Some(to), "it does not read"));
+            return Err(ConnectionError::Unread.towards(to));
         }
         self.shared.add(to, &mut way, frame);
         Ok(())
@@ -97,7 +99,7 @@ impl ControlSender {
 
     /// Sends the last frames of a flare to all packs anything was sent to.
     pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
-        for (to, way) in (0..).zip(&self.shared.ways) {
+        for (to, way) in (0..).map(PackId).zip(&self.shared.ways) {
             let mut way = way.lock();
             for frame in frames {
                 // Looked at again for each: the connection may have broken with the one before.
@@ -120,7 +122,7 @@ impl ControlSender {
 }
 
 impl Shared {
-    fn add(&self, to: u32, way: &mut Way, frame: &Frame<'_>) {
+    fn add(&self, to: PackId, way: &mut Way, frame: &Frame<'_>) {
         // With something in the outbox the thread is at it already.
         let first = way.outbox.is_empty();
         way.outbox.add(&frame.header.encode());
@@ -136,16 +138,16 @@ impl Shared {
     }
 
     /// Writes what there is room for, once there is a connection.
-    fn flush(&self, to: u32, way: &mut Way) {
+    fn flush(&self, to: PackId, way: &mut Way) {
         let Way { stream, outbox } = way;
         if let Some(open) = stream
             && let Err(reason) = outbox.flush(open)
         {
-            self.broken(to, way, reason.to_string());
+            self.broken(to, way, reason.into());
         }
     }
 
-    fn broken(&self, to: u32, way: &mut Way, reason: String) {
+    fn broken(&self, to: PackId, way: &mut Way, reason: ConnectionError) {
         *way = Way::default();
         self.watch.suspect(to, reason);
     }
@@ -179,25 +181,18 @@ impl Shared {
     }
 
     /// Dials a pack if need be and writes to it; its connection while that has no room.
-    fn carry(&self, to: u32) -> Option<Arc<Socket>> {
-        let way = self.ways.get(to as usize)?;
+    fn carry(&self, to: PackId) -> Option<Arc<Socket>> {
+        let way = self.ways.get(to.index())?;
         if way.lock().stream.is_none() {
             let dialled = self.dialler.dial(to, Purpose::Frames).and_then(|stream| {
-                socket::prepare(&stream)
-                    .and_then(|()| stream.set_nonblocking(true))
-                    .map_err(|reason| error(Some(to), reason))?;
+                socket::prepare(&stream)?;
+                stream.set_nonblocking(true)?;
                 Ok(stream)
             });
             let mut way = way.lock();
             match dialled {
                 Ok(stream) => way.stream = Some(Arc::new(stream)),
-                Err(reason) => {
-                    let reason = match reason {
-                        Error::Backend { reason, .. } => reason,
-                        other => other.to_string(),
-                    };
-                    self.broken(to, &mut way, reason);
-                }
+                Err(reason) => self.broken(to, &mut way, reason),
             }
         }
         let mut way = way.lock();
@@ -227,7 +222,7 @@ mod tests {
     fn a_pack_that_does_not_read_is_given_so_much_and_holds_up_nobody() {
         let inbox = Inbox::of_two_packs(FLARE);
         let credentials = Credentials::new(&"secret".into(), FLARE);
-        let dialler = Arc::new(Dialler::new(0, credentials.clone(), false));
+        let dialler = Arc::new(Dialler::new(PackId(0), credentials.clone(), false));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = listener.local_addr().unwrap().to_string();
         dialler.learn(&["nowhere:1".to_owned(), endpoint]).unwrap();
@@ -238,22 +233,22 @@ mod tests {
         let deaf = std::thread::spawn(move || {
             let stream = Socket::from(listener.accept().unwrap().0);
             let mut reception = Reception::begin(&stream).unwrap();
-            let guest = loop {
-                if let Some(guest) = reception.hear(&stream, &credentials, 1, 2).unwrap() {
-                    break guest;
+            let peer = loop {
+                if let Some(peer) = reception.hear(&stream, &credentials, PackId(1), 2).unwrap() {
+                    break peer;
                 }
             };
-            guest.welcome(&stream).unwrap();
+            peer.accept(&stream).unwrap();
             let _ = finished.recv();
         });
-        let header = Header::notice(Kind::Credit, FLARE, 0, 0);
+        let header = Header::notice(Kind::Credit, FLARE, PackId(0), 0);
         let frame = Frame {
             header,
             payload: &[],
         };
         let mut sent = 0u64;
         let refused = loop {
-            match control_sender.send(1, &frame, || false) {
+            match control_sender.send(PackId(1), &frame, || false) {
                 Ok(()) => sent += 1,
                 Err(refused) => break refused,
             }

@@ -1,15 +1,17 @@
 //! The dialling end: finds another pack and proves to be one of the same flare.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use socket2::Socket;
 
+use super::connection_error::ConnectionError;
 use super::handshake::{self, Credentials, HandshakeError, Purpose};
-use super::{error, socket};
+use super::socket;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
+use crate::pack_id::PackId;
 
 /// How long connecting may take.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -21,7 +23,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Dialler {
-    pack: u32,
+    pack: PackId,
     credentials: Credentials,
     /// Whether packs of this machine are looked for in a shorter way than the network.
     locally: bool,
@@ -29,7 +31,7 @@ pub(super) struct Dialler {
 }
 
 impl Dialler {
-    pub(super) fn new(pack: u32, credentials: Credentials, locally: bool) -> Self {
+    pub(super) fn new(pack: PackId, credentials: Credentials, locally: bool) -> Self {
         Self {
             pack,
             credentials,
@@ -53,10 +55,10 @@ impl Dialler {
 
     /// A connection that has passed the handshake. Whoever is turned away before that may have had
     /// to make room for others ([`super::unauthenticated`]), and comes again.
-    pub(super) fn dial(&self, to: u32, purpose: Purpose) -> Result<Socket, Error> {
+    pub(super) fn dial(&self, to: PackId, purpose: Purpose) -> Result<Socket, ConnectionError> {
         let endpoint = self.endpoint(to)?;
         // Those who were turned away together do not all come back together.
-        let apart = u64::from(self.pack % 16);
+        let apart = u64::from(self.pack.0 % 16);
         let mut pauses = PAUSES
             .iter()
             .map(|pause| Duration::from_millis(pause + apart));
@@ -64,14 +66,14 @@ impl Dialler {
             match (self.try_dial(to, endpoint, purpose), pauses.next()) {
                 (Ok(socket), _) => return Ok(socket),
                 (Err(reason), Some(pause)) if reason.is_turned_away() => thread::sleep(pause),
-                (Err(reason), _) => return Err(unreachable(to, endpoint, &reason)),
+                (Err(reason), _) => return Err(unreachable(endpoint, reason)),
             }
         }
     }
 
     fn try_dial(
         &self,
-        to: u32,
+        to: PackId,
         endpoint: &str,
         purpose: Purpose,
     ) -> Result<Socket, HandshakeError> {
@@ -91,25 +93,25 @@ impl Dialler {
     }
 
     /// Whether something listens where a pack should be.
-    pub(super) fn probe(&self, to: u32) -> Result<(), Error> {
+    pub(super) fn probe(&self, to: PackId) -> Result<(), ConnectionError> {
         let endpoint = self.endpoint(to)?;
         socket::connect(endpoint, PROBE_TIMEOUT)
             .map(drop)
-            .map_err(|reason| unreachable(to, endpoint, &reason.into()))
+            .map_err(|reason| unreachable(endpoint, reason.into()))
     }
 
-    fn endpoint(&self, pack: u32) -> Result<&str, Error> {
-        let endpoints = self.endpoints.get().ok_or(Error::NotStarted)?;
-        match endpoints.get(pack as usize) {
-            Some(endpoint) => Ok(endpoint),
-            None => Err(error(Some(pack), "there is no such pack")),
-        }
+    fn endpoint(&self, pack: PackId) -> Result<&str, ConnectionError> {
+        let endpoints = self.endpoints.get().ok_or(ConnectionError::NotStarted)?;
+        let endpoint = endpoints.get(pack.index());
+        endpoint
+            .map(String::as_str)
+            .ok_or(ConnectionError::NoSuchPack)
     }
 }
 
-fn unreachable(pack: u32, endpoint: &str, reason: &HandshakeError) -> Error {
-    error(
-        Some(pack),
-        format!("cannot connect to {endpoint}: {reason}"),
-    )
+fn unreachable(endpoint: &str, reason: HandshakeError) -> ConnectionError {
+    ConnectionError::Unreachable {
+        endpoint: endpoint.to_owned(),
+        reason: Arc::new(reason),
+    }
 }

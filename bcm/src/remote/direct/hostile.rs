@@ -16,7 +16,9 @@ use crate::address::{Class, Destination};
 use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::pack::Pack;
+use crate::pack_id::PackId;
 use crate::payload::Encoding;
+use crate::tag::Tag;
 use crate::testing;
 use crate::wire::{HEADER_SIZE, Header, Kind, flare_digest};
 
@@ -51,7 +53,11 @@ impl Flare {
         .unwrap();
         let name = name.into_inner().unwrap();
         let digest = flare_digest(&name);
-        let dialler = Dialler::new(0, Credentials::new(&name.as_str().into(), digest), false);
+        let dialler = Dialler::new(
+            PackId(0),
+            Credentials::new(&name.as_str().into(), digest),
+            false,
+        );
         let endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
         dialler.learn(&endpoints).unwrap();
         Self {
@@ -62,7 +68,7 @@ impl Flare {
     }
 
     fn dial(&self) -> Socket {
-        self.dialler.dial(1, Purpose::Frames).unwrap()
+        self.dialler.dial(PackId(1), Purpose::Frames).unwrap()
     }
 
     /// An empty message nobody waits for.
@@ -70,11 +76,11 @@ impl Flare {
         Header {
             kind: Kind::Data,
             flare: self.digest,
-            pack: 0,
+            pack: PackId(0),
             source: 0,
             destination: Destination::Worker(1),
             context: NOBODYS,
-            class: Class::Point { tag: 0 },
+            class: Class::Point { tag: Tag(0) },
             sequence: 0,
             total: 0,
             chunk: 0,
@@ -191,8 +197,8 @@ fn who_pretends_to_be_somebody_else_fails_the_flare() {
         };
         play(name, script, Fails(reason));
     };
-    changed("the other pack", |it| it.pack = 1, "sending pack 1");
-    changed("no pack", |it| it.pack = u32::MAX, "sending pack");
+    changed("the other pack", |it| it.pack = PackId(1), "sending pack 1");
+    changed("no pack", |it| it.pack = PackId(u32::MAX), "sending pack");
     changed("another's worker", |it| it.source = 1, "source 1");
     changed("no worker", |it| it.source = u32::MAX, "source");
     changed(
@@ -341,7 +347,7 @@ fn what_means_nothing_changes_nothing() {
             total: 10_000,
             ..header
         };
-        let goodbye = Header::notice(Kind::Goodbye, [9; 16], 0, 0);
+        let goodbye = Header::notice(Kind::Goodbye, [9; 16], PackId(0), 0);
         [frame(header), frame(goodbye), frame(goodbye)].concat()
     };
     play("of another flare", others, GoesOn);
@@ -374,7 +380,7 @@ fn whoever_hangs_up_in_the_middle_is_lost() {
 fn a_pack_may_have_so_many_connections() {
     let flare = Flare::start();
     let streams: Vec<_> = (0..membership::MOST + 4)
-        .filter_map(|_| flare.dialler.dial(1, Purpose::Frames).ok())
+        .filter_map(|_| flare.dialler.dial(PackId(1), Purpose::Frames).ok())
         .collect();
     // Its own may be made before or after.
     assert!(

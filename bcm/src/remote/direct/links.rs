@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::connection::{CONNECTIONS, Connection};
+use super::connection::{CONNECTIONS, Connection, WriteError};
+use super::connection_error::ConnectionError;
 use super::control_sender::ControlSender;
 use super::dialler::Dialler;
-use super::error;
 use super::handshake::{Credentials, Purpose};
 use super::listener::Listener;
 use super::peers::Peers;
@@ -16,6 +16,7 @@ use super::watch::Watch;
 use crate::config::PackConfig;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
 use crate::remote::pool::Pool;
@@ -26,7 +27,7 @@ const TCP_ONLY: &str = "tcp:";
 /// See the module's documentation. All threads and connections end with it.
 #[derive(Debug)]
 pub(super) struct Links {
-    pack: u32,
+    pack: PackId,
     packs: u32,
     dialler: Arc<Dialler>,
     pub(super) peers: Arc<Peers>,
@@ -134,15 +135,15 @@ impl Links {
         self.watch.renew(Arc::clone(inbox));
     }
 
-    pub(super) fn route(&self, pack: u32) -> Result<&Pool<Connection>, Error> {
+    pub(super) fn route(&self, pack: PackId) -> Result<&Pool<Connection>, Error> {
         self.routes
-            .get(pack as usize)
-            .ok_or_else(|| error(Some(pack), "there is no such pack"))
+            .get(pack.index())
+            .ok_or_else(|| ConnectionError::NoSuchPack.towards(pack))
     }
 
-    pub(super) fn dial(&self, pack: u32) -> Result<Connection, Error> {
+    pub(super) fn dial(&self, pack: PackId) -> Result<Connection, WriteError> {
         let stream = self.dialler.dial(pack, Purpose::Frames)?;
-        Connection::new(stream).map_err(|reason| error(Some(pack), reason))
+        Ok(Connection::new(stream).map_err(ConnectionError::from)?)
     }
 
     /// Takes threads to help with a message, as many as there are and so many at most; whoever

@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
-use super::handshake::{Credentials, Guest, Purpose};
+use super::handshake::{AuthenticatedPeer, Credentials, Purpose};
 use super::peers::Peers;
 use super::reader::Reader;
 use super::unauthenticated::Unauthenticated;
@@ -19,10 +19,11 @@ use super::{Thread, error, socket};
 use crate::config::PackConfig;
 use crate::error::Error;
 use crate::local::Waker;
+use crate::pack_id::PackId;
 
 /// Connections that have not proved themselves yet, besides one of each pack: all may dial the
 /// middle of the watch at once.
-const STRANGERS: usize = 256;
+const PENDING_PEERS: usize = 256;
 /// Connections that are accepted before those who were are listened to.
 const AT_ONCE: usize = 64;
 
@@ -36,7 +37,7 @@ pub(super) struct Listener {
 
 #[derive(Debug)]
 struct Shared {
-    pack: u32,
+    pack: PackId,
     packs: u32,
     credentials: Credentials,
     peers: Arc<Peers>,
@@ -51,7 +52,7 @@ impl Listener {
     /// Listens as one of these packs; `locally` also in the shorter way of this machine.
     pub(super) fn bind(
         (config, locally): (&PackConfig, bool),
-        (pack, packs): (u32, u32),
+        (pack, packs): (PackId, u32),
         credentials: Credentials,
         (peers, reader): (Arc<Peers>, Arc<Reader>),
         watch: Arc<Watch>,
@@ -96,7 +97,7 @@ impl Listener {
 
 impl Shared {
     fn accept_all(&self, listening: &[Socket]) {
-        let mut unauthenticated = Unauthenticated::new(STRANGERS + self.packs as usize);
+        let mut unauthenticated = Unauthenticated::new(PENDING_PEERS + self.packs as usize);
         while !self.closing.load(Ordering::Acquire) {
             let sockets = listening.iter().map(AsFd::as_fd);
             let descriptors = [self.waker.as_fd()].into_iter().chain(sockets);
@@ -110,9 +111,9 @@ impl Shared {
             let _ = poll(&mut watched, limit.as_ref());
             let spoken: Vec<_> = watched.iter().map(|it| !it.revents().is_empty()).collect();
             let spoken = |place: usize| spoken.get(1 + listening.len() + place) == Some(&true);
-            let guests = unauthenticated.listen(spoken, &self.credentials, (self.pack, self.packs));
-            for (guest, stream) in guests {
-                self.welcome(&guest, stream);
+            let peers = unauthenticated.listen(spoken, &self.credentials, (self.pack, self.packs));
+            for (peer, stream) in peers {
+                self.let_in(&peer, stream);
             }
             for socket in listening {
                 self.accept(socket, &mut unauthenticated);
@@ -126,7 +127,7 @@ impl Shared {
                 // Whoever has gone again needs no answer.
                 Ok((stream, address)) => drop(unauthenticated.enter(stream, &address)),
                 Err(reason) if reason.kind() == ErrorKind::WouldBlock => return,
-                // Out of descriptors, mostly: strangers have to go first.
+                // Out of descriptors, mostly: those who have not proved themselves have to go first.
                 Err(_) if unauthenticated.evict() => {}
                 Err(_) => {
                     thread::sleep(Duration::from_millis(10));
@@ -137,10 +138,10 @@ impl Shared {
     }
 
     /// A pack of the flare is let in, unless it has been often enough.
-    fn welcome(&self, guest: &Guest, stream: Socket) {
-        let pack = guest.pack;
-        if guest.purpose == Purpose::Watch {
-            if guest.welcome(&stream).is_ok() {
+    fn let_in(&self, peer: &AuthenticatedPeer, stream: Socket) {
+        let pack = peer.pack;
+        if peer.purpose == Purpose::Watch {
+            if peer.accept(&stream).is_ok() {
                 self.watch.adopt(pack, stream);
             }
             return;
@@ -148,10 +149,7 @@ impl Shared {
         let Some(number) = self.peers.membership.connected(pack) else {
             return;
         };
-        match guest
-            .welcome(&stream)
-            .and_then(|()| socket::prepare(&stream))
-        {
+        match peer.accept(&stream).and_then(|()| socket::prepare(&stream)) {
             Ok(()) => self.reader.add(stream, pack, number),
             // It has hung up already.
             Err(_) => drop(self.peers.membership.disconnected(pack, number, false)),
@@ -168,6 +166,7 @@ mod tests {
 
     use crate::config::PackConfig;
     use crate::pack::Pack;
+    use crate::pack_id::PackId;
     use crate::remote::direct::handshake::{self, Credentials, Purpose};
     use crate::remote::direct::socket;
     use crate::remote::direct::unauthenticated::STAY;
@@ -177,10 +176,11 @@ mod tests {
     #[test]
     fn a_thousand_packs_may_dial_the_middle_at_once() {
         const PACKS: u32 = 1000;
+        const MIDDLE: PackId = PackId(PACKS - 1);
         const TIMEOUT: Duration = Duration::from_secs(20);
         const AGAIN: usize = 10;
         let topology = Topology::new(&[1; PACKS as usize]).unwrap();
-        let mut config = PackConfig::new("many", PACKS - 1, topology);
+        let mut config = PackConfig::new("many", MIDDLE, topology);
         config.secret = "secret".into();
         let middle = Pack::join(config).unwrap();
         let endpoint = middle.endpoint().unwrap();
@@ -189,9 +189,9 @@ mod tests {
             .map(|_| (Instant::now(), socket::connect(&endpoint, TIMEOUT).unwrap()))
             .collect();
         let credentials = Credentials::new(&"secret".into(), flare_digest("many"));
-        for (pack, (dialled, other)) in (0..).zip(&mut others) {
+        for (pack, (dialled, other)) in (0..).map(PackId).zip(&mut others) {
             let introduce = |other: &Socket| {
-                handshake::introduce(other, &credentials, pack, PACKS - 1, Purpose::Watch)
+                handshake::introduce(other, &credentials, pack, MIDDLE, Purpose::Watch)
             };
             // One thread proves them all: on a busy machine the last come late and dial again, some of them often.
             let mut introduced = introduce(other);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::connection::CONNECTIONS;
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::wire::Header;
 
@@ -84,10 +85,10 @@ impl Membership {
     /// A pack has connected; the number of the connection, or `None` when it has more than it can
     /// need. Asked for before it can send anything, so that it has not left while one of its
     /// connections is still read.
-    pub(super) fn connected(&self, pack: u32) -> Option<u64> {
+    pub(super) fn connected(&self, pack: PackId) -> Option<u64> {
         let mut members = self.members.lock();
         let number = members.connections + 1;
-        let member = members.packs.get_mut(pack as usize)?;
+        let member = members.packs.get_mut(pack.index())?;
         if member.connections.len() >= MOST {
             return None;
         }
@@ -118,7 +119,7 @@ impl Membership {
     /// A connection has ended; whether that is no sign of a pack that is lost: all that was sent on
     /// it was read, or it was given up in an older flare, in the middle of what nobody needed any
     /// more, or before it was `used`: who dialled had waited too long, and dials again.
-    pub(super) fn disconnected(&self, pack: u32, number: u64, used: bool) -> bool {
+    pub(super) fn disconnected(&self, pack: PackId, number: u64, used: bool) -> bool {
         let mut in_order = false;
         self.change(pack, |_, member| {
             let ended = |it: &Inbound| it.number == number;
@@ -136,17 +137,17 @@ impl Membership {
         });
     }
 
-    pub(super) fn has_said_goodbye(&self, pack: u32) -> bool {
+    pub(super) fn has_said_goodbye(&self, pack: PackId) -> bool {
         let members = self.members.lock();
-        let member = members.packs.get(pack as usize);
+        let member = members.packs.get(pack.index());
         member.is_some_and(|member| member.goodbye)
     }
 
     /// Notes something about a pack, and tells when that means that it has left.
-    fn change(&self, pack: u32, note: impl FnOnce(&Inbox, &mut Member)) {
+    fn change(&self, pack: PackId, note: impl FnOnce(&Inbox, &mut Member)) {
         let mut members = self.members.lock();
         let Members { inbox, packs, .. } = &mut *members;
-        let Some(member) = packs.get_mut(pack as usize) else {
+        let Some(member) = packs.get_mut(pack.index()) else {
             return;
         };
         note(inbox, member);

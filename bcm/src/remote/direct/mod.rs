@@ -22,6 +22,7 @@
 //! of the first flare, whichever one dials them.
 
 mod connection;
+mod connection_error;
 mod connection_reader;
 mod control_sender;
 mod dialler;
@@ -43,7 +44,6 @@ mod unauthenticated;
 mod watch;
 
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -58,8 +58,10 @@ use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
 use crate::local::ConnectionWait;
+use crate::pack_id::PackId;
 use crate::wire::{Header, Kind};
 use connection::WriteError;
+use connection_error::ConnectionError;
 use links::Links;
 
 const NAME: &str = "direct";
@@ -82,7 +84,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     Ok(Direct::new(links, inbox))
 }
 
-fn error(pack: Option<u32>, reason: impl ToString) -> Error {
+fn error(pack: Option<PackId>, reason: impl ToString) -> Error {
     Error::of_backend(NAME, pack, reason.to_string())
 }
 
@@ -141,7 +143,12 @@ impl Direct {
     }
 
     /// Writes one frame on a connection of the pool.
-    fn write(&self, to: u32, frame: &Frame<'_>, budget: &mut WaitBudget<'_>) -> Result<(), Error> {
+    fn write(
+        &self,
+        to: PackId,
+        frame: &Frame<'_>,
+        budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error> {
         if self.has_ended() {
             return Err(Error::Closed);
         }
@@ -149,8 +156,8 @@ impl Direct {
         let acquired = route.acquire(Peer::Pack(to), budget, |_| self.links.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
-            Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, budget)),
-            Err(given_up) => return Err(given_up),
+            Err(WriteError::Broken(reason)) => return Err(self.gone(to, reason, budget)),
+            Err(WriteError::GivenUp(reason)) => return Err(reason),
         };
         let result = connection.write(frame, || budget.remaining(Peer::Pack(to)).map(drop));
         match result {
@@ -173,7 +180,7 @@ impl Direct {
     }
 
     /// What has become of a peer that cannot be written to: the watch finds out.
-    fn gone(&self, pack: u32, reason: String, budget: &mut WaitBudget<'_>) -> Error {
+    fn gone(&self, pack: PackId, reason: ConnectionError, budget: &mut WaitBudget<'_>) -> Error {
         self.links.watch.suspect(pack, reason);
         let cancellation = &self.inbox.config().cancellation;
         loop {
@@ -196,7 +203,7 @@ impl Direct {
     /// Writes the frames of one message.
     fn send_to(
         &self,
-        pack: u32,
+        pack: PackId,
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
@@ -255,7 +262,7 @@ impl Backend for Direct {
 
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
@@ -265,24 +272,24 @@ impl Backend for Direct {
 
     /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
     /// hears what the watch finds out.
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         self.links
             .control_sender
             .send(to, frame, || self.has_ended())
     }
 
     /// Only failures, at once: on the connections they are said at the end, before the goodbye.
-    fn announce(&self, _to: &[u32], frame: &Frame<'_>) {
+    fn announce(&self, _to: &[PackId], frame: &Frame<'_>) {
         if frame.header.kind == Kind::Abort {
             self.links.watch.announce(frame);
         }
     }
 
-    fn help(&self, pack: u32) -> bool {
+    fn help(&self, pack: PackId) -> bool {
         self.links.peers.help(pack)
     }
 
-    fn relieve(&self, pack: u32) {
+    fn relieve(&self, pack: PackId) {
         self.links.peers.relieve(pack);
     }
 
@@ -290,8 +297,8 @@ impl Backend for Direct {
         true
     }
 
-    fn sleep(&self, packs: Range<u32>, wait: &ConnectionWait<'_>) {
-        self.links.peers.sleep(packs, wait);
+    fn sleep(&self, pack: Option<PackId>, wait: &ConnectionWait<'_>) {
+        self.links.peers.sleep(pack, wait);
     }
 
     fn leave(&self) {
@@ -329,7 +336,7 @@ mod tests {
     /// The other pack may hear of the goodbye before the watch has told it of the failure.
     #[test]
     fn who_leaves_a_flare_that_failed_says_first_why() {
-        let mut config = PackConfig::new("f", 0, Topology::new(&[1, 1]).unwrap());
+        let mut config = PackConfig::new("f", PackId(0), Topology::new(&[1, 1]).unwrap());
         config.secret = "secret".into();
         let inbox = Inbox::of_two_packs([7; 16]);
         let direct = Direct::new(
@@ -338,7 +345,7 @@ mod tests {
         );
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let connection = connection::Connection::new(Socket::from(ours)).unwrap();
-        direct.links.route(1).unwrap().put_back(connection);
+        direct.links.route(PackId(1)).unwrap().put_back(connection);
         let failure = Failure::new(FailureKind::Panic, "the first cause");
         (inbox.config().cancellation).end(Error::Aborted(failure.clone()));
         direct.say_goodbye();

@@ -1,6 +1,6 @@
 //! What comes from the other packs: the connections each of them has made, which waiting workers may read.
 
-use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,6 +12,7 @@ use super::membership::Membership;
 use super::reader_shared::ReaderShared;
 use super::sleep;
 use crate::local::ConnectionWait;
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 
 /// Looks at the connection that was busy last for each look at another one.
@@ -50,8 +51,8 @@ impl Peers {
         }
     }
 
-    fn of(&self, pack: u32) -> Option<&Peer> {
-        self.states.get(pack as usize)
+    fn of(&self, pack: PackId) -> Option<&Peer> {
+        self.states.get(pack.index())
     }
 
     /// What a pack sends on a connection is read from now on, by workers that wait for it and by
@@ -59,7 +60,7 @@ impl Peers {
     pub(super) fn admit(
         &self,
         stream: Socket,
-        (pack, number): (u32, u64),
+        (pack, number): (PackId, u64),
         reading: &Arc<ReaderShared>,
     ) -> Arc<ConnectionReader> {
         let mut connections = self.of(pack).map(|peer| peer.connections.write());
@@ -85,7 +86,7 @@ impl Peers {
     }
 
     /// A waiting worker reads what has come from a pack; `true` when something has.
-    pub(super) fn help(&self, pack: u32) -> bool {
+    pub(super) fn help(&self, pack: PackId) -> bool {
         let Some(peer) = self.of(pack) else {
             return false;
         };
@@ -111,16 +112,20 @@ impl Peers {
     }
 
     /// The worker sleeps otherwise.
-    pub(super) fn relieve(&self, pack: u32) {
+    pub(super) fn relieve(&self, pack: PackId) {
         if let Some(peer) = self.of(pack) {
             peer.connections.read().iter().for_each(|it| it.relieve());
         }
     }
 
-    /// A worker sleeps, and reads what comes from these packs meanwhile.
-    pub(super) fn sleep(&self, packs: Range<u32>, wait: &ConnectionWait<'_>) {
+    /// A worker sleeps, and reads what comes from this pack (or from any) meanwhile.
+    pub(super) fn sleep(&self, pack: Option<PackId>, wait: &ConnectionWait<'_>) {
+        let peers = match pack {
+            Some(pack) => self.of(pack).map_or(&[][..], slice::from_ref),
+            None => &self.states,
+        };
         let mut connections = Vec::new();
-        for peer in packs.filter_map(|pack| self.of(pack)) {
+        for peer in peers {
             connections.extend(peer.connections.read().iter().map(Arc::clone));
         }
         sleep::sleep(&connections, wait);

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use socket2::Socket;
 
+use super::connection_error::ConnectionError;
 use super::connection_reader::{ConnectionReader, Turn};
 use super::peers::Peers;
 use super::reader_shared::ReaderShared;
@@ -21,6 +22,7 @@ use super::watch::Watch;
 use super::{Thread, error};
 use crate::error::Error;
 use crate::local::Waker;
+use crate::pack_id::PackId;
 
 /// How often the thread looks whether workers still read.
 const LOOK_IN: Duration = Duration::from_millis(1);
@@ -67,7 +69,7 @@ impl Reader {
     }
 
     /// A pack has made a connection, which has this number.
-    pub(super) fn add(&self, stream: Socket, pack: u32, number: u64) {
+    pub(super) fn add(&self, stream: Socket, pack: PackId, number: u64) {
         self.shared
             .ask(|pending| pending.new.push((stream, pack, number)));
     }
@@ -240,7 +242,7 @@ impl Reading {
     }
 
     /// Nothing more will come; that a pack broke off is for the watch to judge.
-    fn end(&mut self, number: u64, end: String) {
+    fn end(&mut self, number: u64, end: ConnectionError) {
         let Some(connection) = self.connections.remove(&number) else {
             return;
         };
@@ -267,6 +269,7 @@ mod tests {
     use crate::remote::direct::dialler::Dialler;
     use crate::remote::direct::handshake::Credentials;
     use crate::remote::inbox::Inbox;
+    use crate::tag::Tag;
     use crate::wire::{Header, Kind};
 
     const FLARE: [u8; 16] = [7; 16];
@@ -276,7 +279,7 @@ mod tests {
         let inbox = Inbox::of_two_packs(FLARE);
         let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
         let credentials = Credentials::new(&"secret".into(), FLARE);
-        let dialler = Arc::new(Dialler::new(0, credentials, false));
+        let dialler = Arc::new(Dialler::new(PackId(0), credentials, false));
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         let ours = Socket::from(ours);
@@ -286,18 +289,18 @@ mod tests {
         // Refused the second time, as for want of room.
         let other = epoll::EventData::new_u64(99);
         epoll::add(&reader.shared.set, &ours, other, epoll::EventFlags::empty()).unwrap();
-        let number = peers.membership.connected(1).unwrap();
-        reader.add(ours, 1, number);
+        let number = peers.membership.connected(PackId(1)).unwrap();
+        reader.add(ours, PackId(1), number);
         reader.open_gate();
         for sequence in 0..3 {
             let message = Header {
                 kind: Kind::Data,
                 flare: FLARE,
-                pack: 1,
+                pack: PackId(1),
                 source: 1,
                 destination: Destination::Worker(0),
                 context: 0,
-                class: Class::Point { tag: 0 },
+                class: Class::Point { tag: Tag(0) },
                 sequence,
                 total: 0,
                 chunk: 0,

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use socket2::Socket;
 
 use crate::local::Waker;
+use crate::pack_id::PackId;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(super) struct ReaderShared {
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     /// Connections that are to be read once this pack can answer, with their pack and number.
-    pub(super) new: Vec<(Socket, u32, u64)>,
+    pub(super) new: Vec<(Socket, PackId, u64)>,
     pub(super) ended: Vec<u64>,
     pub(super) open: bool,
     pub(super) closing: bool,

@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use socket2::{SockAddr, Socket};
 
-use super::handshake::{Credentials, Guest, HandshakeError, Reception};
+use super::handshake::{AuthenticatedPeer, Credentials, HandshakeError, Reception};
+use crate::pack_id::PackId;
 
-/// How long a stranger may take to prove himself.
+/// How long whoever has connected may take to prove himself.
 pub(super) const STAY: Duration = Duration::from_secs(3);
 
 /// See the module's documentation.
@@ -21,11 +22,11 @@ pub(super) const STAY: Duration = Duration::from_secs(3);
 pub(super) struct Unauthenticated {
     room: usize,
     /// In the order they came.
-    strangers: Vec<Stranger>,
+    pending: Vec<PendingPeer>,
 }
 
 #[derive(Debug)]
-struct Stranger {
+struct PendingPeer {
     stream: Socket,
     source: Source,
     since: Instant,
@@ -39,7 +40,7 @@ impl Unauthenticated {
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
-            strangers: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -51,10 +52,10 @@ impl Unauthenticated {
     ) -> Result<(), HandshakeError> {
         stream.set_nonblocking(true)?;
         let reception = Reception::begin(&stream)?;
-        if self.strangers.len() >= self.room {
+        if self.pending.len() >= self.room {
             self.evict();
         }
-        self.strangers.push(Stranger {
+        self.pending.push(PendingPeer {
             stream,
             source: source(address),
             since: Instant::now(),
@@ -66,15 +67,15 @@ impl Unauthenticated {
     /// Makes room; whether there was anybody to go.
     pub(super) fn evict(&mut self) -> bool {
         let mut sources: HashMap<Source, usize> = HashMap::new();
-        for stranger in &self.strangers {
-            *sources.entry(stranger.source).or_default() += 1;
+        for peer in &self.pending {
+            *sources.entry(peer.source).or_default() += 1;
         }
         let most = sources.into_iter().max_by_key(|(_, count)| *count);
-        let oldest = (self.strangers.iter())
-            .position(|stranger| most.is_some_and(|(source, _)| source == stranger.source));
+        let oldest = (self.pending.iter())
+            .position(|peer| most.is_some_and(|(source, _)| source == peer.source));
         match oldest {
             Some(place) => {
-                self.strangers.remove(place).turn_away();
+                self.pending.remove(place).turn_away();
                 true
             }
             None => false,
@@ -82,14 +83,12 @@ impl Unauthenticated {
     }
 
     pub(super) fn streams(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.strangers
-            .iter()
-            .map(|stranger| stranger.stream.as_fd())
+        self.pending.iter().map(|peer| peer.stream.as_fd())
     }
 
     /// How long until somebody's time is up.
     pub(super) fn time_left(&self) -> Option<Duration> {
-        let oldest = self.strangers.first()?;
+        let oldest = self.pending.first()?;
         Some(STAY.saturating_sub(oldest.since.elapsed()))
     }
 
@@ -99,28 +98,28 @@ impl Unauthenticated {
         &mut self,
         spoken: impl Fn(usize) -> bool,
         credentials: &Credentials,
-        (pack, packs): (u32, u32),
-    ) -> Vec<(Guest, Socket)> {
-        let mut guests = Vec::new();
-        let mut stay = Vec::with_capacity(self.strangers.len());
-        for (place, mut stranger) in self.strangers.drain(..).enumerate() {
+        (pack, packs): (PackId, u32),
+    ) -> Vec<(AuthenticatedPeer, Socket)> {
+        let mut authenticated = Vec::new();
+        let mut stay = Vec::with_capacity(self.pending.len());
+        for (place, mut peer) in self.pending.drain(..).enumerate() {
             let proof = match spoken(place) {
-                true => (stranger.reception).hear(&stranger.stream, credentials, pack, packs),
+                true => (peer.reception).hear(&peer.stream, credentials, pack, packs),
                 false => Ok(None),
             };
             match proof {
-                Ok(Some(guest)) => guests.push((guest, stranger.stream)),
-                Ok(None) if stranger.since.elapsed() < STAY => stay.push(stranger),
+                Ok(Some(proved)) => authenticated.push((proved, peer.stream)),
+                Ok(None) if peer.since.elapsed() < STAY => stay.push(peer),
                 // Without a word.
-                Ok(None) | Err(_) => stranger.turn_away(),
+                Ok(None) | Err(_) => peer.turn_away(),
             }
         }
-        self.strangers = stay;
-        guests
+        self.pending = stay;
+        authenticated
     }
 }
 
-impl Stranger {
+impl PendingPeer {
     fn turn_away(self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
@@ -153,11 +152,11 @@ mod tests {
         theirs
     }
 
-    fn is_there(mut stranger: &UnixStream) -> bool {
-        stranger.set_nonblocking(true).unwrap();
+    fn is_there(mut peer: &UnixStream) -> bool {
+        peer.set_nonblocking(true).unwrap();
         let mut challenge = [0; 64];
-        let _ = stranger.read(&mut challenge);
-        let read = stranger.read(&mut challenge);
+        let _ = peer.read(&mut challenge);
+        let read = peer.read(&mut challenge);
         read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
     }
 

@@ -1,5 +1,6 @@
 //! How many bytes may be on their way to this pack, and how many are.
 
+use crate::pack_id::PackId;
 use crate::remote::flow::window;
 use crate::wire::WireError;
 
@@ -36,8 +37,8 @@ impl Budget {
         self.unasked + self.granted
     }
 
-    pub(super) fn take_unasked(&mut self, pack: u32, cost: u64) -> Result<(), WireError> {
-        let Some(peer) = self.peers.get_mut(pack as usize) else {
+    pub(super) fn take_unasked(&mut self, pack: PackId, cost: u64) -> Result<(), WireError> {
+        let Some(peer) = self.peers.get_mut(pack.index()) else {
             return Err(WireError::Window);
         };
         if peer.unasked.saturating_add(cost) > self.window {
@@ -53,14 +54,14 @@ impl Budget {
     }
 
     /// Gives the number of bytes to tell the sender of, when it is time to.
-    pub(super) fn give_back(&mut self, pack: u32, cost: u64, unasked: bool) -> Option<u64> {
+    pub(super) fn give_back(&mut self, pack: PackId, cost: u64, unasked: bool) -> Option<u64> {
         let used = match unasked {
             true => &mut self.unasked,
             false => &mut self.granted,
         };
         *used = used.saturating_sub(cost);
         let threshold = self.window / 4;
-        let peer = self.peers.get_mut(pack as usize).filter(|_| unasked)?;
+        let peer = self.peers.get_mut(pack.index()).filter(|_| unasked)?;
         peer.unasked = peer.unasked.saturating_sub(cost);
         peer.received += cost;
         (peer.received - peer.told >= threshold).then(|| {

@@ -2,6 +2,7 @@
 
 use super::Inbox;
 use crate::address::Destination;
+use crate::pack_id::PackId;
 use crate::wire::{Header, Kind, WireError};
 
 /// Largest failure another pack may describe.
@@ -10,10 +11,10 @@ const LARGEST_FAILURE: u64 = 1 << 20;
 /// A header of news of one of so many packs, which came through another one; the number of bytes
 /// that follow.
 pub(crate) fn check_news(header: &Header, packs: u32) -> Result<usize, WireError> {
-    if header.pack >= packs {
+    if header.pack.0 >= packs {
         return Err(WireError::Invalid {
             field: "pack",
-            value: header.pack.into(),
+            value: header.pack.0.into(),
         });
     }
     if header.total > LARGEST_FAILURE {
@@ -37,8 +38,8 @@ impl Inbox {
         if header.flare != config.flare {
             return Err(WireError::OtherFlare);
         }
-        if header.pack == config.pack || header.pack >= config.topology.num_packs() {
-            return invalid("sending pack", header.pack);
+        if header.pack == config.pack || header.pack.0 >= config.topology.num_packs() {
+            return invalid("sending pack", header.pack.0);
         }
         let limit = match header.kind {
             Kind::Data | Kind::Stored | Kind::Offer | Kind::Grant => config.max_message,
@@ -64,7 +65,7 @@ impl Inbox {
     /// Whether a message can be from this worker of that pack, and for this one.
     pub(super) fn check_ends(
         &self,
-        pack: u32,
+        pack: PackId,
         source: u32,
         destination: Destination,
     ) -> Result<(), WireError> {

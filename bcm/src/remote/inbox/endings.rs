@@ -1,6 +1,7 @@
 //! How a flare ends for a pack: others leave it, are lost or fail, and what this pack finds wrong
 //! goes to the others.
 
+use std::fmt;
 use std::sync::{OnceLock, Weak};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use parking_lot::Mutex;
 use super::Inbox;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 use crate::remote::patience::Patience;
 use crate::wire::{Header, Kind, WireError};
@@ -18,8 +20,8 @@ use crate::wire::{Header, Kind, WireError};
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(500);
 impl Inbox {
     /// Another pack sends nothing more.
-    pub(crate) fn left(&self, pack: u32) {
-        if let Some(departed) = self.departed.get(pack as usize) {
+    pub(crate) fn left(&self, pack: PackId) {
+        if let Some(departed) = self.departed.get(pack.index()) {
             departed.get_or_init(|| Mutex::new(Patience::of(STRAGGLERS)));
             self.config.cancellation.announce_change();
         }
@@ -37,16 +39,16 @@ impl Inbox {
     }
 
     /// Whether another pack has said goodbye.
-    pub(crate) fn has_left(&self, pack: u32) -> bool {
+    pub(crate) fn has_left(&self, pack: PackId) -> bool {
         self.departed
-            .get(pack as usize)
+            .get(pack.index())
             .is_some_and(|departed| departed.get().is_some())
     }
 
     /// Whether another pack has said goodbye so long ago that nothing of it, nor why it left, is still to come.
-    pub(crate) fn is_gone(&self, pack: u32) -> bool {
+    pub(crate) fn is_gone(&self, pack: PackId) -> bool {
         self.departed
-            .get(pack as usize)
+            .get(pack.index())
             .and_then(OnceLock::get)
             .is_some_and(|stragglers| stragglers.lock().is_over())
     }
@@ -58,16 +60,16 @@ impl Inbox {
     }
 
     /// Another pack is gone without a goodbye: the flare fails.
-    pub(crate) fn lost(&self, pack: u32, reason: &str) {
-        let mut failure = Failure::new(FailureKind::PackLost, reason);
-        failure.pack = Some(pack);
+    pub(crate) fn lost(&self, pack: PackId, reason: impl fmt::Display) {
+        let mut failure = Failure::new(FailureKind::PackLost, reason.to_string());
+        failure.pack = Some(pack.0);
         self.fail(failure);
     }
 
     /// Something arrived that cannot be right: the flare fails rather than compute with it.
-    pub(crate) fn refused(&self, pack: Option<u32>, error: &WireError) {
+    pub(crate) fn refused(&self, pack: Option<PackId>, error: &WireError) {
         let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {error}"));
-        failure.pack = pack;
+        failure.pack = pack.map(|pack| pack.0);
         self.fail(failure);
     }
 
@@ -139,7 +141,7 @@ impl Inbox {
         };
         let config = &self.config;
         let header = Header::notice(kind, config.flare, config.pack, payload.len() as u64);
-        let others: Vec<u32> = (0..config.topology.num_packs())
+        let others: Vec<_> = (config.topology.packs())
             .filter(|&pack| pack != config.pack && !self.has_left(pack))
             .collect();
         backend.announce(&others, &Frame { header, payload });

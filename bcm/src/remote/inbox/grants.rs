@@ -14,6 +14,7 @@ use super::super::flow::cost;
 use super::super::permit::{Permit, Release};
 use super::super::stream::{Known, Stream, StreamKey};
 use super::{Inbox, State};
+use crate::pack_id::PackId;
 use crate::wire::{Header, Kind, Layout, WireError};
 
 /// A worker waits for messages of a stream for as long as this lives.
@@ -155,7 +156,7 @@ impl Inbox {
         }
     }
 
-    fn answer(&self, to: u32, header: Header) {
+    fn answer(&self, to: PackId, header: Header) {
         let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
             return;
         };
@@ -170,7 +171,7 @@ impl Inbox {
 }
 
 impl Release for Inbox {
-    fn release(&self, pack: u32, cost: u64, unasked: bool) {
+    fn release(&self, pack: PackId, cost: u64, unasked: bool) {
         let credit = self.budget.lock().give_back(pack, cost, unasked);
         if let Some(received) = credit {
             let (flare, own) = (self.config.flare, self.config.pack);

@@ -40,6 +40,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::local::Mailbox;
 use crate::mailboxes::Mailboxes;
 use crate::message::Message;
+use crate::pack_id::PackId;
 use crate::payload::{Body, Encoding};
 use crate::topology::Topology;
 use crate::wire::{Header, Kind, WireError};
@@ -48,7 +49,7 @@ use crate::wire::{Header, Kind, WireError};
 #[derive(Debug)]
 pub(crate) struct InboxConfig {
     pub(crate) flare: [u8; 16],
-    pub(crate) pack: u32,
+    pub(crate) pack: PackId,
     pub(crate) topology: Topology,
     pub(crate) max_message: u64,
     pub(crate) max_bytes_in_flight: u64,
@@ -107,7 +108,7 @@ impl State {
 
 /// What a backend does with the payload that follows a header.
 #[derive(Debug)]
-pub(crate) enum Incoming {
+pub(crate) enum PayloadTarget {
     /// Read it into the chunk's place, then [`Chunk::commit`].
     Chunk(Chunk),
     /// Read it and hand it to [`Inbox::notice`]; it is short.
@@ -179,21 +180,21 @@ impl Inbox {
     }
 
     /// A header has arrived.
-    pub(crate) fn open(&self, header: &Header) -> Result<Incoming, WireError> {
+    pub(crate) fn open(&self, header: &Header) -> Result<PayloadTarget, WireError> {
         self.check(header)?;
         if header.kind != Kind::Data {
-            return Ok(Incoming::Notice(header.payload_len()?));
+            return Ok(PayloadTarget::Notice(header.payload_len()?));
         }
         let layout = header.layout()?;
         let length = layout.range(header.chunk).len();
         let assembly = {
             let mut state = self.state.lock();
             if state.closed {
-                return Ok(Incoming::Skip(length));
+                return Ok(PayloadTarget::Skip(length));
             }
             let key = StreamKey::of(header);
             match state.known(key, header.sequence) {
-                Known::Done => return Ok(Incoming::Skip(length)),
+                Known::Done => return Ok(PayloadTarget::Skip(length)),
                 Known::Partly(assembly) => assembly,
                 Known::New => {
                     let permit = self.permit_unasked(header)?;
@@ -212,13 +213,13 @@ impl Inbox {
             });
         }
         Ok(match (assembly.claim(header.chunk), self.me.upgrade()) {
-            (Some(slot), Some(inbox)) => Incoming::Chunk(Chunk {
+            (Some(slot), Some(inbox)) => PayloadTarget::Chunk(Chunk {
                 inbox,
                 assembly,
                 slot,
                 header: *header,
             }),
-            _ => Incoming::Skip(length),
+            _ => PayloadTarget::Skip(length),
         })
     }
 
@@ -232,17 +233,17 @@ impl Inbox {
             }),
         };
         match self.open(header)? {
-            Incoming::Chunk(mut chunk) => {
+            PayloadTarget::Chunk(mut chunk) => {
                 let place = chunk.bytes();
                 right_length(place.len())?;
                 place.copy_from_slice(payload);
                 chunk.commit();
             }
-            Incoming::Notice(length) => {
+            PayloadTarget::Notice(length) => {
                 right_length(length)?;
                 self.notice(header, payload);
             }
-            Incoming::Skip(_) => {}
+            PayloadTarget::Skip(_) => {}
         }
         Ok(())
     }
@@ -265,7 +266,7 @@ impl Inbox {
             Kind::Abort => {
                 let failure = serde_json::from_slice(payload).unwrap_or_else(|_| {
                     let mut failure = Failure::new(FailureKind::PeerFailed, "it did not say why");
-                    failure.pack = Some(header.pack);
+                    failure.pack = Some(header.pack.0);
                     failure
                 });
                 self.end(Error::Aborted(failure));

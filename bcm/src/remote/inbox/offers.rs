@@ -48,7 +48,7 @@ impl Offers {
         if made {
             return Ok(());
         }
-        let count = self.counts.get_mut(offer.pack as usize);
+        let count = self.counts.get_mut(offer.pack.index());
         match count {
             Some(count) if *count < MOST => *count += 1,
             _ => return Err(WireError::Offers),
@@ -73,7 +73,7 @@ impl Offers {
             self.streams.remove(&key);
         }
         let offer = self.waiting.remove(&place)?;
-        if let Some(count) = self.counts.get_mut(offer.pack as usize) {
+        if let Some(count) = self.counts.get_mut(offer.pack.index()) {
             *count -= 1;
         }
         Some(offer)

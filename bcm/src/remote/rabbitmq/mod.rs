@@ -43,6 +43,7 @@ use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
+use crate::pack_id::PackId;
 use crate::wire::{HEADER_SIZE, Kind};
 use connection::Connection;
 use names::Names;
@@ -83,7 +84,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 struct Shared {
     names: Names,
-    pack: u32,
+    pack: PackId,
     packs: u32,
     inbox: Arc<Inbox>,
     /// Frames that have come from the server.
@@ -205,7 +206,7 @@ impl Backend for RabbitMq {
 
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
@@ -220,7 +221,7 @@ impl Backend for RabbitMq {
         })
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         // A goodbye must not overtake the last messages.
         let queue = match frame.header.kind {
             Kind::Goodbye => self.shared.names.pack(to),

@@ -8,6 +8,7 @@ use lapin::types::{AMQPValue, FieldTable, ShortString};
 
 use super::server::error;
 use crate::error::Error;
+use crate::pack_id::PackId;
 
 /// How long a queue is kept after its reader is gone, and its messages after the deadline.
 const GRACE: Duration = Duration::from_secs(60);
@@ -49,12 +50,12 @@ impl Names {
     }
 
     /// Frames for a pack.
-    pub(super) fn pack(&self, pack: u32) -> ShortString {
+    pub(super) fn pack(&self, pack: PackId) -> ShortString {
         format!("{}:pack:{pack}", self.prefix).into()
     }
 
     /// Control frames for a pack.
-    pub(super) fn control(&self, pack: u32) -> ShortString {
+    pub(super) fn control(&self, pack: PackId) -> ShortString {
         format!("{}:control:{pack}", self.prefix).into()
     }
 
@@ -67,7 +68,7 @@ impl Names {
     pub(super) async fn declare(
         &self,
         channel: &Channel,
-        pack: u32,
+        pack: PackId,
         expiry: Duration,
     ) -> lapin::Result<()> {
         for queue in [self.pack(pack), self.control(pack)] {
@@ -83,7 +84,7 @@ impl Names {
     }
 
     /// Deletes what only this pack reads, as far as the server lets it.
-    pub(super) async fn delete(&self, channel: &Channel, pack: u32) {
+    pub(super) async fn delete(&self, channel: &Channel, pack: PackId) {
         for queue in [self.pack(pack), self.control(pack)] {
             let _ = channel
                 .queue_delete(queue, QueueDeleteOptions::default())

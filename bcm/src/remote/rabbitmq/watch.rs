@@ -21,6 +21,7 @@ use lapin::types::FieldTable;
 use super::connection::Link;
 use super::server::error;
 use super::{SILENCE, Shared};
+use crate::pack_id::PackId;
 use crate::remote::runtime;
 
 /// Between two questions.
@@ -34,14 +35,13 @@ const fn looks(time: Duration) -> u128 {
 /// Asks until the pack closes.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut link = None;
-    let mut missed: Option<(u32, u128)> = None;
+    let mut missed: Option<(PackId, u128)> = None;
     let mut frames = 0;
     let mut cut: Option<Instant> = None;
     while !shared.closing.load(Ordering::Acquire) {
         tokio::time::sleep(PERIOD).await;
-        let next = (1..shared.packs)
-            .map(|distance| (shared.pack + distance) % shared.packs)
-            .find(|&pack| !shared.inbox.has_left(pack));
+        let mut others = shared.pack.others(shared.packs);
+        let next = others.find(|&pack| !shared.inbox.has_left(pack));
         let Some(pack) = next else {
             return;
         };
@@ -96,7 +96,7 @@ enum Queue {
 }
 
 /// Looks at a pack's queue; `None` when the connection broke.
-async fn look(shared: &Shared, link: &mut Option<Link>, pack: u32) -> Option<Queue> {
+async fn look(shared: &Shared, link: &mut Option<Link>, pack: PackId) -> Option<Queue> {
     let open = match link.take().filter(Link::is_up) {
         Some(open) => open,
         None => shared.back.link().await.ok()?,

@@ -26,6 +26,7 @@ use super::threads::{End, Line, Task, Threads};
 use super::writer::Writer;
 use crate::config::PackConfig;
 use crate::error::Error;
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 
 /// Between two beats.
@@ -136,7 +137,7 @@ impl Heartbeat {
 #[derive(Debug)]
 struct Beating {
     flare_id: String,
-    pack: u32,
+    pack: PackId,
     packs: u32,
     deadline: Option<SystemTime>,
     started: Arc<AtomicBool>,
@@ -149,7 +150,7 @@ struct Beating {
 /// The pack that is looked at.
 #[derive(Debug)]
 struct Watched {
-    pack: u32,
+    pack: PackId,
     value: Vec<u8>,
     /// Looks in a row since then.
     still: u32,
@@ -158,7 +159,7 @@ struct Watched {
 }
 
 /// The name of a pack's key.
-fn key(flare_id: &str, pack: u32) -> String {
+fn key(flare_id: &str, pack: PackId) -> String {
     format!("{}:heartbeat:{pack}", keys::prefix(flare_id))
 }
 
@@ -172,7 +173,7 @@ impl Beating {
     }
 
     /// What a pack's key holds; nothing when it is not there.
-    fn value(&self, pack: u32, talk: &mut Talk<'_>) -> Result<Vec<u8>, RespError> {
+    fn value(&self, pack: PackId, talk: &mut Talk<'_>) -> Result<Vec<u8>, RespError> {
         let its = key(&self.flare_id, pack);
         match talk.ask(&[&[b"GET"], &[its.as_bytes()]])? {
             Reply::Bulk(value) => Ok(value),
@@ -182,11 +183,10 @@ impl Beating {
     }
 
     /// Looks at the next pack; gives the one that is lost.
-    fn watch(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<Option<u32>, RespError> {
+    fn watch(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<Option<PackId>, RespError> {
         self.unsettled = self.unsettled.saturating_sub(1);
-        let candidates = (1..self.packs)
-            .map(|distance| (self.pack + distance) % self.packs)
-            .filter(|&pack| !inbox.has_left(pack));
+        let others = self.pack.others(self.packs);
+        let candidates = others.filter(|&pack| !inbox.has_left(pack));
         let mut found = None;
         for pack in candidates.take(AT_ONCE) {
             let value = self.value(pack, talk)?;

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::resp::{Reply, Talk};
 use super::resp_error::RespError;
+use crate::pack_id::PackId;
 use crate::remote::credentials::{GRACE, gone_at};
 use crate::wire::Header;
 
@@ -26,17 +27,17 @@ impl Keys {
     }
 
     /// The list of frames for a pack.
-    pub(super) fn pack(&self, pack: u32) -> String {
+    pub(super) fn pack(&self, pack: PackId) -> String {
         format!("{}:pack:{pack}", self.prefix)
     }
 
     /// A stream of frames for a pack.
-    pub(super) fn lane(&self, pack: u32, lane: u32) -> String {
+    pub(super) fn lane(&self, pack: PackId, lane: u32) -> String {
         format!("{}:lane:{pack}:{lane}", self.prefix)
     }
 
     /// Control frames for a pack.
-    pub(super) fn control(&self, pack: u32) -> String {
+    pub(super) fn control(&self, pack: PackId) -> String {
         format!("{}:control:{pack}", self.prefix)
     }
 

@@ -13,6 +13,7 @@ use super::{LARGEST, admission};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
@@ -35,7 +36,7 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
     fn own(&self) -> Vec<String>;
 
     /// The key that a control frame for a pack goes to.
-    fn control(&self, to: u32, frame: &Frame<'_>) -> String;
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> String;
 
     /// Puts a frame behind the others of a key. Two replies.
     fn add(talk: &mut Talk<'_>, key: &str, frame: &Frame<'_>, expiry: u64)
@@ -45,7 +46,7 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
     fn send(
         &self,
         session: &Session,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error>;
@@ -88,7 +89,7 @@ impl<L: Layout> Redis<L> {
         Ok(Arc::new(Self { layout, session }))
     }
 
-    fn control_while(&self, to: u32, frame: &Frame<'_>, go_on: GoOn<'_>) -> Result<(), Error> {
+    fn control_while(&self, to: PackId, frame: &Frame<'_>, go_on: GoOn<'_>) -> Result<(), Error> {
         let (writer, key) = (&self.session.writer, self.layout.control(to, frame));
         let expiry = writer.expiry();
         writer.control_while(go_on, |talk| L::add(talk, &key, frame, expiry).map(|()| 2))
@@ -103,18 +104,23 @@ impl<L: Layout> Backend for Redis<L> {
 
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         self.layout.send(&self.session, to, frames, budget)
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         self.control_while(to, frame, &mut || Ok(()))
     }
 
-    fn offer(&self, to: u32, frame: &Frame<'_>, budget: &mut WaitBudget<'_>) -> Result<(), Error> {
+    fn offer(
+        &self,
+        to: PackId,
+        frame: &Frame<'_>,
+        budget: &mut WaitBudget<'_>,
+    ) -> Result<(), Error> {
         self.control_while(to, frame, &mut || {
             budget.remaining(Peer::Pack(to)).map(drop)
         })

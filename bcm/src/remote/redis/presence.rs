@@ -11,9 +11,10 @@
 use super::keys;
 use super::resp::{Reply, Talk};
 use super::resp_error::RespError;
+use crate::pack_id::PackId;
 
 /// The name of a pack's channel.
-pub(super) fn channel(flare_id: &str, pack: u32) -> String {
+pub(super) fn channel(flare_id: &str, pack: PackId) -> String {
     format!("{}:here:{pack}", keys::prefix(flare_id))
 }
 

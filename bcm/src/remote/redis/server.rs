@@ -76,7 +76,8 @@ impl Server {
         let address = match info.addr() {
             #[cfg(feature = "tls")]
             ConnectionAddr::Tcp(host, port) if tls => {
-                let tls = Tls::to(host, config.ca.as_deref()).map_err(refuse)?;
+                let tls = Tls::to(host, config.ca.as_deref())
+                    .map_err(|reason| refuse(&reason.to_string()))?;
                 Address::Tls(host.clone(), *port, tls)
             }
             #[cfg(not(feature = "tls"))]

@@ -12,6 +12,21 @@ use rustls_platform_verifier::BuilderVerifierExt;
 /// A connection, which shakes hands with the first byte that is written.
 pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
+/// Why there can be no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TlsError {
+    #[error("the host's name is none")]
+    HostName,
+    #[error("TLS cannot be set up")]
+    Setup,
+    #[error("the machine's certificates cannot be read")]
+    MachineCertificates,
+    #[error("the certificates of the authorities cannot be read")]
+    Authorities,
+    #[error("there is no authority's certificate in what was given")]
+    NoAuthority,
+}
+
 /// Whom to talk to, and whom to trust.
 #[derive(Debug)]
 pub(super) struct Tls {
@@ -22,17 +37,17 @@ pub(super) struct Tls {
 impl Tls {
     /// For a host whose certificate these authorities have signed, as PEM, or any the machine
     /// trusts.
-    pub(super) fn to(host: &str, authorities: Option<&str>) -> Result<Self, &'static str> {
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| "the host's name is none")?;
+    pub(super) fn to(host: &str, authorities: Option<&str>) -> Result<Self, TlsError> {
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::HostName)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|_| "TLS cannot be set up")?;
+            .map_err(|_| TlsError::Setup)?;
         let builder = match authorities {
             Some(pem) => builder.with_root_certificates(trusted(pem)?),
             None => builder
                 .with_platform_verifier()
-                .map_err(|_| "the machine's certificates cannot be read")?,
+                .map_err(|_| TlsError::MachineCertificates)?,
         };
         Ok(Self {
             name,
@@ -48,16 +63,16 @@ impl Tls {
     }
 }
 
-fn trusted(pem: &str) -> Result<RootCertStore, &'static str> {
+fn trusted(pem: &str) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         certificate
             .ok()
             .and_then(|certificate| roots.add(certificate).ok())
-            .ok_or("the certificates of the authorities cannot be read")?;
+            .ok_or(TlsError::Authorities)?;
     }
     match roots.is_empty() {
-        true => Err("there is no authority's certificate in what was given"),
+        true => Err(TlsError::NoAuthority),
         false => Ok(roots),
     }
 }

@@ -3,7 +3,7 @@
 use super::resp::Talk;
 use super::resp_error::RespError;
 use super::threads::End;
-use crate::remote::inbox::{Inbox, Incoming};
+use crate::remote::inbox::{Inbox, PayloadTarget};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
 /// Reads a frame and gives it to the inbox. One that says where a chunk is stored is given back
@@ -42,20 +42,20 @@ pub(super) fn receive(
         talk.skip(length)?;
         return Ok(false);
     }
-    let incoming = inbox.open(header)?;
-    let new = !matches!(incoming, Incoming::Skip(_));
-    match incoming {
-        Incoming::Chunk(mut chunk) => {
+    let target = inbox.open(header)?;
+    let new = !matches!(target, PayloadTarget::Skip(_));
+    match target {
+        PayloadTarget::Chunk(mut chunk) => {
             talk.rest(chunk.bytes())?;
             chunk.verify_and_commit()?;
         }
-        Incoming::Notice(length) => {
+        PayloadTarget::Notice(length) => {
             let mut payload = vec![0; length];
             talk.rest(&mut payload)?;
             header.verify(&payload)?;
             inbox.notice(header, &payload);
         }
-        Incoming::Skip(length) => talk.skip(length)?,
+        PayloadTarget::Skip(length) => talk.skip(length)?,
     }
     Ok(new)
 }

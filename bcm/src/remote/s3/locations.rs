@@ -3,6 +3,7 @@
 use object_store::path::Path;
 
 use crate::address::Destination;
+use crate::pack_id::PackId;
 use crate::wire::Header;
 
 /// The names of a flare's objects.
@@ -25,7 +26,7 @@ impl Locations {
     }
 
     /// What a pack leaves when it joins.
-    pub(super) fn joined(&self, pack: u32) -> Path {
+    pub(super) fn joined(&self, pack: PackId) -> Path {
         self.at(["joined".to_owned(), pack.to_string()])
     }
 
@@ -35,7 +36,7 @@ impl Locations {
     }
 
     /// A batch of frames.
-    pub(super) fn log(&self, to: u32, from: u32, number: u64) -> Path {
+    pub(super) fn log(&self, to: PackId, from: PackId, number: u64) -> Path {
         let parts = [to.to_string(), from.to_string(), number.to_string()];
         self.at(["log".to_owned()].into_iter().chain(parts))
     }

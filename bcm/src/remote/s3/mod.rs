@@ -44,6 +44,7 @@ use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};
+use crate::pack_id::PackId;
 use crate::wire::{Header, Kind};
 use locations::Locations;
 use store::{Store, error};
@@ -88,7 +89,7 @@ const LEAVING_FAILED: Duration = Duration::from_secs(1);
 struct Shared {
     store: Store,
     locations: Locations,
-    pack: u32,
+    pack: PackId,
     inbox: Arc<Inbox>,
     closing: AtomicBool,
     /// Bytes that may be copied for writing.
@@ -116,7 +117,6 @@ fn over(
     config: &PackConfig,
     inbox: Arc<Inbox>,
 ) -> Result<Arc<dyn Backend>, Error> {
-    let packs = config.topology.num_packs();
     let shared = Arc::new(Shared {
         locations: Locations::new(store.prefix(), &config.flare_id),
         store,
@@ -129,7 +129,7 @@ fn over(
     runtime.run_for(CONNECTING, async move { checked.check().await })?;
     let (deleter, doomed) = tokio::sync::mpsc::unbounded_channel();
     let mut writers = Vec::new();
-    for pack in 0..packs {
+    for pack in config.topology.packs() {
         let (other, shared) = (pack != config.pack, Arc::clone(&shared));
         writers.push(other.then(|| {
             runtime.spawn(reader::run(Arc::clone(&shared), pack, deleter.clone()));
@@ -168,8 +168,8 @@ impl Shared {
 }
 
 impl S3 {
-    fn writer(&self, to: u32) -> Result<&Writer, Error> {
-        let writer = self.writers.get(to as usize).and_then(Option::as_ref);
+    fn writer(&self, to: PackId) -> Result<&Writer, Error> {
+        let writer = self.writers.get(to.index()).and_then(Option::as_ref);
         writer.ok_or_else(|| error(format!("there is no other pack {to}")))
     }
 
@@ -248,7 +248,7 @@ async fn all(mut tasks: Tasks) -> Result<(), Error> {
 impl Backend for S3 {
     fn send(
         &self,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
@@ -274,7 +274,7 @@ impl Backend for S3 {
         }
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         let mut batch = Batch::default();
         batch.push(frame);
         self.writer(to)?.append(batch).map(drop)

@@ -12,7 +12,8 @@ use super::store::error;
 use super::{FIRST_LOOK, LAST_LOOK, SILENCE, Shared, TRANSFERS};
 use crate::address::Destination;
 use crate::error::Error;
-use crate::remote::inbox::Incoming;
+use crate::pack_id::PackId;
+use crate::remote::inbox::PayloadTarget;
 use crate::remote::runtime::within;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
@@ -41,7 +42,7 @@ impl Shared {
 }
 
 /// Reads until the pack closes.
-pub(super) async fn run(shared: Arc<Shared>, from: u32, deleter: Deleter) {
+pub(super) async fn run(shared: Arc<Shared>, from: PackId, deleter: Deleter) {
     // Large chunks are read beside the batches, so that those never wait for them.
     let reading = Arc::new(Semaphore::new(TRANSFERS));
     let (mut number, mut pause) = (0, FIRST_LOOK);
@@ -110,7 +111,7 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
         kind: Kind::Data,
         ..*header
     };
-    let Incoming::Chunk(mut chunk) = shared.inbox.open(&header)? else {
+    let PayloadTarget::Chunk(mut chunk) = shared.inbox.open(&header)? else {
         return Ok(());
     };
     let location = shared.locations.data(&header);

@@ -149,6 +149,25 @@ async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
     }
 }
 
+/// Why a request is not signed.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("that is no question")]
+    Question,
+    #[error("the token is wrong")]
+    Token,
+    #[error("only GET, PUT and DELETE are signed")]
+    Method,
+    #[error("that is no object's name")]
+    Name,
+    #[error("the flare is over")]
+    Over,
+    #[error("the object is not the flare's")]
+    Foreign,
+    #[error("the platform has no credentials to sign with")]
+    Credentials,
+}
+
 impl SignerState {
     async fn attend(&self, stream: &mut UnixStream) -> std::io::Result<()> {
         let mut question = String::new();
@@ -163,31 +182,31 @@ impl SignerState {
         stream.write_all(answer.as_bytes()).await
     }
 
-    async fn sign(&self, question: &str) -> Result<String, &'static str> {
+    async fn sign(&self, question: &str) -> Result<String, Refusal> {
         let mut lines = question.split('\n');
         let (Some(token), Some(method), Some(path), None) =
             (lines.next(), lines.next(), lines.next(), lines.next())
         else {
-            return Err("that is no question");
+            return Err(Refusal::Question);
         };
         if !same(token, &self.token) {
-            return Err("the token is wrong");
+            return Err(Refusal::Token);
         }
         let method = match method {
             "GET" => Method::GET,
             "PUT" => Method::PUT,
             "DELETE" => Method::DELETE,
-            _ => return Err("only GET, PUT and DELETE are signed"),
+            _ => return Err(Refusal::Method),
         };
         // Neither empty nor dots can be part of it.
-        let path = Path::from_url_path(path).map_err(|_| "that is no object's name")?;
-        let root = self.root.lock().clone().ok_or("the flare is over")?;
+        let path = Path::from_url_path(path).map_err(|_| Refusal::Name)?;
+        let root = self.root.lock().clone().ok_or(Refusal::Over)?;
         let under = path.prefix_match(&root).map(|mut rest| rest.next());
         if !matches!(under, Some(Some(_))) {
-            return Err("the object is not the flare's");
+            return Err(Refusal::Foreign);
         }
         let signed = self.store.sign(method, &path, VALID).await;
-        signed.map_err(|_| "the platform has no credentials to sign with")
+        signed.map_err(|_| Refusal::Credentials)
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use super::store::error;
 use super::{BATCH, Shared};
 use crate::error::Error;
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 use crate::remote::runtime::Runtime;
 
@@ -37,7 +38,7 @@ struct Append {
 }
 
 impl Writer {
-    pub(super) fn start(runtime: &Runtime, shared: Arc<Shared>, to: u32) -> Self {
+    pub(super) fn start(runtime: &Runtime, shared: Arc<Shared>, to: PackId) -> Self {
         let (waiting, appends) = mpsc::unbounded_channel();
         runtime.spawn(run(shared, to, appends));
         Self { waiting }
@@ -57,7 +58,7 @@ impl Writer {
     }
 }
 
-async fn run(shared: Arc<Shared>, to: u32, mut appends: mpsc::UnboundedReceiver<Append>) {
+async fn run(shared: Arc<Shared>, to: PackId, mut appends: mpsc::UnboundedReceiver<Append>) {
     let mut number = 0;
     while let Some(first) = appends.recv().await {
         let (mut bytes, mut waiting) = (first.batch.0, vec![first.written]);

@@ -7,7 +7,7 @@ fn header() -> Header {
     Header {
         kind: Kind::Data,
         flare: flare_digest("f1"),
-        pack: 1,
+        pack: PackId(1),
         source: 2,
         destination: Destination::Worker(3),
         context: 4,

@@ -1,9 +1,11 @@
 //! `tera generate` makes TeraSort input, `tera validate` proves a sorted output.
 
 use clap::Parser;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use terasort::record::RECORD;
+use terasort::validate::{Invalid, Summary};
 use terasort::{generate, validate};
 
 #[derive(Parser)]
@@ -29,6 +31,17 @@ enum Command {
     },
 }
 
+/// Why there is no file, or no proof.
+#[derive(Debug, thiserror::Error)]
+enum TeraError {
+    #[error(transparent)]
+    Generate(#[from] io::Error),
+    #[error(transparent)]
+    Invalid(#[from] Invalid),
+    #[error("output is not input's records: {found:?}, not {expected:?}")]
+    OtherRecords { found: Summary, expected: Summary },
+}
+
 fn main() -> ExitCode {
     match run(Command::parse()) {
         Ok(message) => {
@@ -42,7 +55,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
+fn run(command: Command) -> Result<String, TeraError> {
     match command {
         Command::Generate {
             path,
@@ -62,9 +75,7 @@ fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
                 validate::check_sorted(&output)?,
             );
             if expected != found {
-                return Err(
-                    format!("output is not input's records: {found:?}, not {expected:?}").into(),
-                );
+                return Err(TeraError::OtherRecords { found, expected });
             }
             Ok(format!(
                 "valid: {} records in order, checksum {:016x}",

@@ -22,6 +22,7 @@ use sha2::Sha256;
 use socket2::Socket;
 
 use crate::config::Secret;
+use crate::pack_id::PackId;
 use crate::remote::patience::Patience;
 
 const VERSION: u8 = 2;
@@ -51,7 +52,7 @@ impl Purpose {
     const ALL: [Self; 2] = [Self::Frames, Self::Watch];
 }
 
-/// Why a connection does not come about. Tells a stranger nothing.
+/// Why a connection does not come about. Tells who is not of the flare nothing.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HandshakeError {
     #[error(transparent)]
@@ -61,7 +62,7 @@ pub(super) enum HandshakeError {
     #[error("the other end takes too long")]
     Slow,
     #[error("the other end belongs to another flare or another pack")]
-    Stranger,
+    OtherPeer,
     #[error("the other end does not know the flare's secret")]
     Secret,
     #[error("there is no randomness")]
@@ -137,8 +138,8 @@ impl Credentials {
 pub(super) fn introduce(
     mut stream: &Socket,
     credentials: &Credentials,
-    pack: u32,
-    to: u32,
+    pack: PackId,
+    to: PackId,
     purpose: Purpose,
 ) -> Result<(), HandshakeError> {
     let mut patience = Patience::of(TIMEOUT);
@@ -153,8 +154,8 @@ pub(super) fn introduce(
     hello[..4].copy_from_slice(&HELLO);
     hello[4] = VERSION;
     hello[5] = purpose as u8;
-    hello[8..12].copy_from_slice(&pack.to_le_bytes());
-    hello[12..16].copy_from_slice(&to.to_le_bytes());
+    hello[8..12].copy_from_slice(&pack.0.to_le_bytes());
+    hello[12..16].copy_from_slice(&to.0.to_le_bytes());
     hello[16..32].copy_from_slice(&credentials.flare);
     hello[32..].copy_from_slice(&nonce()?);
     let code = credentials
@@ -196,15 +197,15 @@ fn read_in_time(
 
 /// Someone who has proved to be a pack of this flare, and waits for the answer.
 #[derive(Debug)]
-pub(super) struct Guest {
-    pub(super) pack: u32,
+pub(super) struct AuthenticatedPeer {
+    pub(super) pack: PackId,
     pub(super) purpose: Purpose,
     answer: [u8; CODE],
 }
 
-impl Guest {
-    /// Lets the guest go on.
-    pub(super) fn welcome(&self, mut stream: &Socket) -> std::io::Result<()> {
+impl AuthenticatedPeer {
+    /// Lets it go on.
+    pub(super) fn accept(&self, mut stream: &Socket) -> std::io::Result<()> {
         stream.write_all(&self.answer)
     }
 }
@@ -238,9 +239,9 @@ impl Reception {
         &mut self,
         mut stream: &Socket,
         credentials: &Credentials,
-        pack: u32,
+        pack: PackId,
         packs: u32,
-    ) -> Result<Option<Guest>, HandshakeError> {
+    ) -> Result<Option<AuthenticatedPeer>, HandshakeError> {
         while self.filled < self.heard.len() {
             match stream.read(&mut self.heard[self.filled..]) {
                 Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
@@ -258,9 +259,9 @@ impl Reception {
     fn check(
         &self,
         credentials: &Credentials,
-        pack: u32,
+        pack: PackId,
         packs: u32,
-    ) -> Result<Guest, HandshakeError> {
+    ) -> Result<AuthenticatedPeer, HandshakeError> {
         let mut hello = [0; HELLO_SIZE];
         hello.copy_from_slice(&self.heard[..HELLO_SIZE]);
         if hello[..4] != HELLO || hello[4] != VERSION {
@@ -276,14 +277,14 @@ impl Reception {
         let number = |at: usize| {
             let mut bytes = [0; 4];
             bytes.copy_from_slice(&hello[at..at + 4]);
-            u32::from_le_bytes(bytes)
+            PackId(u32::from_le_bytes(bytes))
         };
         let (from, to) = (number(8), number(12));
-        if from >= packs || from == pack || to != pack || hello[16..32] != credentials.flare {
-            return Err(HandshakeError::Stranger);
+        if from.0 >= packs || from == pack || to != pack || hello[16..32] != credentials.flare {
+            return Err(HandshakeError::OtherPeer);
         }
         let mac = credentials.mac(b"server", &self.nonce, &hello)?;
-        Ok(Guest {
+        Ok(AuthenticatedPeer {
             pack: from,
             purpose,
             answer: mac.finalize().into_bytes().into(),

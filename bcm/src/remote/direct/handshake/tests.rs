@@ -8,41 +8,42 @@ use super::*;
 
 type Outcome<T> = Result<T, HandshakeError>;
 
-fn meet(dialler: Credentials, to: u32) -> (Outcome<()>, Outcome<Guest>) {
+fn shake_hands(dialler: Credentials, to: PackId) -> (Outcome<()>, Outcome<AuthenticatedPeer>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let other = thread::spawn(move || {
         let stream = Socket::from(TcpStream::connect(address).unwrap());
-        introduce(&stream, &dialler, 1, to, Purpose::Watch)
+        introduce(&stream, &dialler, PackId(1), to, Purpose::Watch)
     });
     let stream = Socket::from(listener.accept().unwrap().0);
-    let received = receive(&stream).inspect(|guest| guest.welcome(&stream).unwrap());
+    let received = receive(&stream).inspect(|peer| peer.accept(&stream).unwrap());
     drop(stream);
     (other.join().unwrap(), received)
 }
 
 /// As pack 0 of two.
-fn receive(stream: &Socket) -> Outcome<Guest> {
+fn receive(stream: &Socket) -> Outcome<AuthenticatedPeer> {
     let credentials = Credentials::new(&"secret".into(), [7; 16]);
     let mut reception = Reception::begin(stream)?;
     loop {
-        if let Some(guest) = reception.hear(stream, &credentials, 0, 2)? {
-            return Ok(guest);
+        if let Some(peer) = reception.hear(stream, &credentials, PackId(0), 2)? {
+            return Ok(peer);
         }
     }
 }
 
 #[test]
 fn who_knows_the_secret_is_let_in() {
-    let (introduced, received) = meet(Credentials::new(&"secret".into(), [7; 16]), 0);
+    let (introduced, received) =
+        shake_hands(Credentials::new(&"secret".into(), [7; 16]), PackId(0));
     introduced.unwrap();
-    let guest = received.unwrap();
-    assert_eq!((guest.pack, guest.purpose), (1, Purpose::Watch));
+    let peer = received.unwrap();
+    assert_eq!((peer.pack, peer.purpose), (PackId(1), Purpose::Watch));
 }
 
 #[test]
 fn who_does_not_is_not() {
-    let (introduced, received) = meet(Credentials::new(&"guess".into(), [7; 16]), 0);
+    let (introduced, received) = shake_hands(Credentials::new(&"guess".into(), [7; 16]), PackId(0));
     assert!(introduced.is_err());
     assert!(matches!(received, Err(HandshakeError::Secret)));
 }
@@ -61,7 +62,7 @@ fn proof(nonce: &[u8], change: impl FnOnce(&mut [u8; HELLO_SIZE])) -> Vec<u8> {
 }
 
 /// What the listener makes of an answer to its challenge.
-fn answered(answer: impl FnOnce(&[u8]) -> Vec<u8>) -> Outcome<Guest> {
+fn answered(answer: impl FnOnce(&[u8]) -> Vec<u8>) -> Outcome<AuthenticatedPeer> {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
     let ours = Socket::from(ours);
@@ -72,8 +73,8 @@ fn answered(answer: impl FnOnce(&[u8]) -> Vec<u8>) -> Outcome<Guest> {
     theirs.write_all(&answer(&challenge[8..])).unwrap();
     theirs.shutdown(Shutdown::Write).unwrap();
     loop {
-        if let Some(guest) = reception.hear(&ours, &credentials, 0, 2)? {
-            return Ok(guest);
+        if let Some(peer) = reception.hear(&ours, &credentials, PackId(0), 2)? {
+            return Ok(peer);
         }
     }
 }
@@ -81,11 +82,11 @@ fn answered(answer: impl FnOnce(&[u8]) -> Vec<u8>) -> Outcome<Guest> {
 #[test]
 fn what_was_recorded_proves_nothing() {
     let mut recorded = Vec::new();
-    let guest = answered(|nonce| {
+    let peer = answered(|nonce| {
         recorded = proof(nonce, |_| {});
         recorded.clone()
     });
-    assert_eq!(guest.unwrap().pack, 1);
+    assert_eq!(peer.unwrap().pack, PackId(1));
     let replayed = answered(|_| recorded.clone());
     assert!(matches!(replayed, Err(HandshakeError::Secret)));
 }
@@ -111,7 +112,7 @@ fn a_pack_can_only_be_another_one_of_the_flare() {
     let with = |at: usize, byte: u8| answered(|nonce| proof(nonce, |hello| hello[at] = byte));
     for (at, byte) in [(8, 0), (8, 2), (11, 1), (12, 1), (16, 8), (31, 6)] {
         assert!(
-            matches!(with(at, byte), Err(HandshakeError::Stranger)),
+            matches!(with(at, byte), Err(HandshakeError::OtherPeer)),
             "{at}"
         );
     }
@@ -148,11 +149,11 @@ fn what_has_come_is_heard_however_late_it_is() {
 }
 
 #[test]
-fn another_flare_or_pack_is_a_stranger() {
-    let (_, received) = meet(Credentials::new(&"secret".into(), [8; 16]), 0);
-    assert!(matches!(received, Err(HandshakeError::Stranger)));
-    let (_, received) = meet(Credentials::new(&"secret".into(), [7; 16]), 1);
-    assert!(matches!(received, Err(HandshakeError::Stranger)));
+fn another_flare_or_pack_is_refused() {
+    let (_, received) = shake_hands(Credentials::new(&"secret".into(), [8; 16]), PackId(0));
+    assert!(matches!(received, Err(HandshakeError::OtherPeer)));
+    let (_, received) = shake_hands(Credentials::new(&"secret".into(), [7; 16]), PackId(1));
+    assert!(matches!(received, Err(HandshakeError::OtherPeer)));
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn a_listener_that_does_not_know_the_secret_is_found_out() {
     let dialler = thread::spawn(move || {
         let stream = Socket::from(TcpStream::connect(address).unwrap());
         let credentials = Credentials::new(&"secret".into(), [7; 16]);
-        introduce(&stream, &credentials, 1, 0, Purpose::Frames)
+        introduce(&stream, &credentials, PackId(1), PackId(0), Purpose::Frames)
     });
     let (mut stream, _) = listener.accept().unwrap();
     let mut challenge = [0; CHALLENGE_SIZE];

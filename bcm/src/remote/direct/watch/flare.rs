@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::EXPLANATION;
+use crate::pack_id::PackId;
+use crate::remote::direct::connection_error::ConnectionError;
 use crate::remote::inbox::Inbox;
 
 /// See the module's documentation.
@@ -14,7 +16,7 @@ pub(super) struct FlareState {
     pub(super) left: Vec<bool>,
     /// The failure that goes round.
     pub(super) failure: Option<Vec<u8>>,
-    pub(super) suspects: BTreeMap<u32, Suspect>,
+    pub(super) suspects: BTreeMap<PackId, Suspect>,
     /// This pack is in the star.
     pub(super) joined: bool,
     /// When this pack said its goodbye.
@@ -29,7 +31,7 @@ pub(super) struct FlareState {
 
 pub(super) struct Suspect {
     pub(super) until: Instant,
-    pub(super) reason: String,
+    pub(super) reason: ConnectionError,
 }
 
 impl FlareState {
@@ -48,11 +50,11 @@ impl FlareState {
         }
     }
 
-    pub(super) fn has_left(&self, pack: u32) -> bool {
-        self.left.get(pack as usize).copied().unwrap_or(false)
+    pub(super) fn has_left(&self, pack: PackId) -> bool {
+        self.left.get(pack.index()).copied().unwrap_or(false)
     }
 
-    pub(super) fn suspect(&mut self, pack: u32, reason: String) {
+    pub(super) fn suspect(&mut self, pack: PackId, reason: ConnectionError) {
         let until = Instant::now() + EXPLANATION;
         (self.suspects.entry(pack)).or_insert(Suspect { until, reason });
     }

@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::Socket;
 
+use crate::pack_id::PackId;
+use crate::remote::direct::connection_error::ConnectionError;
 use crate::remote::direct::outbox::Outbox;
 use crate::remote::direct::socket;
 use crate::remote::inbox::check_news;
@@ -20,7 +22,7 @@ const MOST: usize = 4 << 20;
 /// See the module's documentation. Hangs up when dropped.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) pack: u32,
+    pub(super) pack: PackId,
     stream: Socket,
     heard: Vec<u8>,
     unsaid: Outbox,
@@ -31,7 +33,7 @@ pub(super) type Notice = (Header, Vec<u8>);
 
 impl Line {
     /// A line to a pack, over a connection that has passed the handshake.
-    pub(super) fn new(pack: u32, stream: Socket) -> std::io::Result<Self> {
+    pub(super) fn new(pack: PackId, stream: Socket) -> Result<Self, ConnectionError> {
         socket::prepare(&stream)?;
         stream.set_nonblocking(true)?;
         Ok(Self {
@@ -60,7 +62,7 @@ impl Line {
     }
 
     /// Everything that has come, and why nothing will any more once that is so.
-    pub(super) fn hear(&mut self, packs: u32) -> (Vec<Notice>, Option<String>) {
+    pub(super) fn hear(&mut self, packs: u32) -> (Vec<Notice>, Option<ConnectionError>) {
         let mut ended = self.read();
         let mut notices = Vec::new();
         let mut at = 0;
@@ -68,7 +70,7 @@ impl Line {
             let (header, length) = match check(bytes, packs) {
                 Ok(checked) => checked,
                 Err(error) => {
-                    ended = Some(error.to_string());
+                    ended = Some(error.into());
                     break;
                 }
             };
@@ -83,20 +85,20 @@ impl Line {
         (notices, ended)
     }
 
-    fn read(&mut self) -> Option<String> {
+    fn read(&mut self) -> Option<ConnectionError> {
         if self.unsaid.len() > MOST {
-            return Some("it does not read".to_owned());
+            return Some(ConnectionError::Unread);
         }
         let mut bytes = [0; READ];
         // The rest is read when this has been understood.
         while self.heard.len() < MOST {
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Some("its connection ended without a goodbye".to_owned()),
+                Ok(0) => return Some(ConnectionError::NoGoodbye),
                 Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock => return None,
-                    _ => return Some(format!("its connection broke: {error}")),
+                    _ => return Some(error.into()),
                 },
             }
         }
@@ -138,7 +140,7 @@ mod tests {
 
     fn line() -> (Line, UnixStream) {
         let (here, there) = UnixStream::pair().unwrap();
-        (Line::new(1, Socket::from(here)).unwrap(), there)
+        (Line::new(PackId(1), Socket::from(here)).unwrap(), there)
     }
 
     #[test]
@@ -152,7 +154,7 @@ mod tests {
             said += notice.len();
             assert!(said < 3 * MOST, "all of it is kept");
         }
-        assert_eq!(line.hear(2).1.unwrap(), "it does not read");
+        assert!(matches!(line.hear(2).1, Some(ConnectionError::Unread)));
         assert!(said > MOST, "{said}");
     }
 
@@ -166,7 +168,7 @@ mod tests {
         while let Ok(count) = there.write(&bytes) {
             sent += count;
             let before = line.heard.len();
-            assert_eq!(line.read(), None);
+            assert!(line.read().is_none());
             assert!(line.heard.len() <= MOST + READ, "{}", line.heard.len());
             if line.heard.len() == before {
                 break;

@@ -31,12 +31,14 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use socket2::Socket;
 
+use super::connection_error::ConnectionError;
 use super::dialler::Dialler;
 use super::handshake::Purpose;
 use super::membership::Membership;
 use super::{Thread, error};
 use crate::error::Error;
 use crate::local::Waker;
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
 use line::Notice;
@@ -61,9 +63,9 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Pending {
-    lines: Vec<(u32, Socket)>,
+    lines: Vec<(PackId, Socket)>,
     failure: Option<Notice>,
-    suspects: Vec<(u32, String)>,
+    suspects: Vec<(PackId, ConnectionError)>,
     /// The next flare's, when it begins.
     renewed: Option<Arc<Inbox>>,
     /// This pack is in the star, and keeps itself linked from now on.
@@ -93,11 +95,14 @@ impl Watch {
     }
 
     /// Dials the middle of the star in the first flare. The packs' endpoints are known.
-    pub(super) fn join(&self, dialler: &Dialler, pack: u32, packs: u32) -> Result<(), Error> {
-        let middle = packs - 1;
+    pub(super) fn join(&self, dialler: &Dialler, pack: PackId, packs: u32) -> Result<(), Error> {
+        let middle = PackId(packs - 1);
         let line = match pack == middle {
             true => None,
-            false => Some((middle, dialler.dial(middle, Purpose::Watch)?)),
+            false => {
+                let dialled = dialler.dial(middle, Purpose::Watch);
+                Some((middle, dialled.map_err(|reason| reason.towards(middle))?))
+            }
         };
         // In one step: the thread would dial a second line, from which the middle could have taken leave before
         // this one has reached it.
@@ -131,7 +136,7 @@ impl Watch {
     }
 
     /// A connection to a pack has passed the handshake.
-    pub(super) fn adopt(&self, pack: u32, stream: Socket) {
+    pub(super) fn adopt(&self, pack: PackId, stream: Socket) {
         self.ask(|pending| pending.lines.push((pack, stream)));
     }
 
@@ -144,7 +149,7 @@ impl Watch {
 
     /// A connection from or to a pack does not work: it leaves, or is lost within
     /// [`EXPLANATION`].
-    pub(super) fn suspect(&self, pack: u32, reason: String) {
+    pub(super) fn suspect(&self, pack: PackId, reason: ConnectionError) {
         self.ask(|pending| pending.suspects.push((pack, reason)));
     }
 
@@ -190,7 +195,7 @@ mod tests {
     const FLARE: [u8; 16] = [7; 16];
     const SOON: Duration = Duration::from_secs(60);
 
-    fn inbox(flare: [u8; 16], pack: u32, packs: u32) -> Arc<Inbox> {
+    fn inbox(flare: [u8; 16], pack: PackId, packs: u32) -> Arc<Inbox> {
         Inbox::new(InboxConfig {
             flare,
             pack,
@@ -198,16 +203,16 @@ mod tests {
             max_message: 1 << 20,
             max_bytes_in_flight: 1 << 20,
             cancellation: Arc::new(Cancellation::new(1, None, Duration::from_secs(5))),
-            mailboxes: Arc::new(Mailboxes::new(pack, 1)),
+            mailboxes: Arc::new(Mailboxes::new(pack.0, 1)),
         })
     }
 
     /// The watch of a pack among others of one worker each.
-    fn watch(pack: u32, packs: u32) -> (Watch, Arc<Dialler>) {
+    fn watch(pack: PackId, packs: u32) -> (Watch, Arc<Dialler>) {
         watch_of(inbox(FLARE, pack, packs), pack)
     }
 
-    fn watch_of(inbox: Arc<Inbox>, pack: u32) -> (Watch, Arc<Dialler>) {
+    fn watch_of(inbox: Arc<Inbox>, pack: PackId) -> (Watch, Arc<Dialler>) {
         let membership = Arc::new(Membership::new(Arc::clone(&inbox)));
         let credentials = Credentials::new(&"secret".into(), FLARE);
         let dialler = Arc::new(Dialler::new(pack, credentials, false));
@@ -219,7 +224,7 @@ mod tests {
     fn nobody_is_dialled_before_the_pack_has_joined() {
         let middle = TcpListener::bind("127.0.0.1:0").unwrap();
         middle.set_nonblocking(true).unwrap();
-        let (watch, dialler) = watch(0, 2);
+        let (watch, dialler) = watch(PackId(0), 2);
         let address = middle.local_addr().unwrap().to_string();
         dialler.learn(&["127.0.0.1:1".to_owned(), address]).unwrap();
         // Its answer comes when it has looked around once.
@@ -232,16 +237,16 @@ mod tests {
     #[test]
     fn the_middle_stays_for_a_pack_that_is_there_and_has_not_dialled_yet() {
         let slow = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (watch, dialler) = watch(1, 2);
+        let (watch, dialler) = watch(PackId(1), 2);
         let address = slow.local_addr().unwrap().to_string();
         dialler.learn(&[address, "127.0.0.1:1".to_owned()]).unwrap();
-        watch.join(&dialler, 1, 2).unwrap();
+        watch.join(&dialler, PackId(1), 2).unwrap();
         std::thread::scope(|scope| {
             let leaving = scope.spawn(|| watch.leave());
-            std::thread::sleep(watcher::MEETING + Duration::from_secs(1));
+            std::thread::sleep(watcher::GRACE_PERIOD + Duration::from_secs(1));
             assert!(!leaving.is_finished());
             let (line, _its_end) = UnixStream::pair().unwrap();
-            watch.adopt(0, line.into());
+            watch.adopt(PackId(0), line.into());
             leaving.join().unwrap();
         });
         watch.close();
@@ -252,35 +257,35 @@ mod tests {
         // Pack 0 has work left and knows that nobody else has: it dials nobody.
         let working = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = working.local_addr().unwrap().to_string();
-        let (watch, dialler) = watch(1, 3);
+        let (watch, dialler) = watch(PackId(1), 3);
         let nowhere = || "127.0.0.1:1".to_owned();
         dialler.learn(&[address, nowhere(), nowhere()]).unwrap();
         // All that the middle ever says is there, and its end, when the pack first looks.
         let (line, mut middle) = UnixStream::pair().unwrap();
-        for pack in [1, 2] {
+        for pack in [PackId(1), PackId(2)] {
             let goodbye = Header::notice(Kind::Goodbye, FLARE, pack, 0);
             middle.write_all(&goodbye.encode()).unwrap();
         }
         middle.shutdown(Shutdown::Write).unwrap();
         let begun = Instant::now();
         watch.ask(|pending| {
-            pending.lines.push((2, Socket::from(line)));
+            pending.lines.push((PackId(2), Socket::from(line)));
             pending.joined = true;
             pending.leaving = true;
         });
         watch.leave();
         // Far less than it would wait for a pack that can be reached and has not dialled it.
-        assert!(begun.elapsed() < watcher::LONGEST_MEETING / 2);
+        assert!(begun.elapsed() < watcher::LONGEST_GRACE_PERIOD / 2);
         watch.close();
     }
 
     #[test]
     fn a_failure_of_the_last_flare_is_not_the_next_ones() {
-        let (watch, _dialler) = watch(0, 2);
+        let (watch, _dialler) = watch(PackId(0), 2);
         let (line, mut other) = UnixStream::pair().unwrap();
-        watch.adopt(1, Socket::from(line));
-        watch.renew(inbox([8; 16], 0, 2));
-        let late = Header::notice(Kind::Abort, FLARE, 0, 0);
+        watch.adopt(PackId(1), Socket::from(line));
+        watch.renew(inbox([8; 16], PackId(0), 2));
+        let late = Header::notice(Kind::Abort, FLARE, PackId(0), 0);
         let (header, payload) = (late, &[][..]);
         watch.announce(&Frame { header, payload });
         watch.rest();
@@ -292,15 +297,15 @@ mod tests {
 
     #[test]
     fn who_dials_late_hears_of_a_failure_before_the_goodbye() {
-        let (watch, _dialler) = watch(1, 2);
-        let header = Header::notice(Kind::Abort, FLARE, 1, 0);
+        let (watch, _dialler) = watch(PackId(1), 2);
+        let header = Header::notice(Kind::Abort, FLARE, PackId(1), 0);
         let payload = &[][..];
         watch.announce(&Frame { header, payload });
         // It has said both when it may go.
         watch.leave();
         let (line, mut other) = UnixStream::pair().unwrap();
         other.set_read_timeout(Some(SOON)).unwrap();
-        watch.adopt(0, Socket::from(line));
+        watch.adopt(PackId(0), Socket::from(line));
         let heard = [(); 2].map(|()| {
             let mut heard = [0; HEADER_SIZE];
             other.read_exact(&mut heard).unwrap();
@@ -313,11 +318,11 @@ mod tests {
     /// It came on a connection for messages, from one whose own word may never come.
     #[test]
     fn a_failure_that_was_heard_otherwise_goes_round_as_well() {
-        let inbox = inbox(FLARE, 1, 2);
-        let (watch, _dialler) = watch_of(Arc::clone(&inbox), 1);
+        let inbox = inbox(FLARE, PackId(1), 2);
+        let (watch, _dialler) = watch_of(Arc::clone(&inbox), PackId(1));
         let (line, mut other) = UnixStream::pair().unwrap();
         other.set_read_timeout(Some(SOON)).unwrap();
-        watch.adopt(0, Socket::from(line));
+        watch.adopt(PackId(0), Socket::from(line));
         let failure = Failure::new(FailureKind::Panic, "the first cause");
         inbox.config().cancellation.end(Error::Aborted(failure));
         watch.leave();
@@ -336,21 +341,21 @@ mod tests {
     #[test]
     fn a_thousand_packs_hear_of_each_other_through_the_middle() {
         const PACKS: u32 = 1000;
-        let (watch, _dialler) = watch(PACKS - 1, PACKS);
-        let mut others: Vec<_> = (0..PACKS - 1)
+        let (watch, _dialler) = watch(PackId(PACKS - 1), PACKS);
+        let mut others: Vec<_> = PackId::all(PACKS - 1)
             .map(|pack| {
                 let (line, other) = UnixStream::pair().unwrap();
                 watch.adopt(pack, Socket::from(line));
                 other
             })
             .collect();
-        for (pack, other) in (0..).zip(&mut others) {
+        for (pack, other) in PackId::all(PACKS).zip(&mut others) {
             let goodbye = Header::notice(Kind::Goodbye, FLARE, pack, 0);
             other.write_all(&goodbye.encode()).unwrap();
         }
-        for (pack, other) in (0..).zip(&mut others) {
+        for (pack, other) in PackId::all(PACKS).zip(&mut others) {
             // Each of the others, and itself: it may go.
-            let mut left: BTreeSet<u32> = (0..PACKS - 1).collect();
+            let mut left: BTreeSet<_> = PackId::all(PACKS - 1).collect();
             while !left.is_empty() {
                 let mut heard = [0; HEADER_SIZE];
                 other.read_exact(&mut heard).unwrap();
@@ -365,12 +370,12 @@ mod tests {
 
     #[test]
     fn a_pack_has_one_line() {
-        let (watch, _dialler) = watch(0, 2);
+        let (watch, _dialler) = watch(PackId(0), 2);
         let (line, mut first) = UnixStream::pair().unwrap();
-        watch.adopt(1, Socket::from(line));
+        watch.adopt(PackId(1), Socket::from(line));
         for _ in 0..100 {
             let (line, mut more) = UnixStream::pair().unwrap();
-            watch.adopt(1, Socket::from(line));
+            watch.adopt(PackId(1), Socket::from(line));
             assert_eq!(more.read(&mut [0]).unwrap(), 0);
         }
         watch.rest();

@@ -8,18 +8,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::Shared;
 use super::flare::FlareState;
 use super::line::{Line, Notice};
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 use crate::remote::direct::dialler::Dialler;
-use crate::remote::direct::error;
 use crate::remote::direct::handshake::Purpose;
 use crate::remote::direct::membership::Membership;
 use crate::remote::inbox::Inbox;
 use crate::wire::{Header, Kind};
 
 /// How long the middle stays for packs that have not dialled it yet.
-pub(super) const MEETING: Duration = Duration::from_secs(5);
+pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(5);
 /// The same for those that can be reached: they are only slow, as they have no processor, or stood still.
-pub(super) const LONGEST_MEETING: Duration = Duration::from_secs(60);
+pub(super) const LONGEST_GRACE_PERIOD: Duration = Duration::from_secs(60);
 /// How long it stays when all have, while they are at work.
 const STAY: Duration = Duration::from_secs(1);
 /// How long the middle waits for packs to dial it before it looks whether they are there, and
@@ -37,7 +37,7 @@ pub(super) struct Watcher {
     membership: Arc<Membership>,
     dialler: Arc<Dialler>,
     shared: Arc<Shared>,
-    pack: u32,
+    pack: PackId,
     packs: u32,
     lines: Vec<Line>,
     flare: FlareState,
@@ -110,7 +110,7 @@ impl Watcher {
             }
             match Line::new(pack, stream) {
                 Ok(line) => self.greet(line),
-                Err(reason) => self.flare.suspect(pack, reason.to_string()),
+                Err(reason) => self.flare.suspect(pack, reason),
             }
         }
         for (pack, reason) in suspects {
@@ -140,19 +140,19 @@ impl Watcher {
         if let Some(failure) = &self.flare.failure {
             line.say(failure);
         }
-        let gone = (0..self.packs).filter(|&pack| self.flare.has_left(pack));
+        let gone = PackId::all(self.packs).filter(|&pack| self.flare.has_left(pack));
         for pack in gone.chain(self.flare.leaving.map(|_| self.pack)) {
             line.say(&self.goodbye(pack));
         }
         self.lines.push(line);
     }
 
-    fn goodbye(&self, pack: u32) -> Vec<u8> {
+    fn goodbye(&self, pack: PackId) -> Vec<u8> {
         let header = Header::notice(Kind::Goodbye, self.flare.inbox.config().flare, pack, 0);
         header.encode().to_vec()
     }
 
-    fn repeat(&mut self, news: &[u8], from: Option<u32>) {
+    fn repeat(&mut self, news: &[u8], from: Option<PackId>) {
         for line in &mut self.lines {
             if Some(line.pack) != from {
                 line.say(news);
@@ -160,17 +160,17 @@ impl Watcher {
         }
     }
 
-    fn has_line(&self, pack: u32) -> bool {
+    fn has_line(&self, pack: PackId) -> bool {
         self.lines.iter().any(|line| line.pack == pack)
     }
 
     /// The packs that have not left, but for this one.
-    fn others(&self) -> impl Iterator<Item = u32> {
-        (0..self.packs).filter(|&pack| pack != self.pack && !self.flare.has_left(pack))
+    fn others(&self) -> impl Iterator<Item = PackId> {
+        PackId::all(self.packs).filter(|&pack| pack != self.pack && !self.flare.has_left(pack))
     }
 
     /// The pack that is, or should be, in the middle: one that has left may still be.
-    fn middle(&self) -> u32 {
+    fn middle(&self) -> PackId {
         let linked = self.lines.iter().map(|line| line.pack).max();
         let last = self.others().max();
         linked.max(last).unwrap_or_default().max(self.pack)
@@ -188,20 +188,14 @@ impl Watcher {
             if self.has_line(middle) || self.flare.suspects.contains_key(&middle) {
                 return;
             }
-            let dialled = self
-                .dialler
-                .dial(middle, Purpose::Watch)
-                .and_then(|stream| {
-                    Line::new(middle, stream)
-                        .map_err(|reason| error(Some(middle), reason.to_string()))
-                });
-            match dialled {
+            let dialled = self.dialler.dial(middle, Purpose::Watch);
+            match dialled.and_then(|stream| Line::new(middle, stream)) {
                 Ok(line) => self.greet(line),
-                Err(reason) => self.flare.suspect(middle, reason.to_string()),
+                Err(reason) => self.flare.suspect(middle, reason),
             }
             return;
         }
-        let missing: Vec<u32> = self.others().filter(|&pack| !self.has_line(pack)).collect();
+        let missing: Vec<_> = self.others().filter(|&pack| !self.has_line(pack)).collect();
         if missing.is_empty() || self.flare.is_over() {
             self.flare.probe = None;
             self.flare.awaits_slow = false;
@@ -214,7 +208,7 @@ impl Watcher {
         self.flare.awaits_slow = true;
         for pack in missing {
             if let Err(reason) = self.dialler.probe(pack) {
-                self.flare.suspect(pack, reason.to_string());
+                self.flare.suspect(pack, reason);
                 self.flare.awaits_slow = false;
             }
         }
@@ -232,7 +226,7 @@ impl Watcher {
         }
         let (left, membership) = (&self.flare.left, &self.membership);
         self.flare.suspects.retain(|&pack, _| {
-            let explained = left.get(pack as usize).copied().unwrap_or(true);
+            let explained = left.get(pack.index()).copied().unwrap_or(true);
             !explained && !membership.has_said_goodbye(pack)
         });
         let now = Instant::now();
@@ -250,8 +244,8 @@ impl Watcher {
         };
         let stayed = since.elapsed();
         let longest = match self.flare.awaits_slow {
-            true => LONGEST_MEETING,
-            false => MEETING,
+            true => LONGEST_GRACE_PERIOD,
+            false => GRACE_PERIOD,
         };
         // Whoever acknowledged it was in the middle and has told the others; should that one have left
         // meanwhile, too, nobody will dial this pack.
@@ -278,7 +272,7 @@ impl Watcher {
         let now = Instant::now();
         // Once all are over nothing follows from them: the pack has gone, or rests.
         let stay = self.flare.leaving.and_then(|since| {
-            let turns = [STAY, MEETING, LONGEST_MEETING].map(|turn| since + turn);
+            let turns = [STAY, GRACE_PERIOD, LONGEST_GRACE_PERIOD].map(|turn| since + turn);
             turns.into_iter().find(|turn| *turn > now)
         });
         let suspects = self.flare.suspects.values().map(|suspect| suspect.until);
@@ -330,7 +324,7 @@ impl Watcher {
     /// What is news goes on to all others. A goodbye goes back too, to the pack that said it. What
     /// is of an older flare is dropped; of the next one nothing comes before its inbox is the
     /// watcher's.
-    fn take(&mut self, from: u32, (header, payload): &Notice) {
+    fn take(&mut self, from: PackId, (header, payload): &Notice) {
         if !self.flare.inbox.is_of(header) {
             self.take_what_waits();
         }
@@ -347,7 +341,7 @@ impl Watcher {
             }
             Kind::Goodbye => {
                 if !self.flare.has_left(header.pack) {
-                    if let Some(left) = self.flare.left.get_mut(header.pack as usize) {
+                    if let Some(left) = self.flare.left.get_mut(header.pack.index()) {
                         *left = true;
                     }
                     self.membership.said_goodbye(header);

@@ -29,7 +29,7 @@ fn unasked_bytes_are_bounded_and_credited_when_received() {
     assert!(
         credits
             .iter()
-            .all(|(to, header)| *to == 1 && header.kind == Kind::Credit)
+            .all(|(to, header)| *to == OTHER && header.kind == Kind::Credit)
     );
     assert!(told > sent * 4256 / 2);
     // The refused one has not been lost: it may come again.
@@ -51,7 +51,7 @@ fn granted(setup: &Setup) -> Vec<u64> {
     assert!(
         answers
             .iter()
-            .all(|(to, h)| *to == 1 && h.kind == Kind::Grant && h.pack == 0)
+            .all(|(to, h)| *to == OTHER && h.kind == Kind::Grant && h.pack == PackId(0))
     );
     answers.iter().map(|(_, header)| header.sequence).collect()
 }

@@ -15,19 +15,22 @@ use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload;
 use crate::remote::{Bundle, Frame};
+use crate::tag::Tag;
 use crate::wire::{Layout, flare_digest};
 
 const LIMIT: u64 = 64 << 10;
+/// The pack that sends.
+const OTHER: PackId = PackId(1);
 
 /// Keeps the control frames the inbox sends.
 #[derive(Debug, Default)]
-struct Recorder(Mutex<Vec<(u32, Header)>>);
+struct Recorder(Mutex<Vec<(PackId, Header)>>);
 
 impl Backend for Recorder {
-    fn send(&self, _: &[u32], _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
+    fn send(&self, _: &[PackId], _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
         Ok(())
     }
-    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         self.0.lock().push((to, frame.header));
         Ok(())
     }
@@ -43,7 +46,7 @@ struct Setup {
 fn setup() -> Setup {
     let inbox = Inbox::new(InboxConfig {
         flare: flare_digest("f"),
-        pack: 0,
+        pack: PackId(0),
         topology: Topology::new(&[2, 2]).unwrap(),
         max_message: 1 << 20,
         max_bytes_in_flight: LIMIT,
@@ -61,7 +64,7 @@ impl Inbox {
     pub(crate) fn of_two_packs(flare: [u8; 16]) -> Arc<Self> {
         Self::new(InboxConfig {
             flare,
-            pack: 0,
+            pack: PackId(0),
             topology: Topology::new(&[1, 1]).unwrap(),
             max_message: 1 << 20,
             max_bytes_in_flight: 1 << 20,
@@ -73,7 +76,7 @@ impl Inbox {
 
 impl Setup {
     fn take(&self) -> Option<Vec<u8>> {
-        let class = Class::Point { tag: 0 };
+        let class = Class::Point { tag: Tag(0) };
         let want = MatchSpec {
             context: 0,
             source: 2,
@@ -88,7 +91,7 @@ impl Setup {
         )
     }
 
-    fn recorded(&self) -> Vec<(u32, Header)> {
+    fn recorded(&self) -> Vec<(PackId, Header)> {
         std::mem::take(&mut *self.recorder.0.lock())
     }
 }
@@ -102,11 +105,11 @@ fn message(sequence: u64, value: &Vec<u8>, chunk_size: usize) -> Vec<(Header, Ve
             let header = Header {
                 kind: Kind::Data,
                 flare: flare_digest("f"),
-                pack: 1,
+                pack: OTHER,
                 source: 2,
                 destination: Destination::Worker(0),
                 context: 0,
-                class: Class::Point { tag: 0 },
+                class: Class::Point { tag: Tag(0) },
                 sequence,
                 total: value.len() as u64,
                 chunk,
@@ -161,7 +164,7 @@ proptest! {
 fn a_chunk_that_was_not_read_whole_may_come_again() {
     let setup = setup();
     let frames = message(0, &vec![9; 10], 5);
-    let Ok(Incoming::Chunk(mut chunk)) = setup.inbox.open(&frames[0].0) else {
+    let Ok(PayloadTarget::Chunk(mut chunk)) = setup.inbox.open(&frames[0].0) else {
         panic!("a new chunk has a place");
     };
     chunk.bytes()[..2].copy_from_slice(&[1, 1]);
@@ -185,8 +188,14 @@ fn what_cannot_be_right_is_refused() {
         refused(|h| h.flare = flare_digest("g")),
         WireError::OtherFlare
     );
-    assert!(matches!(refused(|h| h.pack = 0), WireError::Invalid { .. }));
-    assert!(matches!(refused(|h| h.pack = 7), WireError::Invalid { .. }));
+    assert!(matches!(
+        refused(|h| h.pack = PackId(0)),
+        WireError::Invalid { .. }
+    ));
+    assert!(matches!(
+        refused(|h| h.pack = PackId(7)),
+        WireError::Invalid { .. }
+    ));
     assert!(matches!(
         refused(|h| h.source = 0),
         WireError::Invalid { .. }
@@ -219,13 +228,13 @@ fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
     let setup = setup();
     setup
         .inbox
-        .lost(1, "its connection ended without a goodbye");
+        .lost(OTHER, "its connection ended without a goodbye");
     let ended = setup.inbox.config.cancellation.ended().unwrap().to_string();
     assert!(ended.contains("pack 1 was lost"), "{ended}");
     let told = setup.recorded();
     assert!(
         told.iter()
-            .all(|(to, header)| *to == 1 && header.kind == Kind::Abort)
+            .all(|(to, header)| *to == OTHER && header.kind == Kind::Abort)
     );
     assert_eq!(told.len(), 1);
 }
@@ -233,9 +242,9 @@ fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
 #[test]
 fn what_comes_while_nobody_looks_is_no_sign_that_nothing_comes() {
     let setup = setup();
-    setup.inbox.left(1);
+    setup.inbox.left(OTHER);
     std::thread::sleep(2 * endings::STRAGGLERS);
-    assert!(!setup.inbox.is_gone(1));
+    assert!(!setup.inbox.is_gone(OTHER));
 }
 
 /// Word of the failure it left for may be slower than its goodbye, for who sends as for who receives.
@@ -245,11 +254,11 @@ fn who_has_just_left_is_not_gone() {
     let cancellation = &setup.inbox.config.cancellation;
     let mut budget = WaitBudget::new(cancellation, Operation::Send);
     let begun = Instant::now();
-    setup.inbox.left(1);
+    setup.inbox.left(OTHER);
     let place = (StreamKey::of(&message(0, &vec![], 1)[0].0), 0);
     let asked = setup.inbox.flow.ask(
         place,
-        &[1],
+        &[OTHER],
         &mut budget,
         &*setup.recorder,
         |pack| setup.inbox.is_gone(pack),
@@ -262,7 +271,7 @@ fn who_has_just_left_is_not_gone() {
 #[test]
 fn an_abort_that_cannot_be_read_is_still_an_abort() {
     let setup = setup();
-    let header = Header::notice(Kind::Abort, flare_digest("f"), 1, 3);
+    let header = Header::notice(Kind::Abort, flare_digest("f"), OTHER, 3);
     setup.inbox.accept(&header, b"{x}").unwrap();
     let ended = setup.inbox.config.cancellation.ended().unwrap().to_string();
     assert!(ended.contains("pack 1"), "{ended}");
@@ -300,7 +309,7 @@ fn each_value_of_a_bundle_goes_to_its_worker_and_all_hold_its_room() {
     let want = MatchSpec {
         context: 0,
         source: 2,
-        class: Class::Point { tag: 0 },
+        class: Class::Point { tag: Tag(0) },
     };
     let mailbox = setup.inbox.config.mailboxes.of(1).unwrap();
     let message = mailbox.try_take(&want).unwrap().unwrap();

@@ -36,6 +36,7 @@ use super::session::Session;
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
@@ -53,7 +54,7 @@ const INLINE: usize = 4 << 10;
 #[derive(Debug)]
 struct Lists {
     keys: Keys,
-    pack: u32,
+    pack: PackId,
 }
 
 pub(in crate::remote) fn open(
@@ -88,7 +89,7 @@ impl Layout for Lists {
         vec![self.keys.pack(self.pack), self.keys.control(self.pack)]
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> String {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> String {
         match frame.header.kind {
             // It must not overtake the last messages.
             Kind::Goodbye => self.keys.pack(to),
@@ -111,7 +112,7 @@ impl Layout for Lists {
     fn send(
         &self,
         session: &Session,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {

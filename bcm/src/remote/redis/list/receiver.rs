@@ -6,7 +6,7 @@ use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
 use super::commands;
-use crate::remote::inbox::{Inbox, Incoming};
+use crate::remote::inbox::{Inbox, PayloadTarget};
 use crate::wire::{Header, Kind};
 
 /// Seconds a server waits before it says that there is nothing.
@@ -32,7 +32,7 @@ impl Receiver {
             ..*header
         };
         // What has been here before was also released before.
-        let Incoming::Chunk(mut chunk) = inbox.open(&header)? else {
+        let PayloadTarget::Chunk(mut chunk) = inbox.open(&header)? else {
             return Ok(());
         };
         let key = self.keys.chunk(&header);

@@ -3,6 +3,7 @@
 use super::super::keys::{delete, expire};
 use super::super::resp::{Reply, Talk};
 use super::super::resp_error::RespError;
+use crate::pack_id::PackId;
 use crate::remote::Frame;
 
 /// Milliseconds a server waits before it says that there is nothing.
@@ -54,7 +55,7 @@ pub(super) fn remove(
 pub(super) fn note(
     talk: &mut Talk<'_>,
     readers: &str,
-    (pack, all): (u32, u32),
+    (pack, all): (PackId, u32),
     expiry: u64,
 ) -> Result<bool, RespError> {
     let (key, pack) = ([readers.as_bytes()], pack.to_string());

@@ -35,6 +35,7 @@ use super::session::Session;
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
@@ -52,7 +53,7 @@ const INLINE: usize = 4 << 10;
 #[derive(Debug)]
 struct Streams {
     keys: Keys,
-    pack: u32,
+    pack: PackId,
     packs: u32,
 }
 
@@ -65,7 +66,7 @@ pub(in crate::remote) fn open(
 
 impl Streams {
     /// The stream a chunk goes to. Small messages of one worker keep to one, large ones use all.
-    fn lane(&self, to: u32, frame: &Frame<'_>) -> String {
+    fn lane(&self, to: PackId, frame: &Frame<'_>) -> String {
         let lane = frame.header.source.wrapping_add(frame.header.chunk) % LANES;
         self.keys.lane(to, lane)
     }
@@ -100,7 +101,7 @@ impl Layout for Streams {
         iter::once(control).chain(lanes).collect()
     }
 
-    fn control(&self, to: u32, frame: &Frame<'_>) -> String {
+    fn control(&self, to: PackId, frame: &Frame<'_>) -> String {
         match frame.header.kind {
             // It must not overtake the last messages.
             Kind::Goodbye => self.lane(to, frame),
@@ -121,14 +122,14 @@ impl Layout for Streams {
     fn send(
         &self,
         session: &Session,
-        to: &[u32],
+        to: &[PackId],
         frames: &[Frame<'_>],
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let for_all = to.len() > 1 && to.len() as u32 == self.packs - 1;
         let small = matches!(frames, [frame] if frame.payload.len() <= INLINE);
         let cast = (for_all && !small).then(|| self.keys.cast());
-        let stream = |pack: u32, frame: &Frame<'_>| match &cast {
+        let stream = |pack: PackId, frame: &Frame<'_>| match &cast {
             Some(cast) => Cow::Borrowed(cast.as_str()),
             None => Cow::Owned(self.lane(pack, frame)),
         };

@@ -10,6 +10,7 @@ use super::super::threads::{End, Line, Task};
 use super::super::value;
 use super::commands;
 use crate::config::PackConfig;
+use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::wire::Kind;
 
@@ -19,7 +20,7 @@ const LONGEST_ID: usize = 48;
 /// Reads one stream.
 pub(super) struct Reader {
     keys: Keys,
-    pack: u32,
+    pack: PackId,
     /// Packs that read the common stream.
     readers: u32,
     deadline: Option<SystemTime>,

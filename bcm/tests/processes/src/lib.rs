@@ -1,23 +1,31 @@
-//! A pack in a process of its own: a test of the same program that is started alone.
+//! A test in a process of its own: an ignored one of the same program, which another test starts, talks to and ends.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// Says which pack a process is.
-pub const PACK: &str = "BURST_TEST_PACK";
+/// What a process is told when it starts.
+const TOLD: &str = "BURST_TEST_PROCESS";
+
+/// What this process was told by the test that has started it.
+pub fn told() -> String {
+    std::env::var(TOLD).expect("this test is started by another one")
+}
 
 /// Ends when dropped.
-pub struct PackProcess {
+#[derive(Debug)]
+pub struct TestProcess {
     child: Child,
     output: BufReader<ChildStdout>,
 }
 
-impl PackProcess {
-    /// Starts the test of this name as that pack.
-    pub fn start(test: &str, pack: u32) -> Self {
+impl TestProcess {
+    /// Starts the test of this name, which finds in [`told`] what it is told.
+    pub fn start(test: &str, told: impl Display) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", test, "--nocapture"])
-            .env(PACK, pack.to_string())
+            .env(TOLD, told.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -43,12 +51,18 @@ impl PackProcess {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// As the system knows it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it without a word.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
     }
 }
 
-impl Drop for PackProcess {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

@@ -3,8 +3,11 @@
 /// Minimum, median and maximum; the median is the one to quote.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
+    /// The smallest.
     pub min: f64,
+    /// The one in the middle, or between the two there.
     pub median: f64,
+    /// The largest.
     pub max: f64,
 }
 

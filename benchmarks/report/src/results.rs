@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-/// Why figures could not be kept.
+/// Why figures are not in their file.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {source}")]
-pub struct NotWritten {
+pub struct WriteError {
     path: PathBuf,
     source: csv::Error,
 }
 
 /// Writes rows as CSV.
-pub fn write(path: &Path, rows: &[impl serde::Serialize]) -> Result<(), NotWritten> {
+pub fn write(path: &Path, rows: &[impl serde::Serialize]) -> Result<(), WriteError> {
     let write = || {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory)?;
@@ -20,7 +20,7 @@ pub fn write(path: &Path, rows: &[impl serde::Serialize]) -> Result<(), NotWritt
         rows.iter().try_for_each(|row| writer.serialize(row))?;
         Ok(writer.flush()?)
     };
-    write().map_err(|source| NotWritten {
+    write().map_err(|source| WriteError {
         path: path.to_owned(),
         source,
     })

@@ -1,6 +1,6 @@
 //! The table at the end of a run.
 
-use crate::results::{self, NotWritten};
+use crate::results::{self, WriteError};
 use crate::summary::Summary;
 use comfy_table::{Table, presets};
 use std::fmt;
@@ -8,17 +8,17 @@ use std::path::Path;
 
 /// One measured figure beside its reference. `ratio` is ours over the reference's where both are times.
 #[derive(Debug, serde::Serialize)]
-pub struct Row {
-    pub what: String,
-    pub unit: &'static str,
-    pub min: f64,
-    pub median: f64,
-    pub max: f64,
-    pub reference: String,
-    pub reference_min: Option<f64>,
-    pub reference_median: Option<f64>,
-    pub ratio: Option<f64>,
-    pub goal: String,
+struct Row {
+    what: String,
+    unit: &'static str,
+    min: f64,
+    median: f64,
+    max: f64,
+    reference: String,
+    reference_min: Option<f64>,
+    reference_median: Option<f64>,
+    ratio: Option<f64>,
+    goal: String,
 }
 
 /// All rows of a run.
@@ -54,7 +54,7 @@ impl Report {
     }
 
     /// Writes the rows as CSV.
-    pub fn write(&self, path: &Path) -> Result<(), NotWritten> {
+    pub fn write(&self, path: &Path) -> Result<(), WriteError> {
         results::write(path, &self.rows)
     }
 }
