@@ -6,7 +6,7 @@ use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-use crate::Error;
+use crate::{Error, InvalidImage};
 
 /// The tar that a layer is.
 pub(crate) fn unpacked<'a>(
@@ -17,7 +17,7 @@ pub(crate) fn unpacked<'a>(
         Some("tar") => Box::new(layer),
         Some("tar+gzip" | "gzip") => Box::new(MultiGzDecoder::new(layer)),
         Some("tar+zstd") => Box::new(Frames::of(layer)),
-        _ => return Err(Error::image(format!("a layer is of the kind {kind}"))),
+        _ => return Err(InvalidImage::LayerKind(kind.to_owned()).into()),
     })
 }
 

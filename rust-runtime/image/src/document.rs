@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::Error;
+use crate::{Error, InvalidImage};
 
 /// What an image is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -75,5 +75,8 @@ pub(crate) struct Defaults {
 /// What a document says.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, document: &[u8]) -> Result<T, Error> {
     let read = serde_json::from_slice(document);
-    read.map_err(|reason| Error::image(format!("{what} is unsound: {reason}")))
+    read.map_err(|reason| {
+        let what = what.to_owned();
+        InvalidImage::Unsound { what, reason }.into()
+    })
 }

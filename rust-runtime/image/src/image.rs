@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::Error;
 use crate::document::{Configuration, Descriptor, Index, Manifest, Platform, read};
 use crate::layout::Layout;
+use crate::{Error, InvalidImage};
 
 /// How deep indexes lie in each other, and how many there are.
 const DEPTH: usize = 5;
@@ -37,20 +37,14 @@ impl Image {
         let here = Platform::here();
         let descriptor = match found.as_slice() {
             [one] => one,
-            [] => return Err(Error::image(format!("it has nothing for {here}"))),
-            _ => {
-                return Err(Error::image(format!(
-                    "it has several images for {here}: give a layout with one"
-                )));
-            }
+            [] => return Err(InvalidImage::NothingFor(here.to_string()).into()),
+            _ => return Err(InvalidImage::SeveralFor(here.to_string()).into()),
         };
         let manifest: Manifest = read("its manifest", &layout.document(descriptor)?)?;
         let config: Configuration = read("its configuration", &layout.document(&manifest.config)?)?;
         if config.platform != here {
-            let platform = config.platform;
-            return Err(Error::image(format!(
-                "it is for {platform}, and this machine is {here}"
-            )));
+            let (platform, here) = (config.platform.to_string(), here.to_string());
+            return Err(InvalidImage::OtherPlatform { platform, here }.into());
         }
         let labels = config.config.and_then(|defaults| defaults.labels);
         Ok(Self {
@@ -71,7 +65,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn look_through(&mut self, index: &[u8], depth: usize) -> Result<(), Error> {
-        let endless = || Error::image("its indexes lie in each other without end");
+        let endless = || InvalidImage::EndlessIndexes;
         let deeper = depth.checked_sub(1).ok_or_else(endless)?;
         self.left = self.left.checked_sub(1).ok_or_else(endless)?;
         let index: Index = read("an index", index)?;

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use tar::{Archive, Entry, EntryType};
 
-use crate::Error;
 use crate::tree::{Name, Tree};
+use crate::{Error, InvalidImage};
 
 /// Before the name of what is to go.
 const WHITEOUT: &[u8] = b".wh.";
@@ -41,9 +41,7 @@ fn lay(entry: Entry<'_, impl Read>, tree: &mut Tree) -> Result<(), Error> {
         return match last.as_bytes() {
             OPAQUE => tree.empty(above),
             other if other.starts_with(OTHERS) => Ok(()),
-            _ if matches!(hidden, b"" | b"." | b"..") => {
-                Err(Error::image("a layer hides its own root"))
-            }
+            _ if matches!(hidden, b"" | b"." | b"..") => Err(InvalidImage::HiddenRoot.into()),
             _ => tree.remove(above, OsStr::from_bytes(hidden)),
         };
     }
@@ -58,7 +56,7 @@ fn lay(entry: Entry<'_, impl Read>, tree: &mut Tree) -> Result<(), Error> {
         EntryType::Symlink => tree.link(&name, &target(&entry)?),
         EntryType::Link => match Name::read(&target(&entry)?)? {
             Some(target) => tree.hard_link(&name, &target),
-            None => Err(Error::image("a link leads to nothing")),
+            None => Err(InvalidImage::DeadLink.into()),
         },
         // Devices and pipes, of which packs have their own.
         _ => Ok(()),
@@ -67,6 +65,6 @@ fn lay(entry: Entry<'_, impl Read>, tree: &mut Tree) -> Result<(), Error> {
 
 fn target(entry: &Entry<'_, impl Read>) -> Result<Vec<u8>, Error> {
     let target = entry.link_name_bytes().filter(|target| !target.is_empty());
-    let target = target.ok_or_else(|| Error::image("a link leads to nothing"))?;
+    let target = target.ok_or(InvalidImage::DeadLink)?;
     Ok(target.into_owned())
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256, Sha512};
 
-use crate::Error;
 use crate::document::Descriptor;
+use crate::{Error, InvalidImage};
 
 /// Bytes of a blob that is read into memory: an index, a manifest, a configuration.
 const DOCUMENT: u64 = 4 << 20;
@@ -36,9 +36,7 @@ impl Layout {
         match layout.read("oci-layout") {
             Ok(_) => Ok(layout),
             Err(Error::Read { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => {
-                Err(Error::image(
-                    "it is no OCI image layout: it has no file oci-layout, which `docker save` writes since Docker 25",
-                ))
+                Err(InvalidImage::NoLayout.into())
             }
             Err(other) => Err(other),
         }
@@ -52,7 +50,7 @@ impl Layout {
         for entry in archive.entries_with_seek().map_err(failed())? {
             let entry = entry.map_err(failed())?;
             if files.len() == FILES {
-                return Err(Error::image(format!("it has more than {FILES} files")));
+                return Err(InvalidImage::TooManyFiles(FILES as u64).into());
             }
             if entry.header().entry_type().is_file() {
                 let name = entry.path_bytes();
@@ -73,7 +71,7 @@ impl Layout {
         let file = self.file(name).map_err(failed())?;
         (file.take(DOCUMENT + 1).read_to_end(&mut document)).map_err(failed())?;
         match document.len() as u64 > DOCUMENT {
-            true => Err(Error::image(format!("{name} is too large"))),
+            true => Err(InvalidImage::TooLarge(name.to_owned()).into()),
             false => Ok(document),
         }
     }
@@ -94,7 +92,7 @@ impl Layout {
         }
         .map_err(Error::read(name.as_str()))?;
         if size != descriptor.size || !name.ends_with(&format!("/{digest}")) {
-            return Err(Error::image(format!("{name} is not what its digest says")));
+            return Err(InvalidImage::WrongDigest(name).into());
         }
         open()
     }
@@ -131,9 +129,7 @@ fn name_of(descriptor: &Descriptor) -> Result<String, Error> {
     });
     match known {
         true => Ok(format!("blobs/{}", digest.replace(':', "/"))),
-        false => Err(Error::image(format!(
-            "'{digest}' is no digest by SHA-256 or SHA-512"
-        ))),
+        false => Err(InvalidImage::NoDigest(digest.to_owned()).into()),
     }
 }
 

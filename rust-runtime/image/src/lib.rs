@@ -11,6 +11,7 @@
 mod compression;
 mod document;
 mod image;
+mod invalid_image;
 mod layer;
 mod layout;
 mod roots;
@@ -19,6 +20,7 @@ mod tree;
 use std::io;
 use std::path::PathBuf;
 
+pub use invalid_image::InvalidImage;
 pub use roots::{Unpacked, unpack};
 
 /// Why there is no root.
@@ -26,8 +28,8 @@ pub use roots::{Unpacked, unpack};
 #[non_exhaustive]
 pub enum Error {
     /// It is the image that is at fault.
-    #[error("{0}")]
-    Image(String),
+    #[error(transparent)]
+    Image(#[from] InvalidImage),
     /// It cannot be read, or is cut off.
     #[error("{what} cannot be read: {reason}")]
     Read {
@@ -47,10 +49,6 @@ pub enum Error {
 }
 
 impl Error {
-    fn image(reason: impl Into<String>) -> Self {
-        Self::Image(reason.into())
-    }
-
     fn read(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |reason| Self::Read { what, reason }

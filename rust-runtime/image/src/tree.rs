@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use crate::Error;
+use crate::{Error, InvalidImage};
 
 /// Of a root, layers below included that others hide.
 const ENTRIES: u64 = 500_000;
@@ -31,7 +31,7 @@ impl Name {
         let parts: Vec<_> = parts.filter(|part| !matches!(*part, b"" | b".")).collect();
         if parts.iter().any(|part| *part == b".." || part.contains(&0)) {
             let name = String::from_utf8_lossy(bytes);
-            return Err(Error::image(format!("'{name}' would leave its root")));
+            return Err(InvalidImage::OutsideRoot(name.into_owned()).into());
         }
         let parts = parts.into_iter().map(|it| OsStr::from_bytes(it).to_owned());
         let parts: Vec<_> = parts.collect();
@@ -96,10 +96,7 @@ impl Tree {
         // It may be either side that fails.
         let copied = copied.map_err(Error::write(&path))?;
         if copied > left {
-            return Err(Error::image(format!(
-                "it unpacks to more than {} GiB",
-                BYTES >> 30
-            )));
+            return Err(InvalidImage::TooManyBytes(BYTES >> 30).into());
         }
         self.bytes = left - copied;
         self.settle(&file, mode, seconds)
@@ -125,7 +122,7 @@ impl Tree {
         let (above, last) = target.split();
         let source = self.existing(above)?.join(last);
         if is_directory(&source) || fs::symlink_metadata(&source).is_err() {
-            return Err(Error::image("a link leads to nothing"));
+            return Err(InvalidImage::DeadLink.into());
         }
         if self.place(name)? == source {
             return Ok(());
@@ -190,11 +187,7 @@ impl Tree {
                 }
                 Ok(_) => {
                     let within = path.strip_prefix(&self.root).unwrap_or(&path);
-                    let reason = format!(
-                        "a layer goes through {}, which is no directory",
-                        within.display()
-                    );
-                    return Err(Error::image(reason));
+                    return Err(InvalidImage::NoDirectory(within.to_owned()).into());
                 }
                 Err(_) => {
                     self.make_directory(path.clone())?;
@@ -216,8 +209,7 @@ impl Tree {
 
     fn count(&mut self) -> Result<(), Error> {
         let left = self.entries.checked_sub(1);
-        let many = || Error::image(format!("it has more than {ENTRIES} files"));
-        self.entries = left.ok_or_else(many)?;
+        self.entries = left.ok_or(InvalidImage::TooManyFiles(ENTRIES))?;
         Ok(())
     }
 }

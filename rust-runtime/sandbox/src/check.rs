@@ -4,9 +4,9 @@ use std::fs;
 
 use serde::Serialize;
 
-use crate::group::Group;
+use crate::cgroup::ControlGroup;
+use crate::credentials;
 use crate::hierarchy::{Hierarchies, Version};
-use crate::owner;
 use crate::sandbox::{Plan, Sandbox};
 use crate::spec::Limits;
 
@@ -31,26 +31,26 @@ pub fn check() -> Possibility {
         processes: 64,
         files: 256,
     };
-    let held = held_by_groups(&limits);
+    let held = held_by_cgroups(&limits);
     let plan = Plan {
-        user: owner::may_make_walls().then_some(NOBODY),
+        user: credentials::may_make_walls().then_some(NOBODY),
         package: None,
         sockets: None,
         root: None,
         interpreters: false,
         mounts: &[],
-        group: None,
+        cgroup: None,
         scratch: [1, 1],
         limits,
         environment: None,
     };
-    match Sandbox::make(plan, |_| {}).and_then(Sandbox::bury) {
-        Ok(buried) if buried.code == 0 => Possibility {
+    match Sandbox::make(plan, |_| {}).and_then(Sandbox::reap) {
+        Ok(exit) if exit.code == 0 => Possibility {
             possible: true,
             limits: Some(held),
             reason: None,
         },
-        Ok(buried) => impossible(&format!("process 1 ended with {}", buried.code)),
+        Ok(exit) => impossible(&format!("process 1 ended with {}", exit.code)),
         Err(error) => impossible(&error.to_string()),
     }
 }
@@ -67,10 +67,10 @@ fn impossible(error: &str) -> Possibility {
 }
 
 /// By what packs can be held to their limits.
-fn held_by_groups(limits: &Limits) -> &'static str {
+fn held_by_cgroups(limits: &Limits) -> &'static str {
     let name = format!("burst-check-{}", std::process::id());
     let made = Hierarchies::find().and_then(|found| {
-        Group::create(&found, &name, limits).ok()?;
+        ControlGroup::create(&found, &name, limits).ok()?;
         Some(found.version)
     });
     match made {
@@ -90,7 +90,7 @@ fn what_to_change() -> &'static str {
     let (users, status) = (read("/proc/self/uid_map"), read("/proc/self/status"));
     let alone = users.split_ascii_whitespace().nth(2) == Some("1");
     let filtered = |line: &str| line.starts_with("Seccomp:") && line.ends_with('2');
-    if alone && owner::may_make_walls() {
+    if alone && credentials::may_make_walls() {
         "this is the root of a container without other users; run as an ordinary user"
     } else if is("/proc/sys/user/max_user_namespaces", "0") {
         "set user.max_user_namespaces to more than 0 by sysctl"
@@ -98,7 +98,7 @@ fn what_to_change() -> &'static str {
         "set kernel.unprivileged_userns_clone to 1 by sysctl"
     } else if is(APPARMOR, "1") {
         "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl"
-    } else if rustix::process::geteuid().is_root() && !owner::may_make_walls() {
+    } else if rustix::process::geteuid().is_root() && !credentials::may_make_walls() {
         "this is root without root's rights; run as an ordinary user, or with CAP_SYS_ADMIN"
     } else if status.lines().any(filtered) {
         "this is a container whose filter of system calls forbids it; run it without, or outside of a container"

@@ -8,7 +8,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::owner::may_make_walls;
+use crate::credentials::may_make_walls;
 
 /// Lets this process have as many as it can let itself have.
 pub(crate) fn keep_all() -> io::Result<()> {

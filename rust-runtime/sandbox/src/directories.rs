@@ -1,18 +1,59 @@
 //! Directories of the machine that its operator gives to packs: which may be, and how.
 
 use std::fs;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{StatVfsMountFlags, statvfs};
 use serde::Deserialize;
 
-use crate::Error;
+use crate::{Error, SpecError};
 
 /// More than anybody names, and few enough to be mounted for each pack.
-const MOST: usize = 64;
+pub(crate) const MOST: usize = 64;
 
 /// Of the kernel's making. What of these a pack may see, it has.
 const KERNELS: [&str; 2] = ["/proc", "/sys"];
+
+/// Why a directory of the operator's is not for packs.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MountError {
+    /// It could be anywhere.
+    #[error("{0} is no absolute path without '..'")]
+    Path(String),
+    /// The kernel does not find it.
+    #[error("{path}: {reason}")]
+    NotFound {
+        /// As it was named.
+        path: String,
+        /// Why.
+        reason: io::Error,
+    },
+    /// A pack could not be told of it.
+    #[error("{0} leads to no path in UTF-8")]
+    NotUtf8(String),
+    /// It is something else.
+    #[error("{0} is no directory")]
+    NoDirectory(String),
+    /// The machine's own is in it.
+    #[error("{} is not for packs, which would see the machine's processes", .0.display())]
+    Kernels(PathBuf),
+    /// Nobody can write to it.
+    #[error("{0} is read-only on this machine: ask for it with ':ro'")]
+    ReadOnly(String),
+    /// A pack could have the next one see something else in its place.
+    #[error("{inner} lies in {outer}, to which packs may write")]
+    InWritable {
+        /// As it was named.
+        inner: String,
+        /// As the one around it was named.
+        outer: String,
+    },
+    /// Its place is the sandbox's own.
+    #[error("the sandbox has {} already", .0.display())]
+    Taken(PathBuf),
+}
 
 /// A directory as the operator has asked for it.
 #[derive(Debug, Clone, Deserialize)]
@@ -38,8 +79,7 @@ impl Mount {
     /// Finds all of them. Links that lead to a source are followed, now and once.
     pub(crate) fn find(mounts: &[Self]) -> Result<Vec<Directory>, Error> {
         if mounts.len() > MOST {
-            let many = format!("there are more than {MOST} mounts");
-            return Err(Error::Spec(many));
+            return Err(SpecError::Mounts.into());
         }
         let found: Vec<_> = (mounts.iter().map(Self::directory)).collect::<Result<_, _>>()?;
         for (mount, directory) in mounts.iter().zip(&found) {
@@ -51,31 +91,30 @@ impl Mount {
     fn directory(&self) -> Result<Directory, Error> {
         for path in [&self.source, &self.target] {
             if !is_normal(path) {
-                return Err(self.refused(&format!("{path} is no absolute path without '..'")));
+                return Err(self.refused(MountError::Path(path.clone())));
             }
         }
-        let source = fs::canonicalize(&self.source)
-            .map_err(|reason| self.refused(&format!("{}: {reason}", self.source)))?;
+        let not_found = |reason| {
+            self.refused(MountError::NotFound {
+                path: self.source.clone(),
+                reason,
+            })
+        };
+        let source = fs::canonicalize(&self.source).map_err(not_found)?;
         if source.to_str().is_none() {
-            return Err(self.refused(&format!("{} leads to no path in UTF-8", self.source)));
+            return Err(self.refused(MountError::NotUtf8(self.source.clone())));
         }
         if !source.is_dir() {
-            return Err(self.refused(&format!("{} is no directory", self.source)));
+            return Err(self.refused(MountError::NoDirectory(self.source.clone())));
         }
         if source == Path::new("/") || KERNELS.iter().any(|path| source.starts_with(path)) {
-            return Err(self.refused(&format!(
-                "{} is not for packs, which would see the machine's processes",
-                source.display()
-            )));
+            return Err(self.refused(MountError::Kernels(source)));
         }
         let flags = statvfs(&source)
-            .map_err(|reason| self.refused(&format!("{}: {reason}", self.source)))?
+            .map_err(|reason| not_found(reason.into()))?
             .f_flag;
         if flags.contains(StatVfsMountFlags::RDONLY) && !self.read_only {
-            return Err(self.refused(&format!(
-                "{} is read-only on this machine: ask for it with ':ro'",
-                self.source
-            )));
+            return Err(self.refused(MountError::ReadOnly(self.source.clone())));
         }
         Ok(Directory {
             source,
@@ -98,16 +137,16 @@ impl Mount {
             if below(Path::new(&self.source), Path::new(&other.source))
                 || below(&directory.source, &writable.source)
             {
-                return Err(self.refused(&format!(
-                    "{} lies in {}, to which packs may write",
-                    self.source, other.source
-                )));
+                return Err(self.refused(MountError::InWritable {
+                    inner: self.source.clone(),
+                    outer: other.source.clone(),
+                }));
             }
         }
         Ok(())
     }
 
-    fn refused(&self, reason: &str) -> Error {
+    fn refused(&self, reason: MountError) -> Error {
         refused(&self.source, &self.target, reason)
     }
 }
@@ -123,22 +162,19 @@ impl Directory {
         });
         match in_the_way {
             None => Ok(()),
-            Some(path) => {
-                let reason = format!("the sandbox has {} already", path.display());
-                Err(refused(
-                    &self.source.to_string_lossy(),
-                    &self.target,
-                    &reason,
-                ))
-            }
+            Some(path) => Err(refused(
+                &self.source.to_string_lossy(),
+                &self.target,
+                MountError::Taken(path.clone()),
+            )),
         }
     }
 }
 
-fn refused(source: &str, target: &str, reason: &str) -> Error {
+fn refused(source: &str, target: &str, reason: MountError) -> Error {
     Error::Mount {
         mount: format!("{source}:{target}"),
-        reason: reason.to_owned(),
+        reason,
     }
 }
 

@@ -11,15 +11,15 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::carry::{LAST_WORDS, finish_by};
+use crate::copy::{LINGER, finish_by};
 use crate::end::End;
 use crate::local_name::LocalPath;
+use crate::pending_peers::PendingPeers;
 use crate::relay::{PAUSE, Places, bound, prepare};
-use crate::strangers::Strangers;
 use crate::tunnel::Tunnel;
 
 /// Who has not been answered yet, beside one connection of each pack: all may come at once.
-const STRANGERS: usize = 256;
+const PENDING: usize = 256;
 
 /// How long that may take: as long as packs wait for it.
 const ANSWERED: Duration = Duration::from_secs(10);
@@ -64,13 +64,13 @@ impl Port {
         (packs, places): (usize, Places),
         end: End,
     ) {
-        let mut strangers = Strangers::new(STRANGERS + packs);
+        let mut pending = PendingPeers::new(PENDING + packs);
         let mut known = JoinSet::new();
         let lead = |tunnel: Tunnel, known: &mut JoinSet<()>| {
             if let Some(place) = places.take() {
                 let end = end.clone();
                 known.spawn(async move {
-                    tunnel.carry(&end).await;
+                    tunnel.copy(&end).await;
                     drop(place);
                 });
             }
@@ -81,26 +81,26 @@ impl Port {
                 accepted = self.listener.accept() => match accepted {
                     Ok((outer, from)) => {
                         let introduced = introduce(outer, socket.clone(), end.clone());
-                        strangers.enter(from.ip(), introduced);
+                        pending.add(from.ip(), introduced);
                     }
-                    // Out of descriptors, mostly: strangers have to go first.
-                    Err(_) if strangers.evict() => yield_now().await,
+                    // Out of descriptors, mostly: who has not been answered goes first.
+                    Err(_) if pending.evict() => yield_now().await,
                     Err(_) => sleep(PAUSE).await,
                 },
-                Some(tunnel) = strangers.proved() => lead(tunnel, &mut known),
+                Some(tunnel) = pending.authenticated() => lead(tunnel, &mut known),
                 Some(_) = known.join_next() => {}
             }
         }
         drop(self.listener);
-        let deadline = Instant::now() + LAST_WORDS;
-        // Who has been answered by then is no stranger.
+        let deadline = Instant::now() + LINGER;
+        // Who has been answered by then goes on.
         let last = async {
-            while let Some(tunnel) = strangers.proved().await {
+            while let Some(tunnel) = pending.authenticated().await {
                 lead(tunnel, &mut known);
             }
         };
         let _ = timeout_at(deadline, last).await;
-        strangers.leave().await;
+        pending.close().await;
         finish_by(deadline, known).await;
     }
 }
@@ -125,10 +125,10 @@ mod tests {
     use tokio::task::JoinHandle;
     use tokio_util::sync::CancellationToken;
 
-    /// A pack and its guest, whom it has heard and not answered, and who end when they are told.
+    /// A pack and its peer, whom it has heard and not answered, and who end when they are told.
     struct Met {
         pack: std::os::unix::net::UnixStream,
-        guest: std::net::TcpStream,
+        peer: std::net::TcpStream,
         leading: JoinHandle<()>,
         end: End,
     }
@@ -142,37 +142,37 @@ mod tests {
         let end = End::with(&CancellationToken::new());
         let room = (1, Places::new(places));
         let leading = tokio::spawn(port.lead_to(name.path().clone(), room, end.clone()));
-        let mut guest = TcpStream::connect(address).await.unwrap();
+        let mut peer = TcpStream::connect(address).await.unwrap();
         let (mut pack, _) = listener.accept().await.unwrap();
         let mut word = [0; 4];
         pack.write_all(b"who?").await.unwrap();
-        guest.read_exact(&mut word).await.unwrap();
-        guest.write_all(b"me, ").await.unwrap();
+        peer.read_exact(&mut word).await.unwrap();
+        peer.write_all(b"me, ").await.unwrap();
         pack.read_exact(&mut word).await.unwrap();
         Met {
             pack: pack.into_std().unwrap(),
-            guest: guest.into_std().unwrap(),
+            peer: peer.into_std().unwrap(),
             leading,
             end,
         }
     }
 
     impl Met {
-        /// What the guest hears of a pack that answers, says some more and ends with all else.
+        /// What the peer hears of a pack that answers, says some more and ends with all else.
         async fn part(mut self) -> std::io::Result<String> {
             self.pack.write_all(b"welcome").unwrap();
             self.pack.write_all(b", and goodbye").unwrap();
             drop(self.pack);
             self.end.tell();
             self.leading.await.unwrap();
-            self.guest.set_nonblocking(false).unwrap();
+            self.peer.set_nonblocking(false).unwrap();
             let mut heard = String::new();
-            self.guest.read_to_string(&mut heard).map(|_| heard)
+            self.peer.read_to_string(&mut heard).map(|_| heard)
         }
     }
 
     #[tokio::test]
-    async fn who_has_been_answered_by_the_end_is_no_stranger() {
+    async fn who_has_been_answered_by_the_end_is_told_all() {
         let heard = meet(1).await.part().await;
         assert_eq!(heard.unwrap(), "welcome, and goodbye");
     }

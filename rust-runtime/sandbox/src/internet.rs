@@ -25,6 +25,19 @@ use crate::relay::{Places, pass_on};
 /// By TCP, at a time.
 const CONNECTIONS: u32 = 256;
 
+/// Why a pack is not let out.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum InternetError {
+    #[error(transparent)]
+    Close(io::Error),
+    #[error("the pack's root has no /etc/resolv.conf, by which names are found")]
+    NoResolvers,
+    #[error("'{0}' is no range of addresses, such as 10.0.0.0/8")]
+    InvalidRange(String),
+    #[error("the pack cannot be let out: {0}")]
+    Open(io::Error),
+}
+
 /// The way there, which is closed or open.
 #[derive(Debug)]
 pub(crate) struct Internet {
@@ -56,22 +69,24 @@ impl Internet {
     }
 
     /// Everything but these ranges and this machine, from now on until the end; or says why not.
-    pub(crate) async fn open(&mut self, closed: &[String], end: End) -> Result<(), String> {
-        self.close().await.map_err(|reason| reason.to_string())?;
+    pub(crate) async fn open(&mut self, closed: &[String], end: End) -> Result<(), InternetError> {
+        self.close().await.map_err(InternetError::Close)?;
         let Some(file) = &self.resolvers else {
-            return Err(
-                "the pack's root has no /etc/resolv.conf, by which names are found".to_owned(),
-            );
+            return Err(InternetError::NoResolvers);
         };
         let closed = (closed.iter())
-            .map(|range| range.parse().map_err(|_| no_range(range)))
+            .map(|range| {
+                range
+                    .parse()
+                    .map_err(|_| InternetError::InvalidRange(range.clone()))
+            })
             .collect::<Result<Vec<IpNet>, _>>()?;
         let resolvers = resolvers::of_machine();
         let sources: Vec<IpAddr> = (entrance::SOURCES.into_iter())
             .filter(|source| source.is_ipv4() || has_ipv6())
             .collect();
-        let sockets = (self.namespace.within(|| entrance::make(&sources)))
-            .map_err(|reason| format!("the pack cannot be let out: {reason}"))?;
+        let sockets =
+            (self.namespace.within(|| entrance::make(&sources))).map_err(InternetError::Open)?;
         let named = file.name(&resolvers::in_pack(&resolvers));
         let allowed = Arc::new(Allowed::new(closed, resolvers));
         let open = self.open.insert(Open {
@@ -99,12 +114,12 @@ impl Internet {
         if let Err(reason) = named.and(begun) {
             // What is left by that leads nowhere.
             let _ = self.close().await;
-            return Err(format!("the pack cannot be let out: {reason}"));
+            return Err(InternetError::Open(reason));
         }
         Ok(())
     }
 
-    /// Tells all connections to end once they have carried what the pack has said.
+    /// Tells all connections to end once they have copied what the pack has said.
     pub(crate) fn end(&self) {
         if let Some(open) = &self.open {
             open.end.tell();
@@ -130,10 +145,6 @@ impl Internet {
         let removed = self.namespace.within(|| entrance::remove(&open.sources));
         removed.and(unnamed)
     }
-}
-
-fn no_range(text: &str) -> String {
-    format!("'{text}' is no range of addresses, such as 10.0.0.0/8")
 }
 
 /// Whether this machine has a way to the internet by it: else programs would try it before IPv4.

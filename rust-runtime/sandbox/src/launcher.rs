@@ -11,7 +11,7 @@ use crate::lines::{Lines, say};
 use crate::sandbox::{Plan, Sandbox};
 use crate::servers::Access;
 use crate::spec::{Order, Spec};
-use crate::{Error, signals};
+use crate::{Error, SpecError, signals};
 
 /// Makes the sandbox that the first line of standard input describes, runs `burst-runtime serve` in it, and ends it
 /// when standard input does. Blocks until nothing of it is left. Returns the exit code of the runtime.
@@ -32,7 +32,7 @@ pub fn launch() -> Result<u8, Error> {
         root: spec.root.as_deref(),
         interpreters: spec.interpreters,
         mounts: &spec.mounts,
-        group: spec.group.as_ref().map(|name| name.as_str()),
+        cgroup: spec.group.as_ref().map(|name| name.as_str()),
         scratch: [spec.tmp, spec.shm],
         limits: spec.limits,
         environment: Some(std::env::vars_os().collect()),
@@ -46,7 +46,7 @@ pub fn launch() -> Result<u8, Error> {
 }
 
 fn first(lines: &mut Lines<'_>) -> Result<Vec<u8>, Error> {
-    let missing = || Error::Spec("there is none".to_owned());
+    let missing = || SpecError::Missing.into();
     let deadline = Instant::now() + DESCRIBED;
     loop {
         if let Some(line) = lines.next() {
@@ -102,14 +102,14 @@ fn attend(
             Phase::Killed(_) => return Err(Error::DoesNotEnd),
         }
     }
-    let buried = sandbox.bury()?;
-    if let Err(error) = buried.removed {
+    let exit = sandbox.reap()?;
+    if let Err(error) = exit.removed {
         eprintln!("burst-runtime: {error}");
     }
-    if buried.out_of_memory {
+    if exit.out_of_memory {
         say("out of memory");
     }
-    Ok(u8::try_from(buried.code).unwrap_or(u8::MAX))
+    Ok(u8::try_from(exit.code).unwrap_or(u8::MAX))
 }
 
 enum Phase {
@@ -142,9 +142,8 @@ fn obey(sandbox: &mut Sandbox, line: &[u8]) {
     };
     match changed {
         Ok(()) => say("limits made"),
-        Err(Error::Refused(reason) | Error::Spec(reason)) => {
-            say(&format!("limits refused: {reason}"));
-        }
+        Err(Error::Refused(reason)) => say(&format!("limits refused: {reason}")),
+        Err(Error::Spec(reason)) => say(&format!("limits refused: {reason}")),
         Err(error) => say(&format!("limits failed: {error}")),
     }
 }

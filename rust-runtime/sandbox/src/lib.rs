@@ -89,27 +89,28 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | who makes the walls: root, or a user namespace of the launcher's | `owner` |
+//! | who makes the walls: root, or a user namespace of the launcher's | `credentials` |
 //! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries`, `interpreters`, `directories` |
 //! | how many descriptors who may have | `descriptors` |
 //! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
 //! | system calls | `filter`, `syscalls` |
-//! | control groups | `group`, `group_files`, `hierarchy` |
+//! | control groups | `cgroup`, `cgroup_files`, `hierarchy` |
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
 //! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
 //! | the internet: what of it is allowed, how connections and datagrams for anybody are taken in and passed on | `internet` and what is below it, `kernel_network` |
-//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `strangers`, `outbound`, `tunnel`, `task` |
+//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `pending_peers`, `outbound`, `tunnel`, `copy`, `task` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod addresses;
-mod carry;
+mod cgroup;
+mod cgroup_files;
 mod check;
+mod copy;
+mod credentials;
 mod descriptors;
 mod directories;
 mod end;
 mod filter;
-mod group;
-mod group_files;
 mod handover;
 mod hierarchy;
 mod inbound;
@@ -124,8 +125,8 @@ mod loopback;
 mod mounts;
 mod network;
 mod outbound;
-mod owner;
 mod peers;
+mod pending_peers;
 mod process_one;
 mod processes;
 mod relay;
@@ -135,7 +136,6 @@ mod sandbox;
 mod servers;
 mod signals;
 mod spec;
-mod strangers;
 mod syscalls;
 mod target;
 mod task;
@@ -143,12 +143,14 @@ mod tunnel;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub use check::{Possibility, check};
+pub use directories::MountError;
 pub use launcher::launch;
 
 use crate::hierarchy::Hierarchies;
-use crate::spec::GroupName;
+use crate::spec::{ControlGroupName, LEAST_CPUS, LEAST_FILES, LEAST_MEMORY, LEAST_PROCESSES};
 
 /// Why there is no sandbox, or not the one that was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -156,24 +158,24 @@ use crate::spec::GroupName;
 pub enum Error {
     /// What is to be made cannot be.
     #[error("standard input describes no sandbox: {0}")]
-    Spec(String),
+    Spec(#[from] SpecError),
     /// A directory of the operator's cannot be given to packs.
     #[error("{mount} cannot be mounted: {reason}")]
     Mount {
         /// Where it is, and where it was to be.
         mount: String,
         /// Why.
-        reason: String,
+        reason: MountError,
     },
     /// Nobody may be held to that.
     #[error("{0}")]
-    Refused(String),
+    Refused(#[from] Refusal),
     /// No control group can be made here.
     #[error("this user can make no control groups with cpu, memory and pids here")]
-    NoGroups,
+    NoControlGroups,
     /// A control group cannot be made, changed or removed.
     #[error("the kernel refuses {path}: {reason}")]
-    Group {
+    ControlGroup {
         /// The group, or a file of it.
         path: PathBuf,
         /// Why.
@@ -216,12 +218,72 @@ pub enum Error {
     /// A wall was not made, as its maker tells it.
     #[error("the sandbox cannot be made: {0}")]
     Walls(String),
+    /// The walls were not made in time.
+    #[error("the sandbox cannot be made: process 1 is not shut in within {0:?}")]
+    Late(Duration),
     /// It cannot be waited for.
     #[error("neither standard input nor signals can be waited for: {0}")]
     Events(io::Error),
     /// What was killed is still there.
     #[error("processes of the sandbox do not end, not even by SIGKILL")]
     DoesNotEnd,
+}
+
+/// Why what is to be made cannot be.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpecError {
+    /// Standard input ended before it.
+    #[error("there is none")]
+    Missing,
+    /// A line is none of those that are known.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A directory is named in another way.
+    #[error("{} is no absolute path in UTF-8", .0.display())]
+    Path(PathBuf),
+    /// A directory is not there.
+    #[error("{} is no directory", .0.display())]
+    Directory(PathBuf),
+    /// Nothing would fit into a file system.
+    #[error("tmpMiB and shmMiB are 1 or more")]
+    Sizes,
+    /// The runtime would not come up.
+    #[error(
+        "memoryMiB is at least {}, cpus {}, processes {}, files {}",
+        LEAST_MEMORY,
+        LEAST_CPUS,
+        LEAST_PROCESSES,
+        LEAST_FILES
+    )]
+    Limits,
+    /// More directories of the operator's than a pack may have.
+    #[error("there are more than {} mounts", directories::MOST)]
+    Mounts,
+    /// The pack would be root.
+    #[error("root has to name a user for the pack, who is not root")]
+    NoUser,
+    /// Nobody else may choose a user.
+    #[error("only root can have a pack run as another user")]
+    OtherUser,
+    /// Control groups that are to be removed are called otherwise.
+    #[error("a prefix is the beginning of a group's name")]
+    Prefix,
+}
+
+/// Why a sandbox keeps the limits that it has.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Those of descriptors cannot be changed.
+    #[error("descriptors are for life here")]
+    Descriptors,
+    /// Those of processes cannot be changed without a control group.
+    #[error("processes are for life here")]
+    Processes,
+    /// Less memory than the pack has.
+    #[error("more than {0} MiB are in use")]
+    InUse(u32),
 }
 
 impl Error {
@@ -246,10 +308,9 @@ impl Error {
 /// # Errors
 /// When the prefix is no beginning of a group's name, or somebody is still in a group.
 pub fn remove(prefix: &str) -> Result<usize, Error> {
-    GroupName::try_from(prefix.to_owned())
-        .map_err(|_| Error::Spec("a prefix is the beginning of a group's name".to_owned()))?;
+    ControlGroupName::try_from(prefix.to_owned()).map_err(|_| SpecError::Prefix)?;
     match Hierarchies::find() {
-        Some(hierarchies) => group::remove_all(&hierarchies, prefix),
+        Some(hierarchies) => cgroup::remove_all(&hierarchies, prefix),
         None => Ok(0),
     }
 }

@@ -10,7 +10,7 @@ use std::thread;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::owner::SCAFFOLD;
+use crate::credentials::SCAFFOLD;
 
 /// A network namespace, for as long as this is kept.
 #[derive(Debug)]

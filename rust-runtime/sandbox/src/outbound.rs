@@ -11,7 +11,7 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::carry::finish;
+use crate::copy::finish;
 use crate::end::End;
 use crate::relay::{PAUSE, Places, dial, prepare};
 use crate::target::Target;
@@ -73,7 +73,7 @@ async fn lead(
     match reached {
         Ok(outer) => {
             inner.write_i32_le(0).await?;
-            Tunnel::of(inner, outer).carry(end).await;
+            Tunnel::of(inner, outer).copy(end).await;
             Ok(())
         }
         Err(reason) => inner.write_i32_le(reason).await,
@@ -98,7 +98,7 @@ async fn reach(peer: &Target) -> Result<TcpStream, i32> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::carry::LAST_WORDS;
+    use crate::copy::LINGER;
     use std::time::Instant;
     use tokio_util::sync::CancellationToken;
 
@@ -120,7 +120,7 @@ mod tests {
             let told = Instant::now();
             end.tell();
             leading.await.unwrap();
-            if told.elapsed() < LAST_WORDS {
+            if told.elapsed() < LINGER {
                 return;
             }
         }

@@ -14,7 +14,7 @@ use crate::outbound;
 use crate::relay::Places;
 use crate::root::SOCKETS;
 use crate::spec::Listen;
-use crate::target::Target;
+use crate::target::{Target, TargetError};
 use crate::task::{self, Task};
 
 /// Of other machines, in one flare.
@@ -29,6 +29,19 @@ const LEAST: u64 = 64;
 
 /// Descriptors of the launcher that are not for this.
 const KEPT: u64 = 1024;
+
+/// Why there are none, or why they cannot come.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PeersError {
+    #[error("the pack has no directory of sockets")]
+    NoSockets,
+    #[error("a pack may have {PEERS} on other machines")]
+    TooMany,
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error(transparent)]
+    Socket(#[from] io::Error),
+}
 
 /// What of them there is.
 #[derive(Debug)]
@@ -49,12 +62,12 @@ impl Peers {
     }
 
     /// Lets others come; where they do.
-    pub(crate) async fn listen(&mut self, listen: &Listen, end: End) -> Result<String, String> {
-        let (pack, _) = self.names.clone().ok_or(NO_SOCKETS)?;
+    pub(crate) async fn listen(&mut self, listen: &Listen, end: End) -> Result<String, PeersError> {
+        let (pack, _) = self.names.clone().ok_or(PeersError::NoSockets)?;
         enough(listen.packs)?;
         task::close(&mut self.inbound).await;
         let host = listen.host.as_str();
-        let port = Port::of(host).await.map_err(|reason| reason.to_string())?;
+        let port = Port::of(host).await?;
         let endpoint = match host.contains(':') {
             true => format!("[{host}]:{}", port.number()),
             false => format!("{host}:{}", port.number()),
@@ -65,15 +78,15 @@ impl Peers {
     }
 
     /// Lets the pack go to these, each given as `HOST:PORT`, by their place among them; where it says so.
-    pub(crate) async fn reach(&mut self, peers: &[String], end: End) -> Result<String, String> {
-        let (_, name) = self.names.clone().ok_or(NO_SOCKETS)?;
+    pub(crate) async fn reach(&mut self, peers: &[String], end: End) -> Result<String, PeersError> {
+        let (_, name) = self.names.clone().ok_or(PeersError::NoSockets)?;
         enough(peers.len())?;
         let peers: Arc<[Target]> = peers
             .iter()
             .map(|peer| peer.parse())
             .collect::<Result<_, _>>()?;
         task::close(&mut self.outbound).await;
-        let listener = bind(&name).map_err(|reason| reason.to_string())?;
+        let listener = bind(&name)?;
         let places = places(peers.len());
         self.outbound = Some(Task::spawn(end, |end| {
             outbound::lead_to(peers, (listener, places), end)
@@ -94,12 +107,10 @@ impl Peers {
     }
 }
 
-const NO_SOCKETS: &str = "the pack has no directory of sockets";
-
-fn enough(packs: usize) -> Result<(), String> {
+fn enough(packs: usize) -> Result<(), PeersError> {
     match packs <= PEERS {
         true => Ok(()),
-        false => Err(format!("a pack may have {PEERS} on other machines")),
+        false => Err(PeersError::TooMany),
     }
 }
 

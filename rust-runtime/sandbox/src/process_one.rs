@@ -18,16 +18,16 @@ use rustix::thread::{
     set_thread_groups, set_thread_res_gid, set_thread_res_uid, unshare_unsafe,
 };
 
+use crate::credentials::{Credentials, INSIDE, ids, map};
 use crate::filter::Filter;
 use crate::network::Namespace;
-use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::RUNTIME;
 use crate::{Error, descriptors, handover, loopback, mounts, ruleset, signals};
 
 /// What process 1 is to do, made before it is started.
 #[derive(Debug)]
 pub(crate) struct ProcessOne {
-    pub(crate) owner: Owner,
+    pub(crate) credentials: Credentials,
     pub(crate) filter: Filter,
     /// Descriptors that each process may have.
     pub(crate) files: u32,
@@ -92,7 +92,7 @@ impl ProcessOne {
         // SAFETY: parts no descriptors from another thread's.
         unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP) }
             .map_err(|reason| Error::kernel("a namespace of control groups", reason))?;
-        self.owner.become_the_packs_user()?;
+        self.credentials.become_the_packs_user()?;
         drop_capabilities().map_err(|reason| Error::kernel("to take all rights", reason))?;
         // Taken back by the kernel from whom becomes another user.
         set_parent_process_death_signal(Some(Signal::KILL))
@@ -150,7 +150,7 @@ fn inherited(descriptor: OwnedFd) -> Result<String, Error> {
     Ok(descriptor.into_raw_fd().to_string())
 }
 
-impl Owner {
+impl Credentials {
     fn become_the_packs_user(self) -> Result<(), Error> {
         let failed = |reason: io::Error| Error::kernel("a user of its own for the pack", reason);
         let outside = match self {

@@ -15,7 +15,7 @@ use rustix::process::{
 };
 
 use crate::Error;
-use crate::group::Group;
+use crate::cgroup::ControlGroup;
 use crate::handover::{self, Handed};
 use crate::local_name::LocalPath;
 use crate::network::Namespace;
@@ -29,7 +29,7 @@ pub(crate) struct Processes {
     life_line: Option<OwnedFd>,
     /// Process 1, once it has said who it is.
     first: Option<First>,
-    buried: bool,
+    reaped: bool,
 }
 
 struct First {
@@ -60,7 +60,7 @@ impl Processes {
                 ended,
                 life_line: Some(ours),
                 first: None,
-                buried: false,
+                reaped: false,
             }),
             Err(reason) => {
                 let _ = monitor.kill();
@@ -73,10 +73,10 @@ impl Processes {
     /// Does for process 1 what only the launcher can, while it makes its walls. Its network.
     pub(crate) fn attend(
         &mut self,
-        group: Option<&mut Group>,
+        cgroup: Option<&mut ControlGroup>,
         name: Option<&LocalPath>,
     ) -> Result<Namespace, Error> {
-        let greeted = self.greet(group, name);
+        let greeted = self.greet(cgroup, name);
         self.explained(greeted)
     }
 
@@ -95,18 +95,17 @@ impl Processes {
     fn explained<T>(&mut self, heard: Result<T, Error>) -> Result<T, Error> {
         match heard {
             Err(Error::Handover(reason)) if reason.kind() == io::ErrorKind::WouldBlock => {
-                let late = format!("process 1 is not shut in within {WALLS:?}");
-                Err(Error::Walls(late))
+                Err(Error::Late(WALLS))
             }
             // It has ended, and whoever waits for it knows how.
-            Err(Error::Handover(_)) => Err(Error::Walls(self.bury()?.reason)),
+            Err(Error::Handover(_)) => Err(Error::Walls(self.reap()?.reason)),
             heard => heard,
         }
     }
 
     fn greet(
         &mut self,
-        group: Option<&mut Group>,
+        cgroup: Option<&mut ControlGroup>,
         name: Option<&LocalPath>,
     ) -> Result<Namespace, Error> {
         let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
@@ -122,8 +121,8 @@ impl Processes {
             number: sender,
             handle,
         });
-        if let (Some(group), Some(_)) = (group, &self.first) {
-            group.admit(sender)?;
+        if let (Some(cgroup), Some(_)) = (cgroup, &self.first) {
+            cgroup.admit(sender)?;
         }
         self.hear()?;
         Ok(network)
@@ -165,8 +164,8 @@ impl Processes {
     }
 
     /// How process 1 has ended, once all are gone.
-    pub(crate) fn bury(&mut self) -> Result<ExitStatus, Error> {
-        self.buried = true;
+    pub(crate) fn reap(&mut self) -> Result<ExitStatus, Error> {
+        self.reaped = true;
         self.end();
         let status = self.monitor.wait();
         // Somebody may have killed the monitor before its death could tell process 1.
@@ -186,9 +185,9 @@ impl Processes {
 
 impl Drop for Processes {
     fn drop(&mut self) {
-        if !self.buried {
+        if !self.reaped {
             let _ = self.monitor.kill();
-            let _ = self.bury();
+            let _ = self.reap();
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::carry::{carry, finish};
+use crate::copy::{copy_bidirectional, finish};
 use crate::end::End;
 
 /// Within which as many connections may begin as there are places, and any more wait: this machine has so many ports for
@@ -117,7 +117,7 @@ pub(crate) async fn pass_on(
     finish(connections).await;
 }
 
-/// Until both sides have said all, or until what the pack has said by the `end` is carried.
+/// Until both sides have said all, or until what the pack has said by the `end` is copied.
 async fn connect(mut inner: TcpStream, (server, places): (&[SocketAddr], &Places), end: &End) {
     // What fails on one side, or is given up, is no end on the other.
     reset(&inner);
@@ -147,7 +147,7 @@ async fn connect(mut inner: TcpStream, (server, places): (&[SocketAddr], &Places
     {
         return;
     }
-    if carry(&mut inner, &mut outer, (BUFFER, None), end)
+    if copy_bidirectional(&mut inner, &mut outer, (BUFFER, None), end)
         .await
         .is_ok()
     {

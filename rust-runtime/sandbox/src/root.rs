@@ -9,10 +9,10 @@ use hakoniwa::{Container, MountOptions, Namespace, Rlimit, Runctl};
 use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
+use crate::credentials::{INSIDE, SCAFFOLD, may_make_walls};
 use crate::directories::Directory;
 use crate::interpreters;
 use crate::libraries;
-use crate::owner::{INSIDE, SCAFFOLD, may_make_walls};
 use crate::spec::Limits;
 
 /// Where the runtime's binary lies for process 1.

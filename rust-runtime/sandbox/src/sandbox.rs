@@ -8,20 +8,20 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior, umask};
 
+use crate::cgroup::ControlGroup;
+use crate::credentials::Credentials;
 use crate::directories::Mount;
 use crate::filter::Filter;
-use crate::group::Group;
 use crate::hierarchy::Hierarchies;
 use crate::local_name::Names;
 use crate::network::{Hosts, Resolvers};
-use crate::owner::Owner;
 use crate::peers::Peers;
 use crate::process_one::ProcessOne;
 use crate::processes::Processes;
 use crate::root::Root;
 use crate::servers::{Access, Servers};
 use crate::spec::Limits;
-use crate::{Error, descriptors};
+use crate::{Error, Refusal, descriptors};
 
 /// What is to be made.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) root: Option<&'a Path>,
     pub(crate) interpreters: bool,
     pub(crate) mounts: &'a [Mount],
-    pub(crate) group: Option<&'a str>,
+    pub(crate) cgroup: Option<&'a str>,
     pub(crate) scratch: [u32; 2],
     pub(crate) limits: Limits,
     /// Of the runtime. Without it nothing runs in the sandbox.
@@ -44,7 +44,7 @@ pub(crate) struct Plan<'a> {
 pub(crate) struct Sandbox {
     processes: Processes,
     limits: Limits,
-    group: Option<Group>,
+    cgroup: Option<ControlGroup>,
     servers: Servers,
     _names: Option<Names>,
 }
@@ -56,15 +56,15 @@ impl Sandbox {
     pub(crate) fn make(plan: Plan<'_>, told: impl FnOnce(&[u32])) -> Result<Self, Error> {
         // Whose files all may read in the pack's root.
         umask(Mode::from_raw_mode(0o022));
-        let owner = Owner::find(plan.user)?;
+        let credentials = Credentials::find(plan.user)?;
         let directories = Mount::find(plan.mounts)?;
-        let group = plan.group.map(|name| {
-            let hierarchies = Hierarchies::find().ok_or(Error::NoGroups)?;
-            Group::create(&hierarchies, name, &plan.limits)
+        let cgroup = plan.cgroup.map(|name| {
+            let hierarchies = Hierarchies::find().ok_or(Error::NoControlGroups)?;
+            ControlGroup::create(&hierarchies, name, &plan.limits)
         });
-        let mut group = group.transpose()?;
-        if let Some(group) = &mut group {
-            group
+        let mut cgroup = cgroup.transpose()?;
+        if let Some(cgroup) = &mut cgroup {
+            cgroup
                 .prepare()
                 .map_err(|reason| Error::kernel("a process", reason))?;
         }
@@ -79,12 +79,12 @@ impl Sandbox {
             directory: plan.root,
             interpreters: plan.interpreters,
             directories: &directories,
-            shown: group.as_ref().map(Group::shown).unwrap_or_default(),
+            shown: cgroup.as_ref().map(ControlGroup::shown).unwrap_or_default(),
             scratch: plan.scratch,
         };
-        let container = root.container(&plan.limits, group.is_some())?;
+        let container = root.container(&plan.limits, cgroup.is_some())?;
         let process_one = ProcessOne {
-            owner,
+            credentials,
             filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
             files: plan.limits.files,
             socket_name: name.map(|name| name.as_str().to_owned()),
@@ -94,7 +94,7 @@ impl Sandbox {
             scratch: root.emptied(),
             environment: plan.environment,
         };
-        owner.prepare()?;
+        credentials.prepare()?;
         let unnamed = |reason| Error::kernel("a file of names", reason);
         let hosts = root.has("etc/hosts").then(Hosts::create).transpose();
         let hosts = hosts.map_err(unnamed)?;
@@ -107,36 +107,35 @@ impl Sandbox {
         descriptors::keep_all()
             .map_err(|reason| Error::kernel("to have more descriptors than a pack", reason))?;
         let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
-        let network = processes.attend(group.as_mut(), name)?;
+        let network = processes.attend(cgroup.as_mut(), name)?;
         told(&processes.numbers());
         processes.begin()?;
-        if let Some(group) = &mut group {
-            group.dismiss();
+        if let Some(cgroup) = &mut cgroup {
+            cgroup.reap_warm_up();
         }
         Ok(Self {
             processes,
             limits: plan.limits,
-            group,
+            cgroup,
             servers: Servers::of(network, hosts, resolvers, Peers::of(names.as_ref())),
             _names: names,
         })
     }
 
-    /// Readable once it can be buried.
+    /// Readable once it can be reaped.
     pub(crate) fn ended(&self) -> BorrowedFd<'_> {
         self.processes.ended()
     }
 
     /// Other limits from now on.
     pub(crate) fn change(&mut self, limits: Limits) -> Result<(), Error> {
-        let for_life = |what: &str| Error::Refused(format!("{what} are for life here"));
         if limits.files != self.limits.files {
-            return Err(for_life("descriptors"));
+            return Err(Refusal::Descriptors.into());
         }
-        match &self.group {
-            Some(group) => group.change(&limits)?,
+        match &self.cgroup {
+            Some(cgroup) => cgroup.change(&limits)?,
             None if limits.processes != self.limits.processes => {
-                return Err(for_life("processes"));
+                return Err(Refusal::Processes.into());
             }
             None => {}
         }
@@ -160,15 +159,15 @@ impl Sandbox {
     }
 
     /// Once it has ended: the exit code of process 1, and whether the kernel has killed for memory.
-    pub(crate) fn bury(mut self) -> Result<Buried, Error> {
-        let code = self.processes.bury()?.code;
+    pub(crate) fn reap(mut self) -> Result<SandboxExit, Error> {
+        let code = self.processes.reap()?.code;
         let out_of_memory = self
-            .group
+            .cgroup
             .as_ref()
-            .is_some_and(Group::has_run_out_of_memory);
-        let removed = self.group.as_mut().map_or(Ok(()), Group::remove);
+            .is_some_and(ControlGroup::has_run_out_of_memory);
+        let removed = self.cgroup.as_mut().map_or(Ok(()), ControlGroup::remove);
         self.servers.end(code == 0);
-        Ok(Buried {
+        Ok(SandboxExit {
             code,
             out_of_memory,
             removed,
@@ -176,9 +175,9 @@ impl Sandbox {
     }
 }
 
-/// What is left of a sandbox.
+/// How a sandbox has ended.
 #[derive(Debug)]
-pub(crate) struct Buried {
+pub(crate) struct SandboxExit {
     /// 128 and its number, if a signal ended it.
     pub(crate) code: i32,
     pub(crate) out_of_memory: bool,

@@ -3,6 +3,7 @@
 //! machine's network, which it could connect elsewhere.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{Arc, mpsc};
@@ -16,13 +17,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::addresses;
 use crate::end::End;
-use crate::internet::Internet;
+use crate::internet::{Internet, InternetError};
 use crate::lines::say;
 use crate::network::{Hosts, Namespace, Resolvers};
-use crate::peers::Peers;
+use crate::peers::{Peers, PeersError};
 use crate::relay::{Places, pass_on};
 use crate::spec::Listen;
-use crate::target::{Found, find};
+use crate::target::{Found, TargetError, find};
 
 /// What is to be reached from now on.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    fn refusal(&self, reason: &str) -> String {
+    fn refusal(&self, reason: impl Display) -> String {
         match self {
             Self::Open(_) | Self::Internet(_) => format!("open failed: {reason}"),
             Self::Listen(_) => format!("listen failed: {reason}"),
@@ -47,6 +48,25 @@ impl Access {
             Self::Close => format!("close failed: {reason}"),
         }
     }
+}
+
+/// Why something is not reached from now on, or still may be.
+#[derive(Debug, thiserror::Error)]
+enum AccessError {
+    #[error(transparent)]
+    Close(#[from] io::Error),
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    #[error("the pack's root has no /etc/hosts, where servers get their names")]
+    NoHosts,
+    #[error("the pack cannot have their addresses: {0}")]
+    Addresses(io::Error),
+    #[error("the pack cannot have them: {0}")]
+    Open(io::Error),
+    #[error(transparent)]
+    Internet(#[from] InternetError),
+    #[error(transparent)]
+    Peers(#[from] PeersError),
 }
 
 /// How long what a pack that ended well said last may take to be heard. One that has not is told of sooner: whoever runs
@@ -165,26 +185,8 @@ struct Open {
 impl Relay {
     async fn attend(mut self, mut orders: UnboundedReceiver<Access>) {
         while let Some(order) = orders.recv().await {
-            let done = match &order {
-                Access::Open(targets) => self.replace(targets).await.map(|()| "opened".to_owned()),
-                Access::Internet(closed) => {
-                    let opened = self.internet.open(closed, End::with(&self.pack)).await;
-                    opened.map(|()| "opened".to_owned())
-                }
-                Access::Listen(listen) => {
-                    let endpoint = self.peers.listen(listen, End::with(&self.pack)).await;
-                    endpoint.map(|endpoint| format!("listening for packs {endpoint}"))
-                }
-                Access::Peers(peers) => {
-                    let path = self.peers.reach(peers, End::with(&self.pack)).await;
-                    path.map(|path| format!("peers at {path}"))
-                }
-                Access::Close => {
-                    let closed = self.close().await.map(|()| "closed".to_owned());
-                    closed.map_err(|reason| reason.to_string())
-                }
-            };
-            say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
+            let done = self.follow(&order).await;
+            say(&done.unwrap_or_else(|reason| order.refusal(reason)));
         }
         // What was changed for them goes with the pack.
         self.pack.cancel();
@@ -193,23 +195,44 @@ impl Relay {
         self.internet.all_free().await;
     }
 
-    async fn replace(&mut self, targets: &[String]) -> Result<(), String> {
-        self.shut().await.map_err(|reason| reason.to_string())?;
-        self.open(targets).await
+    /// What is then said of it.
+    async fn follow(&mut self, order: &Access) -> Result<String, AccessError> {
+        let end = End::with(&self.pack);
+        Ok(match order {
+            Access::Open(targets) => {
+                self.shut().await?;
+                self.open(targets).await?;
+                "opened".to_owned()
+            }
+            Access::Internet(closed) => {
+                self.internet.open(closed, end).await?;
+                "opened".to_owned()
+            }
+            Access::Listen(listen) => {
+                let endpoint = self.peers.listen(listen, end).await?;
+                format!("listening for packs {endpoint}")
+            }
+            Access::Peers(peers) => {
+                let path = self.peers.reach(peers, end).await?;
+                format!("peers at {path}")
+            }
+            Access::Close => {
+                self.close().await?;
+                "closed".to_owned()
+            }
+        })
     }
 
     /// All of them, or none.
-    async fn open(&mut self, targets: &[String]) -> Result<(), String> {
+    async fn open(&mut self, targets: &[String]) -> Result<(), AccessError> {
         let found = find(targets).await?;
         if self.hosts.is_none() && !found.names.is_empty() {
-            return Err(
-                "the pack's root has no /etc/hosts, where servers get their names".to_owned(),
-            );
+            return Err(AccessError::NoHosts);
         }
         let (added, listeners) = self
             .namespace
             .within(|| listen(&found))
-            .map_err(|reason| format!("the pack cannot have their addresses: {reason}"))?;
+            .map_err(AccessError::Addresses)?;
         let open = self.open.insert(Open {
             added,
             listening: JoinSet::new(),
@@ -226,7 +249,7 @@ impl Relay {
         if let Err(reason) = named {
             // What is left by that is of no use, and nobody reaches anything by it.
             let _ = self.shut().await;
-            return Err(format!("the pack cannot have them: {reason}"));
+            return Err(AccessError::Open(reason));
         }
         Ok(())
     }

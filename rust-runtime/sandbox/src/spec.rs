@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::Error;
 use crate::directories::Mount;
+use crate::{Error, SpecError};
 
 /// A sandbox, as the first line of standard input describes it.
 #[derive(Debug, Deserialize)]
@@ -26,7 +26,7 @@ pub(crate) struct Spec {
     pub(crate) mounts: Vec<Mount>,
     /// Of the machine's, and of no other pack: for root alone.
     pub(crate) user: Option<u32>,
-    pub(crate) group: Option<GroupName>,
+    pub(crate) group: Option<ControlGroupName>,
     #[serde(rename = "tmpMiB")]
     pub(crate) tmp: u32,
     #[serde(rename = "shmMiB")]
@@ -104,15 +104,15 @@ impl TryFrom<bool> for Yes {
 /// A control group's name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct GroupName(String);
+pub(crate) struct ControlGroupName(String);
 
-impl GroupName {
+impl ControlGroupName {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-impl TryFrom<String> for GroupName {
+impl TryFrom<String> for ControlGroupName {
     type Error = &'static str;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
@@ -129,8 +129,7 @@ impl TryFrom<String> for GroupName {
 
 impl Spec {
     pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
-        let spec: Self =
-            serde_json::from_slice(line).map_err(|error| Error::Spec(error.to_string()))?;
+        let spec: Self = serde_json::from_slice(line).map_err(SpecError::Json)?;
         spec.limits.check()?;
         let paths = [
             Some(&spec.package),
@@ -139,18 +138,15 @@ impl Spec {
         ];
         for path in paths.into_iter().flatten() {
             if !path.is_absolute() || path.to_str().is_none() {
-                return Err(Error::Spec(format!(
-                    "{} is no absolute path in UTF-8",
-                    path.display()
-                )));
+                return Err(SpecError::Path(path.clone()).into());
             }
             if !path.is_dir() {
-                return Err(Error::Spec(format!("{} is no directory", path.display())));
+                return Err(SpecError::Directory(path.clone()).into());
             }
         }
         match spec.tmp > 0 && spec.shm > 0 {
             true => Ok(spec),
-            false => Err(Error::Spec("tmpMiB and shmMiB are 1 or more".to_owned())),
+            false => Err(SpecError::Sizes.into()),
         }
     }
 
@@ -162,7 +158,7 @@ impl Spec {
 
 impl Order {
     pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
-        let order = serde_json::from_slice(line).map_err(|error| Error::Spec(error.to_string()))?;
+        let order = serde_json::from_slice(line).map_err(SpecError::Json)?;
         if let Self::Limits(limits) = &order {
             limits.check()?;
         }
@@ -171,27 +167,24 @@ impl Order {
 }
 
 impl Limits {
-    fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), SpecError> {
         let sound = self.memory >= LEAST_MEMORY
             && self.processes >= LEAST_PROCESSES
             && self.files >= LEAST_FILES
             && (LEAST_CPUS..=MOST_CPUS).contains(&self.cpus);
         match sound {
             true => Ok(()),
-            false => Err(Error::Spec(format!(
-                "memoryMiB is at least {LEAST_MEMORY}, cpus {LEAST_CPUS}, processes {LEAST_PROCESSES}, files \
-                 {LEAST_FILES}"
-            ))),
+            false => Err(SpecError::Limits),
         }
     }
 }
 
 /// With less of any the runtime does not come up.
-const LEAST_MEMORY: u32 = 8;
-const LEAST_CPUS: f64 = 0.01;
+pub(crate) const LEAST_MEMORY: u32 = 8;
+pub(crate) const LEAST_CPUS: f64 = 0.01;
 const MOST_CPUS: f64 = 100_000.0;
-const LEAST_PROCESSES: u32 = 8;
-const LEAST_FILES: u32 = 32;
+pub(crate) const LEAST_PROCESSES: u32 = 8;
+pub(crate) const LEAST_FILES: u32 = 32;
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,14 @@
 //! Servers that a pack may be let through to, and where they are.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::lookup_host;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
 /// Servers that are open at a time, and addresses of all of them.
@@ -20,6 +21,25 @@ const FOUND: Duration = Duration::from_secs(10);
 /// Of a name, by DNS.
 const NAME: usize = 253;
 
+/// Why servers are not found.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TargetError {
+    #[error("a pack may be let through to {SERVERS} servers")]
+    TooMany,
+    #[error("they have more than {ADDRESSES} addresses")]
+    TooManyAddresses,
+    #[error("'{0}' is not HOST:PORT")]
+    Invalid(String),
+    #[error("'{host}' is not found within {} s", FOUND.as_secs())]
+    Late { host: String },
+    #[error("'{host}' is not found: {reason}")]
+    NotFound { host: String, reason: io::Error },
+    #[error("'{0}' has no address that a server can have")]
+    NoAddress(String),
+    #[error(transparent)]
+    Lost(#[from] JoinError),
+}
+
 /// Where servers are.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -29,9 +49,9 @@ pub(crate) struct Found {
 }
 
 /// Finds all of them, each given as `HOST:PORT`, or says why not.
-pub(crate) async fn find(targets: &[String]) -> Result<Found, String> {
+pub(crate) async fn find(targets: &[String]) -> Result<Found, TargetError> {
     if targets.len() > SERVERS {
-        return Err(format!("a pack may be let through to {SERVERS} servers"));
+        return Err(TargetError::TooMany);
     }
     let mut looked_for = JoinSet::new();
     for target in targets {
@@ -40,7 +60,7 @@ pub(crate) async fn find(targets: &[String]) -> Result<Found, String> {
     }
     let mut found = Found::default();
     while let Some(looked) = looked_for.join_next().await {
-        let (target, mut addresses) = looked.map_err(|panic| panic.to_string())??;
+        let (target, mut addresses) = looked??;
         for _ in 0..addresses.len() {
             let named = target
                 .name()
@@ -54,7 +74,7 @@ pub(crate) async fn find(targets: &[String]) -> Result<Found, String> {
         }
     }
     match found.servers.len() > ADDRESSES {
-        true => Err(format!("they have more than {ADDRESSES} addresses")),
+        true => Err(TargetError::TooManyAddresses),
         false => Ok(found),
     }
 }
@@ -67,10 +87,10 @@ pub(crate) struct Target {
 }
 
 impl FromStr for Target {
-    type Err = String;
+    type Err = TargetError;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is not HOST:PORT");
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || TargetError::Invalid(text.to_owned());
         let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
         let port = port
             .parse()
@@ -102,12 +122,15 @@ impl Target {
     }
 
     /// Where this machine finds it: one address at least, each once.
-    pub(crate) async fn find(&self) -> Result<Vec<SocketAddr>, String> {
-        let host = &self.host;
-        let found = timeout(FOUND, lookup_host((host.as_str(), self.port))).await;
+    pub(crate) async fn find(&self) -> Result<Vec<SocketAddr>, TargetError> {
+        let host = || self.host.clone();
+        let found = timeout(FOUND, lookup_host((self.host.as_str(), self.port))).await;
         let found = found
-            .map_err(|_| format!("'{host}' is not found within {} s", FOUND.as_secs()))?
-            .map_err(|reason| format!("'{host}' is not found: {reason}"))?;
+            .map_err(|_| TargetError::Late { host: host() })?
+            .map_err(|reason| TargetError::NotFound {
+                host: host(),
+                reason,
+            })?;
         let mut addresses: Vec<SocketAddr> = Vec::new();
         for address in found {
             let address = SocketAddr::new(address.ip().to_canonical(), address.port());
@@ -116,7 +139,7 @@ impl Target {
             }
         }
         match addresses.is_empty() {
-            true => Err(format!("'{host}' has no address that a server can have")),
+            true => Err(TargetError::NoAddress(host())),
             false => Ok(addresses),
         }
     }
@@ -178,7 +201,8 @@ mod tests {
         );
         assert_eq!(found.names, []);
         let many = vec!["192.0.2.1:9".to_owned(); SERVERS + 1];
-        assert!(find(&many).await.unwrap_err().contains("64 servers"));
+        let many = find(&many).await.unwrap_err().to_string();
+        assert!(many.contains("64 servers"), "{many}");
         let one_is_none = ["192.0.2.1:9", "nobody.invalid:9"].map(str::to_owned);
         find(&one_is_none).await.unwrap_err();
     }
@@ -200,7 +224,7 @@ mod tests {
         ] {
             find(nowhere).await.unwrap_err();
         }
-        let unknown = find("nobody.invalid:9").await.unwrap_err();
+        let unknown = find("nobody.invalid:9").await.unwrap_err().to_string();
         assert!(
             unknown.contains("'nobody.invalid' is not found"),
             "{unknown}"

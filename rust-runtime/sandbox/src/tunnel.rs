@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::carry::{carry, read_now};
+use crate::copy::{copy_bidirectional, read_now};
 use crate::end::End;
 use crate::relay::{keep, reset};
 
@@ -17,7 +17,7 @@ const BUFFER: usize = 64 << 10;
 const WORDS: usize = 1024;
 
 /// How long one side may go on after the other has said all.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+const HALF_CLOSED: Duration = Duration::from_secs(2);
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Who is outside is told of an end only where all has been [carried](Tunnel::carry).
+    /// Who is outside is told of an end only where all has been [copied](Tunnel::copy).
     pub(crate) fn of(inner: UnixStream, outer: TcpStream) -> Self {
         reset(&outer);
         Self { inner, outer }
@@ -72,11 +72,11 @@ impl Tunnel {
     }
 
     /// Until one side has said all, and the other has had time to end as well, or until what the pack has said by the
-    /// `end` is carried.
-    pub(crate) async fn carry(mut self, end: &End) {
-        let patience = (BUFFER, Some(LAST_WORDS));
-        let carried = carry(&mut self.inner, &mut self.outer, patience, end).await;
-        if carried.is_ok() {
+    /// `end` is copied.
+    pub(crate) async fn copy(mut self, end: &End) {
+        let patience = (BUFFER, Some(HALF_CLOSED));
+        let copied = copy_bidirectional(&mut self.inner, &mut self.outer, patience, end).await;
+        if copied.is_ok() {
             keep(&self.outer);
         }
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::task::yield_now;
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
 use crate::logs::read_now;
@@ -18,6 +19,8 @@ pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: LengthDelimitedCodec,
     buffer: BytesMut,
+    /// There was much to read: time and callers are looked after before more is.
+    pressing: bool,
     /// Nothing more can come.
     closed: bool,
 }
@@ -36,6 +39,7 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
             decoder: frame::decoder(frame::EVENT_LIMIT),
             // Most lanes of a program with many are seldom used.
             buffer: BytesMut::new(),
+            pressing: false,
             closed: false,
         },
         FrameWriter {
@@ -48,8 +52,14 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
 impl FrameReader {
     /// Reads what is there; `false` at the end. May be cancelled without loss.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
-        self.buffer.reserve(64 * 1024);
-        Ok(self.socket.read_buf(&mut self.buffer).await? > 0)
+        if self.pressing {
+            yield_now().await;
+            self.pressing = false;
+        }
+        self.buffer.reserve(MUCH);
+        let length = self.socket.read_buf(&mut self.buffer).await?;
+        self.pressing = length >= MUCH / 4;
+        Ok(length > 0)
     }
 
     /// Reads what is there now, without waiting: the program has ended, and the event loop may not
@@ -132,6 +142,9 @@ impl FrameWriter {
 
 /// What a buffer keeps that is empty.
 const KEPT: usize = 64 * 1024;
+
+/// What is read at once, at least where there is as much.
+const MUCH: usize = 64 * 1024;
 
 fn shrink(buffer: &mut BytesMut) {
     if buffer.is_empty() && buffer.capacity() > KEPT {

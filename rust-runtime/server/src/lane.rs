@@ -51,11 +51,11 @@ impl Lane {
         }
     }
 
-    /// Waits for the next thing to happen. May be cancelled without loss. `frames` says whether to
-    /// read the socket, `alive` that the process has not been seen to end.
+    /// Waits for the next thing to happen; of several any one, so that what never pauses keeps nothing else from its
+    /// turn. May be cancelled without loss. `frames` says whether to read the socket, `alive` that the process has not
+    /// been seen to end.
     pub(crate) async fn next_event(&mut self, frames: bool, alive: bool) -> LaneEvent {
         tokio::select! {
-            biased;
             filled = self.incoming.fill(), if frames => match filled {
                 Ok(true) => LaneEvent::Frames,
                 Ok(false) | Err(_) => LaneEvent::ControlClosed,

@@ -13,7 +13,7 @@
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
 //! | this program in images of others | `layout` |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | what a flare leaves behind | `cleanup`, [`scratch`], `suspension`, [`orphans`], `effort`, `descendants`, `not_reusable` |
+//! | what a flare leaves behind | `cleanup`, [`scratch`], `suspension`, [`orphans`], `cpu_time`, `descendants`, `not_reusable` |
 
 mod access;
 pub mod action_loop;
@@ -23,16 +23,16 @@ mod cleanup;
 mod concurrency;
 mod connections;
 mod control_socket;
+mod cpu_time;
 mod credential_broker;
 mod descendants;
 mod describe;
-mod effort;
 mod environment;
 mod error;
+mod exit_attribution;
 pub mod image;
 pub mod inherited;
 mod init;
-mod inquest;
 mod interpreter;
 mod kind;
 mod lane;

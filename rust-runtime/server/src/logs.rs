@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use burst_protocol::{LINE, LINE_COST, LogStream};
 use tokio::net::unix::pipe::Receiver;
+use tokio::task::yield_now;
 
 use crate::limits;
 
@@ -19,6 +20,8 @@ pub(crate) struct Pipe {
     stream: LogStream,
     /// None once the other end is closed.
     descriptor: Option<Receiver>,
+    /// There was more than was read: time and callers are looked after before more is.
+    pressing: bool,
     partial: Vec<u8>,
     lines: Vec<String>,
     /// The last things said, also by a program that was never asked to run.
@@ -36,7 +39,6 @@ impl Pipes {
     /// closed.
     pub(crate) async fn fill(&mut self) {
         tokio::select! {
-            biased;
             () = self.stdout.fill() => {}
             () = self.stderr.fill() => {}
         }
@@ -77,6 +79,7 @@ impl Pipe {
         Ok(Self {
             stream,
             descriptor: Some(Receiver::from_owned_fd(descriptor)?),
+            pressing: false,
             partial: Vec::new(),
             lines: Vec::new(),
             tail: Vec::new(),
@@ -94,6 +97,10 @@ impl Pipe {
     /// Waits until there is something to read, and reads it. May be cancelled without loss.
     /// Never returns once the pipe is closed.
     pub(crate) async fn fill(&mut self) {
+        if self.pressing {
+            yield_now().await;
+            self.pressing = false;
+        }
         let Some(descriptor) = &self.descriptor else {
             return std::future::pending().await;
         };
@@ -106,6 +113,7 @@ impl Pipe {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             read => read,
         };
+        self.pressing = read.as_ref().is_ok_and(|&length| length == buffer.len());
         self.take(read.map(|length| &buffer[..length]));
     }
 

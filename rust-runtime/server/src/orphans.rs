@@ -21,7 +21,7 @@ use crate::descendants::children;
 /// Children that somebody else waits for.
 static SUPERVISED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
-/// A supervised child was buried.
+/// A supervised child was reaped.
 static REAPED: Notify = Notify::const_new();
 
 fn supervised() -> MutexGuard<'static, Vec<i32>> {

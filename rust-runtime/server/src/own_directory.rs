@@ -27,14 +27,14 @@ static REMOVALS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 impl OwnDirectory {
     /// An empty one, and has those of the dead removed meanwhile. Blocks on files.
     pub(crate) fn new() -> io::Result<Self> {
-        let owner = Owner::this();
-        if let Some(owner) = owner {
+        let identity = ProcessIdentity::this();
+        if let Some(identity) = identity {
             // Whoever starts something now is not to wait for what another has left, nor who ends: what is there still
             // the next one removes.
-            let removal = move || owner.remove_of_dead(&std::env::temp_dir());
+            let removal = move || identity.remove_of_dead(&std::env::temp_dir());
             let _ = std::thread::Builder::new().spawn(removal);
         }
-        let prefix = owner.map_or(PREFIX.to_owned(), |owner| owner.prefix());
+        let prefix = identity.map_or(PREFIX.to_owned(), |identity| identity.prefix());
         let directory = tempfile::Builder::new().prefix(&prefix).tempdir()?;
         Ok(Self(Some(directory)))
     }
@@ -66,9 +66,9 @@ fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
     REMOVALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A runtime, and the space in which its number is its own.
+/// A runtime's process, and the namespace in which its number is its own.
 #[derive(Debug, Clone, Copy)]
-struct Owner {
+struct ProcessIdentity {
     process: Process,
     space: u64,
     /// Of the machine's kernel: others, who may share the directory, have spaces of the same numbers.
@@ -77,7 +77,7 @@ struct Owner {
 
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
-impl Owner {
+impl ProcessIdentity {
     fn this() -> Option<Self> {
         let process = Process::of(i32::try_from(std::process::id()).ok()?)?;
         let space = fs::metadata("/proc/self/ns/pid").ok()?.ino();
@@ -129,10 +129,10 @@ impl Owner {
     /// Removes what runtimes of this user have left there that were killed. What cannot be removed stays.
     fn remove_of_dead(self, temporary: &Path) {
         let left = |entry: &DirEntry| {
-            let owner = entry.file_name().to_str().and_then(Self::of);
+            let identity = entry.file_name().to_str().and_then(Self::of);
             // Of the entry, and not of what a link leads to.
             let about = entry.metadata();
-            owner.is_some_and(|owner| self.sees(owner) && owner.is_dead())
+            identity.is_some_and(|identity| self.sees(identity) && identity.is_dead())
                 && about.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())
         };
         let entries = fs::read_dir(temporary).into_iter().flatten().flatten();
@@ -152,25 +152,25 @@ mod tests {
     fn what_the_dead_have_left_is_removed_and_nothing_else() {
         let root = tempfile::tempdir().unwrap();
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-        let this = Owner::this().unwrap();
-        let other = Owner {
+        let this = ProcessIdentity::this().unwrap();
+        let other = ProcessIdentity {
             process: Process::of(child.id() as i32).unwrap(),
             ..this
         };
         let mut earlier = this;
         earlier.process.began -= 1;
-        let elsewhere = Owner {
+        let elsewhere = ProcessIdentity {
             space: this.space + 1,
             ..earlier
         };
-        let of_another_machine = Owner {
+        let of_another_machine = ProcessIdentity {
             boot: this.boot ^ 1,
             ..earlier
         };
-        let path = |owner: Owner| root.path().join(owner.prefix() + "aB3");
+        let path = |identity: ProcessIdentity| root.path().join(identity.prefix() + "aB3");
         let target = root.path().join("target");
-        for owner in [this, other, earlier, elsewhere, of_another_machine] {
-            let directory = path(owner);
+        for identity in [this, other, earlier, elsewhere, of_another_machine] {
+            let directory = path(identity);
             fs::create_dir_all(directory.join("deep")).unwrap();
         }
         fs::create_dir(&target).unwrap();
@@ -198,9 +198,9 @@ mod tests {
         let own = OwnDirectory::new().unwrap();
         let path = own.path().to_owned();
         fs::create_dir_all(path.join("deep/er")).unwrap();
-        let owner = Owner::of(path.file_name().unwrap().to_str().unwrap()).unwrap();
-        assert_eq!(owner.process, Owner::this().unwrap().process);
-        assert!(!owner.is_dead());
+        let identity = ProcessIdentity::of(path.file_name().unwrap().to_str().unwrap()).unwrap();
+        assert_eq!(identity.process, ProcessIdentity::this().unwrap().process);
+        assert!(!identity.is_dead());
         drop(own);
         wait_for_removals();
         assert!(!path.exists());

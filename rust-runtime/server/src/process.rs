@@ -1,4 +1,4 @@
-//! The user's program as a process: how it is started, killed and buried.
+//! The user's program as a process: how it is started, killed and reaped.
 
 use std::fs::File;
 use std::io;
@@ -55,7 +55,7 @@ pub(crate) struct Started {
 
 /// The process group of a program: itself, and the children it started.
 pub(crate) struct ProcessGroup {
-    /// None once the program has been buried: its number may be somebody else's then.
+    /// None once the program has been reaped: its number may be somebody else's then.
     leader: Mutex<Option<Pid>>,
     gone: watch::Sender<bool>,
 }
@@ -83,7 +83,7 @@ impl ProcessGroup {
     pub(crate) fn state_change(&self) -> Option<StateChange> {
         // Under the lock the number is still its own.
         let leader = self.leader();
-        // Without EXITED nobody is buried.
+        // Without EXITED nobody is reaped.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
         let told = waitid(WaitId::Pid((*leader)?), options).ok()??;
         Some(match told.continued() {
@@ -123,7 +123,7 @@ impl ProcessGroup {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the program has ended and is buried.
+    /// Waits until the program has ended and is reaped.
     async fn gone(&self) {
         // The sender is `self`, so it is not dropped meanwhile.
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;

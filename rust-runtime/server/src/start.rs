@@ -214,6 +214,10 @@ async fn await_hello(
                 Err(violation) => return Err(violation.into()),
             },
             LaneEvent::Exited(status) => {
+                lane.incoming.drain();
+                if let Ok(Some(frame)) = lane.incoming.next() {
+                    return check_hello(&frame);
+                }
                 let (_, how) = lane.program.explain(status, None);
                 return Err(StartError::Ended(how));
             }

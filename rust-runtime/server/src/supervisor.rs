@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use tokio::sync::watch;
 
 use crate::descendants::{self, Process};
-use crate::inquest::Inquest;
+use crate::exit_attribution::ExitAttribution;
 use crate::last_start::Mark;
 use crate::logs::Pipes;
 use crate::memory::KillCounter;
@@ -23,7 +23,7 @@ use crate::process::{Ending, ProcessGroup};
 pub(crate) struct Program {
     pub(crate) group: Arc<ProcessGroup>,
     pub(crate) pipes: Arc<tokio::sync::Mutex<Pipes>>,
-    pub(crate) inquest: Inquest,
+    pub(crate) attribution: ExitAttribution,
     exit: watch::Receiver<Option<ExitStatus>>,
     lanes: usize,
     memory: KillCounter,
@@ -75,7 +75,7 @@ impl Program {
         Self {
             group,
             pipes: Arc::new(tokio::sync::Mutex::new(pipes)),
-            inquest: Inquest::new(),
+            attribution: ExitAttribution::new(),
             exit,
             lanes,
             memory,
@@ -92,7 +92,7 @@ impl Program {
 
     /// Another flare begins: unless others run, what was counted before is not about it. Whether it is the first one.
     pub(crate) fn begin(&self, alone: bool) -> bool {
-        self.inquest.join();
+        self.attribution.join();
         let mut flares = self.flares();
         flares.begun += 1;
         if alone {

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use crate::cleanup;
-use crate::effort::Effort;
+use crate::cpu_time::CpuTime;
 use crate::limits;
 use crate::not_reusable::NotReusable;
 use crate::process::StateChange;
@@ -35,7 +35,7 @@ enum Stage {
 struct Look {
     began: Instant,
     at: Instant,
-    effort: Effort,
+    cpu_time: CpuTime,
     /// What counts of its time on a processor in those before, at each of which it had something to do.
     computed: Duration,
 }
@@ -46,19 +46,19 @@ impl Look {
         Self {
             began: now,
             at: now,
-            effort: effort(program),
+            cpu_time: cpu_time(program),
             computed: Duration::ZERO,
         }
     }
 
     /// None where the program is at rest, or waits so long for a processor that it might as well be stopped.
     fn next(self, program: &Program) -> Option<Self> {
-        let (at, effort) = (Instant::now(), effort(program));
-        let had = effort - self.effort;
+        let (at, cpu_time) = (Instant::now(), cpu_time(program));
+        let had = cpu_time - self.cpu_time;
         let goes_on = had.fills(at - self.at) && at - self.began < limits::STOPPING;
         goes_on.then(|| Self {
             at,
-            effort,
+            cpu_time,
             computed: self.computed + had.computed(),
             ..self
         })
@@ -69,14 +69,14 @@ impl Look {
 #[derive(Clone, Copy)]
 struct Request {
     at: Instant,
-    effort: Effort,
+    cpu_time: CpuTime,
 }
 
 impl Request {
     /// Whether who has not stopped by now does not: not where it has only had no processor to do so.
     fn is_ignored(self, program: &Program) -> bool {
         let since = self.at.elapsed();
-        let goes_on = || (effort(program) - self.effort).ran > limits::COMPUTING;
+        let goes_on = || (cpu_time(program) - self.cpu_time).ran > limits::COMPUTING;
         since > limits::STOPPING || (since > limits::RESTING && goes_on())
     }
 }
@@ -115,7 +115,7 @@ impl Suspension {
                     self.suspend(program)?;
                     self.stage = Stage::Requested(Request {
                         at: Instant::now(),
-                        effort: effort(program),
+                        cpu_time: cpu_time(program),
                     });
                 }
             },
@@ -164,8 +164,8 @@ impl Suspension {
 }
 
 /// That of a program with its workers' processes.
-fn effort(program: &Program) -> Effort {
+fn cpu_time(program: &Program) -> CpuTime {
     let workers = program.workers();
     let workers = workers.iter().map(|worker| worker.number);
-    Effort::of(program.group.number().into_iter().chain(workers))
+    CpuTime::of(program.group.number().into_iter().chain(workers))
 }

@@ -4,6 +4,7 @@
 mod credentials;
 mod deaths;
 mod flares;
+mod floods;
 mod groups;
 mod installs;
 mod interpreters;
@@ -16,7 +17,7 @@ mod packs;
 mod sandboxed;
 mod skeletons;
 mod stalls;
-mod strangers;
 mod support;
 mod suspension;
 mod symbols;
+mod unauthenticated;

@@ -53,19 +53,19 @@ pub(crate) struct Flows {
 /// One that has begun.
 struct Flow {
     outer: Arc<UdpSocket>,
-    heard: Arc<Heard>,
+    activity: Arc<LastActivity>,
     task: AbortHandle,
 }
 
 /// When somebody has last said something.
-struct Heard(Mutex<Instant>);
+struct LastActivity(Mutex<Instant>);
 
-impl Heard {
+impl LastActivity {
     fn now() -> Self {
         Self(Mutex::new(Instant::now()))
     }
 
-    fn last(&self) -> Instant {
+    fn at(&self) -> Instant {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -111,7 +111,7 @@ impl Flows {
                 continue;
             }
             while running.len() >= FLOWS {
-                if let Some(silent) = flows.values().min_by_key(|flow| flow.heard.last()) {
+                if let Some(silent) = flows.values().min_by_key(|flow| flow.activity.at()) {
                     silent.task.abort();
                 }
                 if let Some(ended) = running.join_next_with_id().await {
@@ -133,15 +133,19 @@ impl Flows {
         let inner = self.namespace.within(|| stand_in(meant, program)).ok()?;
         let inner = UdpSocket::from_std(inner).ok()?;
         let outer = Arc::new(dial(target).ok()?);
-        let heard = Arc::new(Heard::now());
-        let (theirs, silence) = (Arc::clone(&outer), Arc::clone(&heard));
+        let activity = Arc::new(LastActivity::now());
+        let (theirs, latest) = (Arc::clone(&outer), Arc::clone(&activity));
         let task = running.spawn(async move {
             // Given back when the sockets are closed.
             let _place = place;
-            carry(inner, theirs, &silence).await;
+            forward(inner, theirs, &latest).await;
             ends
         });
-        Some(Flow { outer, heard, task })
+        Some(Flow {
+            outer,
+            activity,
+            task,
+        })
     }
 }
 
@@ -155,17 +159,17 @@ fn forget(flows: &mut HashMap<Ends, Flow>, ended: Result<(Id, Ends), JoinError>)
 }
 
 /// Until both have been silent, or one is gone.
-async fn carry(inner: UdpSocket, outer: Arc<UdpSocket>, heard: &Heard) {
+async fn forward(inner: UdpSocket, outer: Arc<UdpSocket>, activity: &LastActivity) {
     loop {
-        let carried = tokio::select! {
+        let forwarded = tokio::select! {
             ready = inner.readable() => ready.and_then(|()| pass(&inner, &outer)),
             ready = outer.readable() => ready.and_then(|()| pass(&outer, &inner)),
-            () = sleep_until(heard.last() + SILENCE) => return,
+            () = sleep_until(activity.at() + SILENCE) => return,
         };
-        if carried.is_err() {
+        if forwarded.is_err() {
             return;
         }
-        heard.renew();
+        activity.renew();
     }
 }
 

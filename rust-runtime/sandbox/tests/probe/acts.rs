@@ -47,7 +47,7 @@ pub fn act(what: &str) -> Result<u8, Failure> {
                     .map_err(|error| error.kind())
             );
         }
-        (other, _) => return Err(format!("there is no act {other}").into()),
+        (other, _) => return Err(Failure::UnknownAct(other.to_owned())),
     }
     io::stdout().flush()?;
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;

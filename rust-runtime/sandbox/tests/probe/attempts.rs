@@ -252,7 +252,7 @@ pub fn all() -> Value {
 pub fn at(attempts: &str) -> Result<Value, Failure> {
     let mut all = Map::new();
     for attempt in attempts.split(' ') {
-        let (kind, path) = attempt.split_once(':').ok_or("an attempt is at a path")?;
+        let (kind, path) = attempt.split_once(':').ok_or(Failure::NoPath)?;
         let met = match kind {
             "read" => fs::read_to_string(path),
             "write" => fs::write(path, "of the pack").map(|()| "written".to_owned()),
@@ -263,7 +263,7 @@ pub fn at(attempts: &str) -> Result<Value, Failure> {
                 remount(path, libc::MS_BIND | libc::MS_REMOUNT).map(|()| "remounted".to_owned())
             }
             "list" => list(path),
-            other => return Err(format!("there is no attempt {other}").into()),
+            other => return Err(Failure::UnknownAttempt(other.to_owned())),
         };
         let met = met.unwrap_or_else(|error| format!("{:?}", error.kind()));
         all.insert(attempt.to_owned(), met.into());

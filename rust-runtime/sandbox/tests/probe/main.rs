@@ -9,7 +9,32 @@ mod packs;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-type Failure = Box<dyn std::error::Error>;
+/// Why it ends before it was told to.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("unknown arguments")]
+    UnknownArguments,
+    #[error("there is no act {0}")]
+    UnknownAct(String),
+    #[error("there is no attempt {0}")]
+    UnknownAttempt(String),
+    #[error("an attempt is at a path")]
+    NoPath,
+    #[error("no local listener")]
+    NoListener,
+    #[error("no name")]
+    NoName,
+    #[error(transparent)]
+    Sandbox(#[from] burst_sandbox::Error),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Variable(#[from] std::env::VarError),
+    #[error(transparent)]
+    Number(#[from] std::num::ParseIntError),
+}
 
 fn main() -> ExitCode {
     match run() {
@@ -31,7 +56,7 @@ fn run() -> Result<u8, Failure> {
         ["serve", "--held", ..] => return serve(&words[2..]),
         // What runs as a program of a pack.
         ["act", ..] => return acts::act(&words[1..].join(" ")),
-        _ => return Err("unknown arguments".into()),
+        _ => return Err(Failure::UnknownArguments),
     }
     Ok(0)
 }

@@ -42,8 +42,8 @@ pub fn named() -> Result<(i32, String), Failure> {
     let option = std::env::args()
         .skip_while(|word| word != "--local-listener")
         .nth(1);
-    let option = option.ok_or("no local listener")?;
-    let (descriptor, name) = option.split_once(':').ok_or("no name")?;
+    let option = option.ok_or(Failure::NoListener)?;
+    let (descriptor, name) = option.split_once(':').ok_or(Failure::NoName)?;
     Ok((descriptor.parse()?, name.to_owned()))
 }
 

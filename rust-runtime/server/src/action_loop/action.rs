@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
 use serde_json::value::RawValue;
 
+use super::RunError;
 use super::output::{BOUND, Output, PIECE};
 use crate::launched;
 
@@ -21,7 +22,7 @@ const ANSWERS: i32 = 3;
 /// What came of a run.
 pub(super) enum Answer {
     Result(Box<RawValue>),
-    NoResult(String),
+    NoResult(RunError),
     Died(ExitStatus),
 }
 
@@ -156,11 +157,9 @@ impl Action {
         let answer = match end {
             Some(end) => match launched::output(&self.answer[..new + end]) {
                 Some(output) => Answer::Result(output),
-                None => Answer::NoResult(launched::NO_RESULT.to_owned()),
+                None => Answer::NoResult(RunError::NoResult),
             },
-            None if self.answer.len() > OUTPUT_LIMIT => {
-                Answer::NoResult("the output is larger than 16 MiB as JSON".to_owned())
-            }
+            None if self.answer.len() > OUTPUT_LIMIT => Answer::NoResult(RunError::TooLarge),
             None => return Ok(None),
         };
         self.answer.clear();

@@ -37,7 +37,10 @@ fn run(
     while actions.len() < flare.pack.pack_size() as usize {
         match Action::start(exec, &flare.pack.invocation) {
             Ok(action) => actions.push(action),
-            Err(error) => return flare.give_up(&failure(&cannot_run(exec, &error))),
+            Err(error) => {
+                let reason = RunError::exec(exec, error).to_string();
+                return flare.give_up(&failure(&reason));
+            }
         }
     }
     if !flare.begin(commands)? {
@@ -49,18 +52,29 @@ fn run(
     flare.end(true, None)
 }
 
-/// Why an executable was not run. Where it is there and the kernel says that it is not, that is of what it is run by.
-fn cannot_run(exec: &Path, error: &io::Error) -> String {
-    let by = match error.kind() {
-        io::ErrorKind::NotFound => run_by(exec),
-        _ => None,
-    };
-    match by {
-        Some(by) => format!(
-            "`exec` begins with `{}`, which is not here",
-            by.escape_debug()
-        ),
-        None => format!("`exec`: {error}"),
+/// Why a worker's process has given no result.
+#[derive(Debug, thiserror::Error)]
+enum RunError {
+    #[error("`exec` begins with `{}`, which is not here", .0.escape_debug())]
+    NoInterpreter(String),
+    #[error("`exec`: {0}")]
+    Exec(io::Error),
+    #[error("the output is larger than 16 MiB as JSON")]
+    TooLarge,
+    #[error("The action ended with exit code {0}.")]
+    ExitCode(i32),
+    #[error("{}", launched::NO_RESULT)]
+    NoResult,
+}
+
+impl RunError {
+    /// An executable was not run. Where it is there and the kernel says that it is not, that is of what it is run by.
+    fn exec(exec: &Path, error: io::Error) -> Self {
+        let by = match error.kind() {
+            io::ErrorKind::NotFound => run_by(exec),
+            _ => None,
+        };
+        by.map_or(Self::Exec(error), Self::NoInterpreter)
     }
 }
 
@@ -130,7 +144,7 @@ fn run_worker(flare: &Flare<'_>, index: usize, worker: u32, action: &mut Action)
         Answer::Result(output) => PackEvent::WorkerSucceeded { worker, output, at },
         Answer::NoResult(reason) => PackEvent::WorkerFailed {
             worker,
-            error: failure(&reason),
+            error: failure(&reason.to_string()),
             at,
         },
         Answer::Died(status) => return flare.end_like(worker, status),

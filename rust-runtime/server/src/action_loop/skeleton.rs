@@ -16,7 +16,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::output::{BOUND, Log, Output, PIECE};
-use super::{cannot_run, log_of, run_all};
+use super::{RunError, log_of, run_all};
 use crate::launched::{self, Flare, failure};
 
 /// The kernel takes no longer argument (`MAX_ARG_STRLEN`), whose end is a byte, too.
@@ -48,10 +48,10 @@ fn run_worker(flare: &Flare<'_>, exec: &Path, index: usize, worker: u32) -> io::
         .map_or("{}", |input| input.get());
     let mut log = log_of(flare, worker);
     let result = match start(exec, input, flare, index) {
-        Err(error) => Err(cannot_run(exec, &error)),
+        Err(error) => Err(RunError::exec(exec, error)),
         Ok(mut child) => match follow(&mut child, input.as_bytes(), &mut log)? {
             // It was killed for that.
-            (_, None) => Err("the output is larger than 16 MiB as JSON".to_owned()),
+            (_, None) => Err(RunError::TooLarge),
             (status, _) if status.signal().is_some() => return flare.end_like(worker, status),
             (status, Some(last)) => result(status, &last, &mut log)?,
         },
@@ -61,21 +61,21 @@ fn run_worker(flare: &Flare<'_>, exec: &Path, index: usize, worker: u32) -> io::
         Ok(output) => PackEvent::WorkerSucceeded { worker, output, at },
         Err(reason) => PackEvent::WorkerFailed {
             worker,
-            error: failure(&reason),
+            error: failure(&reason.to_string()),
             at,
         },
     }])
 }
 
-type Outcome = Result<Box<serde_json::value::RawValue>, String>;
+type Outcome = Result<Box<serde_json::value::RawValue>, RunError>;
 
 /// What came of a process that ended with this line.
 fn result(status: ExitStatus, last: &[u8], log: Log<'_>) -> io::Result<Outcome> {
     let failed = match (launched::output(last), status.code()) {
         // As OpenWhisk has it, whatever the exit code says.
         (Some(output), Some(_)) => return Ok(Ok(output)),
-        (_, Some(code @ 1..)) => format!("The action ended with exit code {code}."),
-        _ => launched::NO_RESULT.to_owned(),
+        (_, Some(code @ 1..)) => RunError::ExitCode(code),
+        _ => RunError::NoResult,
     };
     for piece in last.chunks(PIECE) {
         log(LogStream::Stdout, text(piece))?;

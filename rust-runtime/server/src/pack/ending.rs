@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::{Order, Outcome, RunningFlare};
 use crate::cleanup;
-use crate::inquest::Cause;
+use crate::exit_attribution::ExitCause;
 use crate::limits;
 use crate::not_reusable::NotReusable;
 use crate::tracker::End;
@@ -77,7 +77,7 @@ impl RunningFlare {
             // The others that still run on it are not to say that it can be used again.
             self.program().doom();
         }
-        self.program().inquest.leave(self.testified);
+        self.program().attribution.leave(self.drained);
         self.outbox.put(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
@@ -99,13 +99,13 @@ impl RunningFlare {
     }
 
     /// The process has ended: hears all that it had to say of this flare, and waits for what it had to say of others.
-    pub(super) async fn testify(&mut self) {
+    pub(super) async fn drain(&mut self) {
         self.hear_rest();
-        self.testified = true;
-        let inquest = &self.program().inquest;
-        inquest.testify();
+        self.drained = true;
+        let attribution = &self.program().attribution;
+        attribution.drained();
         // Whoever does not read in time has its client to blame.
-        let _ = tokio::time::timeout(limits::SETTLE, inquest.all_heard()).await;
+        let _ = tokio::time::timeout(limits::SETTLE, attribution.all_drained()).await;
     }
 
     /// It is not too late for what was said and not looked at since.
@@ -122,7 +122,7 @@ impl RunningFlare {
 
     /// Why the process ended, for each worker that had not, and for the pack.
     fn post_mortem(&mut self) -> (Vec<(u32, Failure)>, Failure) {
-        let other = self.program().inquest.other_than(self.run);
+        let other = self.program().attribution.other_than(self.run);
         if let Some(reason) = &self.reason
             && (self.killed || other.is_some())
         {
@@ -133,14 +133,14 @@ impl RunningFlare {
         }
         if let Some(cause) = other {
             let how = match cause {
-                Cause::Killed(deed) => deed.to_owned(),
-                Cause::Announced { signal } => self.how_it_died(Some(signal)).1,
+                ExitCause::Killed(deed) => deed.to_owned(),
+                ExitCause::Announced { signal } => self.how_it_died(Some(signal)).1,
             };
             return self.tracker.lost_to_others(&how);
         }
         let announced = self.tracker.dying().map(|dying| dying.signal);
         let (kind, mut how) = self.how_it_died(announced);
-        let present = self.program().inquest.present();
+        let present = self.program().attribution.present();
         if announced.is_none() && present > 1 {
             how = format!(
                 "{how}; which of the {present} calls in its container it was cannot be known"

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::checks::{self, Checks};
-use crate::inquest::Cause;
+use crate::exit_attribution::ExitCause;
 use crate::lane::{Lane, LaneEvent};
 use crate::limits;
 use crate::logs::Pipes;
@@ -82,7 +82,7 @@ pub(crate) async fn run(
     });
     flare.drive(&mut orders, &client).await;
     if flare.said.is_none() {
-        flare.testify().await;
+        flare.drain().await;
     }
     if flare.said.as_ref().is_some_and(|end| end.reusable) && place.leave() {
         let cleaned = flare.clean_up(grouped, &mut orders).await;
@@ -117,9 +117,18 @@ struct RunningFlare {
     control_open: bool,
     exited: Option<Exited>,
     /// Of the program's end the others need not wait for anything from here.
-    testified: bool,
+    drained: bool,
     /// The program's own word that the pack has ended.
     said: Option<End>,
+}
+
+/// What a flare goes on with, but for orders and time.
+enum Next<'a> {
+    Event(LaneEvent),
+    /// The client takes some of what there is for it.
+    Room(mpsc::Permit<'a, Bytes>),
+    /// The client has hung up.
+    Gone,
 }
 
 struct Exited {
@@ -150,7 +159,7 @@ impl RunningFlare {
             leaving: false,
             control_open: true,
             exited: None,
-            testified: false,
+            drained: false,
             said: None,
         }
     }
@@ -165,16 +174,23 @@ impl RunningFlare {
             let alive = self.exited.is_none();
             let timer = self.next_timer();
             let due = (self.outbox.leaves_at()).is_some_and(|at| at <= Instant::now());
+            // Any of these: a program that never pauses keeps nobody else from being heard.
+            let next = async {
+                tokio::select! {
+                    event = self.lane.next_event(read, alive) => Next::Event(event),
+                    room = client.reserve(), if client_here && due => room.map_or(Next::Gone, Next::Room),
+                    () = client.closed(), if client_here => Next::Gone,
+                }
+            };
             tokio::select! {
                 biased;
                 Some(order) = orders.recv() => self.obey(order),
                 () = sleep_until(timer) => self.tick(read),
-                event = self.lane.next_event(read, alive) => self.react(event),
-                room = client.reserve(), if client_here && due => match room {
-                    Ok(room) => room.send(self.outbox.take().freeze()),
-                    Err(_gone) => client_here = false,
+                next = next => match next {
+                    Next::Event(event) => self.react(event),
+                    Next::Room(room) => room.send(self.outbox.take().freeze()),
+                    Next::Gone => client_here = false,
                 },
-                () = client.closed(), if client_here => client_here = false,
             }
             if !client_here {
                 self.outbox.take();
@@ -242,8 +258,8 @@ impl RunningFlare {
             ProgramEvent::Dying { worker, signal } => {
                 self.tracker.dies(Dying { worker, signal });
                 self.program().doom();
-                let cause = Cause::Announced { signal };
-                self.program().inquest.accuse(self.run, cause);
+                let cause = ExitCause::Announced { signal };
+                self.program().attribution.attribute(self.run, cause);
                 self.timers.kill_within(limits::DYING);
                 return Ok(());
             }
@@ -330,10 +346,10 @@ impl RunningFlare {
     /// Ends all that run on the program, which the others are told.
     fn kill_program(&mut self) {
         self.killed = true;
-        let cause = Cause::Killed(deed(self.reason.as_ref()));
+        let cause = ExitCause::Killed(deed(self.reason.as_ref()));
         let program = self.program();
         program.doom();
-        program.inquest.accuse(self.run, cause);
+        program.attribution.attribute(self.run, cause);
         program.group.kill();
     }
 

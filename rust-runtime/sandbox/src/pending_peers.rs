@@ -12,14 +12,14 @@ use tokio::task::{AbortHandle, JoinSet};
 
 /// Those who are there, each with what makes a `T` of him, if anything does.
 #[derive(Debug)]
-pub(crate) struct Strangers<T> {
+pub(crate) struct PendingPeers<T> {
     room: usize,
     /// In the order they came.
     there: Vec<(IpAddr, AbortHandle)>,
     proving: JoinSet<Option<T>>,
 }
 
-impl<T: Send + 'static> Strangers<T> {
+impl<T: Send + 'static> PendingPeers<T> {
     pub(crate) fn new(room: usize) -> Self {
         Self {
             room,
@@ -28,7 +28,7 @@ impl<T: Send + 'static> Strangers<T> {
         }
     }
 
-    pub(crate) fn enter(
+    pub(crate) fn add(
         &mut self,
         from: IpAddr,
         proof: impl Future<Output = Option<T>> + Send + 'static,
@@ -57,8 +57,8 @@ impl<T: Send + 'static> Strangers<T> {
         })
     }
 
-    /// The next one who has proved himself. None while nobody is there.
-    pub(crate) async fn proved(&mut self) -> Option<T> {
+    /// The next one who has been answered. None while nobody is there.
+    pub(crate) async fn authenticated(&mut self) -> Option<T> {
         loop {
             let ended = self.proving.join_next_with_id().await?;
             let (id, proved) = match ended {
@@ -73,7 +73,7 @@ impl<T: Send + 'static> Strangers<T> {
     }
 
     /// Returns when nobody is there any more.
-    pub(crate) async fn leave(mut self) {
+    pub(crate) async fn close(mut self) {
         self.proving.shutdown().await;
     }
 }
@@ -93,9 +93,9 @@ mod tests {
     use tokio::sync::oneshot;
 
     /// Who stays until he is told that he is known, and then tells who he is.
-    fn enter(strangers: &mut Strangers<&'static str>, from: &'static str) -> oneshot::Sender<()> {
+    fn enter(pending: &mut PendingPeers<&'static str>, from: &'static str) -> oneshot::Sender<()> {
         let (known, told) = oneshot::channel();
-        strangers.enter(from.parse().unwrap(), async move {
+        pending.add(from.parse().unwrap(), async move {
             told.await.ok().map(|()| from)
         });
         known
@@ -111,33 +111,33 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_came_with_most_others_goes_first() {
-        let mut strangers = Strangers::new(4);
-        let pack = enter(&mut strangers, "10.0.0.1");
-        let crowd: Vec<_> = (0..9).map(|_| enter(&mut strangers, "10.0.0.2")).collect();
+        let mut pending = PendingPeers::new(4);
+        let pack = enter(&mut pending, "10.0.0.1");
+        let crowd: Vec<_> = (0..9).map(|_| enter(&mut pending, "10.0.0.2")).collect();
         let left = are_there(&crowd).await;
         assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
         pack.send(()).unwrap();
-        assert_eq!(strangers.proved().await, Some("10.0.0.1"));
+        assert_eq!(pending.authenticated().await, Some("10.0.0.1"));
         // His place is free.
-        let other = enter(&mut strangers, "10.0.0.3");
+        let other = enter(&mut pending, "10.0.0.3");
         assert_eq!(are_there(&crowd[6..]).await, [true; 3]);
         drop(crowd);
         other.send(()).unwrap();
-        assert_eq!(strangers.proved().await, Some("10.0.0.3"));
-        assert_eq!(strangers.proved().await, None);
+        assert_eq!(pending.authenticated().await, Some("10.0.0.3"));
+        assert_eq!(pending.authenticated().await, None);
     }
 
     #[tokio::test]
     async fn a_network_is_one_source() {
-        let mut strangers = Strangers::new(3);
-        let pack = enter(&mut strangers, "2001:db8:1::1");
+        let mut pending = PendingPeers::new(3);
+        let pack = enter(&mut pending, "2001:db8:1::1");
         let networks = [
             "2001:db8:2::1",
             "2001:db8:2::2",
             "2001:db8:2:0:1::",
             "2001:db8:2::4",
         ];
-        let crowd = networks.map(|from| enter(&mut strangers, from));
+        let crowd = networks.map(|from| enter(&mut pending, from));
         assert_eq!(are_there(&crowd).await, [false, false, true, true]);
         assert_eq!(are_there(&[pack]).await, [true]);
     }

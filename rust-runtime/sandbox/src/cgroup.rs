@@ -13,56 +13,56 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use crate::Error;
-use crate::group_files::{self, Setting};
+use crate::cgroup_files::{self, Setting};
 use crate::hierarchy::{Hierarchies, Version};
 use crate::spec::Limits;
+use crate::{Error, Refusal};
 
 /// Removed with what it was made for.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ControlGroup {
     version: Version,
     /// One in version 2, one for each hierarchy in version 1.
     directories: Vec<PathBuf>,
-    /// By which processes enter, until one has.
-    doors: Vec<File>,
-    /// Who went ahead.
-    scout: Option<Pid>,
+    /// `cgroup.procs` of each, by which processes enter, until one has.
+    procs: Vec<File>,
+    /// The process that has entered before the pack's, so that the kernel is prepared.
+    warm_up: Option<Pid>,
 }
 
-impl Group {
+impl ControlGroup {
     /// Nobody is in it.
     pub(crate) fn create(
         hierarchies: &Hierarchies,
         name: &str,
         limits: &Limits,
     ) -> Result<Self, Error> {
-        let mut group = Self {
+        let mut cgroup = Self {
             version: hierarchies.version,
             directories: Vec::new(),
-            doors: Vec::new(),
-            scout: None,
+            procs: Vec::new(),
+            warm_up: None,
         };
         for parent in &hierarchies.parents {
             let directory = parent.join(name);
-            fs::create_dir(&directory).map_err(|reason| Error::Group {
+            fs::create_dir(&directory).map_err(|reason| Error::ControlGroup {
                 path: directory.clone(),
                 reason,
             })?;
-            group.directories.push(directory);
+            cgroup.directories.push(directory);
         }
-        for setting in group_files::of(group.version, limits) {
-            group
+        for setting in cgroup_files::of(cgroup.version, limits) {
+            cgroup
                 .write(&setting)
-                .map_err(|(path, reason)| Error::Group { path, reason })?;
+                .map_err(|(path, reason)| Error::ControlGroup { path, reason })?;
         }
-        for directory in &group.directories {
+        for directory in &cgroup.directories {
             let path = directory.join("cgroup.procs");
-            let door = OpenOptions::new().write(true).open(&path);
-            let door = door.map_err(|reason| Error::Group { path, reason })?;
-            group.doors.push(door);
+            let file = OpenOptions::new().write(true).open(&path);
+            let file = file.map_err(|reason| Error::ControlGroup { path, reason })?;
+            cgroup.procs.push(file);
         }
-        Ok(group)
+        Ok(cgroup)
     }
 
     /// Lets the kernel begin to prepare for somebody to enter, which takes it 5 to 20 ms where nobody has lately: it
@@ -75,12 +75,12 @@ impl Group {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => {
-                let entered = self.doors.first_mut().map(|door| door.write_all(b"0"));
+                let entered = self.procs.first_mut().map(|file| file.write_all(b"0"));
                 // SAFETY: ends the copy alone, and runs nothing of the original's.
                 unsafe { libc::_exit(i32::from(!matches!(entered, Some(Ok(()))))) }
             }
-            scout => {
-                self.scout = Pid::from_raw(scout);
+            warm_up => {
+                self.warm_up = Pid::from_raw(warm_up);
                 Ok(())
             }
         }
@@ -89,25 +89,25 @@ impl Group {
     /// Lets a process in, which starts others only later.
     pub(crate) fn admit(&mut self, process: Pid) -> Result<(), Error> {
         let number = process.as_raw_nonzero().to_string();
-        for (door, directory) in self.doors.iter_mut().zip(&self.directories) {
-            match door.write_all(number.as_bytes()) {
+        for (file, directory) in self.procs.iter_mut().zip(&self.directories) {
+            match file.write_all(number.as_bytes()) {
                 // It has ended, so that there is nobody to hold to anything.
                 Err(reason) if Errno::from_io_error(&reason) == Some(Errno::SRCH) => {}
-                entered => entered.map_err(|reason| Error::Group {
+                entered => entered.map_err(|reason| Error::ControlGroup {
                     path: directory.clone(),
                     reason,
                 })?,
             }
         }
-        self.doors.clear();
+        self.procs.clear();
         Ok(())
     }
 
-    /// Waits for who went ahead, which has entered before anybody else.
-    pub(crate) fn dismiss(&mut self) {
-        if let Some(scout) = self.scout.take() {
+    /// Waits for the process that was to enter before anybody else.
+    pub(crate) fn reap_warm_up(&mut self) {
+        if let Some(warm_up) = self.warm_up.take() {
             // A signal that interrupts is one that ends this process.
-            let _ = waitpid(Some(scout), WaitOptions::empty());
+            let _ = waitpid(Some(warm_up), WaitOptions::empty());
         }
     }
 
@@ -120,11 +120,11 @@ impl Group {
             // The kernel would kill.
             return Err(in_use(limits));
         }
-        for setting in group_files::of(self.version, limits) {
+        for setting in cgroup_files::of(self.version, limits) {
             self.write(&setting)
                 .map_err(|(path, reason)| match reason.kind() {
                     ErrorKind::ResourceBusy => in_use(limits),
-                    _ => Error::Group { path, reason },
+                    _ => Error::ControlGroup { path, reason },
                 })?;
         }
         Ok(())
@@ -154,10 +154,10 @@ impl Group {
 
     /// Once all that were in it are gone.
     pub(crate) fn remove(&mut self) -> Result<(), Error> {
-        self.dismiss();
+        self.reap_warm_up();
         let deadline = Instant::now() + GONE;
         while let Some(directory) = self.directories.last() {
-            remove(directory, deadline).map_err(|reason| Error::Group {
+            remove(directory, deadline).map_err(|reason| Error::ControlGroup {
                 path: directory.clone(),
                 reason,
             })?;
@@ -200,7 +200,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         let _ = self.remove();
     }
@@ -212,7 +212,7 @@ pub(crate) fn remove_all(hierarchies: &Hierarchies, prefix: &str) -> Result<usiz
     let deadline = Instant::now() + GONE;
     let mut names = std::collections::BTreeSet::new();
     for parent in &hierarchies.parents {
-        let failed = |path: &Path, reason| Error::Group {
+        let failed = |path: &Path, reason| Error::ControlGroup {
             path: path.to_owned(),
             reason,
         };
@@ -248,7 +248,7 @@ fn number(file: &Path, key: &str) -> Option<u64> {
 }
 
 fn in_use(limits: &Limits) -> Error {
-    Error::Refused(format!("more than {} MiB are in use", limits.memory))
+    Refusal::InUse(limits.memory).into()
 }
 
 /// How long those who were killed may take to go, for which they need a processor: less than an invoker waits for whoever
@@ -268,15 +268,15 @@ mod tests {
     };
 
     /// As the kernel would show one, where these are all files that it has.
-    fn group(directory: &Path, files: &[(&str, &str)]) -> Group {
+    fn cgroup(directory: &Path, files: &[(&str, &str)]) -> ControlGroup {
         for (file, text) in files {
             fs::write(directory.join(file), text).unwrap();
         }
-        Group {
+        ControlGroup {
             version: Version::Two,
             directories: vec![directory.to_owned()],
-            doors: Vec::new(),
-            scout: None,
+            procs: Vec::new(),
+            warm_up: None,
         }
     }
 
@@ -291,13 +291,13 @@ mod tests {
             ("cpu.max", "max 100000"),
             ("pids.max", "max"),
         ];
-        let group = group(directory.path(), &files);
-        let refused = group.change(&LIMITS).unwrap_err().to_string();
+        let cgroup = cgroup(directory.path(), &files);
+        let refused = cgroup.change(&LIMITS).unwrap_err().to_string();
         assert_eq!(refused, "more than 64 MiB are in use");
         assert_eq!(read("memory.max"), "max");
 
         fs::write(directory.path().join("memory.current"), "104857600").unwrap();
-        group.change(&LIMITS).unwrap();
+        cgroup.change(&LIMITS).unwrap();
         assert_eq!(read("memory.max"), "67108864");
         assert_eq!(
             (read("cpu.max"), read("pids.max")),
@@ -308,8 +308,8 @@ mod tests {
     #[test]
     fn a_file_that_has_to_be_there_and_is_not_is_told() {
         let directory = tempfile::tempdir().unwrap();
-        let group = group(directory.path(), &[("memory.max", "max")]);
-        let failed = group.change(&LIMITS).unwrap_err().to_string();
+        let cgroup = cgroup(directory.path(), &[("memory.max", "max")]);
+        let failed = cgroup.change(&LIMITS).unwrap_err().to_string();
         assert!(failed.contains("cpu.max"), "{failed}");
     }
 
@@ -317,9 +317,9 @@ mod tests {
     fn kills_for_memory_are_counted_by_the_kernel() {
         let directory = tempfile::tempdir().unwrap();
         let events = |kills| format!("low 0\noom 3\noom_kill {kills}\noom_group_kill 0\n");
-        let none = group(directory.path(), &[("memory.events", &events(0))]);
+        let none = cgroup(directory.path(), &[("memory.events", &events(0))]);
         assert!(!none.has_run_out_of_memory());
-        let some = group(directory.path(), &[("memory.events", &events(1))]);
+        let some = cgroup(directory.path(), &[("memory.events", &events(1))]);
         assert!(some.has_run_out_of_memory());
     }
 }

@@ -1,7 +1,7 @@
 //! What is said on a connection that is made once more outside: both directions, and how each ends.
 //!
 //! An end goes on as an end only where all before it has. So both sides are [reset](crate::relay::reset) from the
-//! beginning, and whoever has carried all takes that back. A pack's Unix socket cannot be reset: by it the pack is told
+//! beginning, and whoever has copied all takes that back. A pack's Unix socket cannot be reset: by it the pack is told
 //! of an end in any case.
 
 use std::io::{self, ErrorKind};
@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use crate::end::End;
 
 /// What a pack has said may take so long at the end. Its invoker waits for longer (`answer-timeout`).
-pub(crate) const LAST_WORDS: Duration = Duration::from_secs(1);
+pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
 /// How often the kernel is asked whether the other side has it.
 const LOOK: Duration = Duration::from_millis(5);
@@ -92,17 +92,17 @@ struct Lost {
     outside: AtomicBool,
 }
 
-/// Carries what both sides say, by buffers of this size, until both have said all, or one has and the other has had so
+/// Copies what both sides say, by buffers of this size, until both have said all, or one has and the other has had so
 /// long to end as well, if it is not to wait for ever. At the `end` the pack hears no more, and has said all as soon as
 /// there is nothing to read: whoever has told so gives up one that goes on ([`finish`]). Whether all that the pack has
-/// said was carried.
-pub(crate) async fn carry<S: Inner>(
+/// said was copied.
+pub(crate) async fn copy_bidirectional<S: Inner>(
     inner: &mut S,
     outer: &mut TcpStream,
     (size, patience): (usize, Option<Duration>),
     end: &End,
 ) -> Result<(), Broken> {
-    let carried = {
+    let copied = {
         let (from_pack, to_pack) = inner.halves();
         let (from_outside, to_outside) = outer.split();
         let lost = Lost::default();
@@ -117,7 +117,7 @@ pub(crate) async fn carry<S: Inner>(
                 },
                 Err(Broken::Outside) => {
                     // What has come from there is for the pack all the same, but for the end.
-                    let _ = timeout(LAST_WORDS, back).await;
+                    let _ = timeout(LINGER, back).await;
                     Err(Broken::Outside)
                 }
                 Err(Broken::Pack) => Err(Broken::Pack),
@@ -126,28 +126,28 @@ pub(crate) async fn carry<S: Inner>(
                 Ok(()) => within(patience, out).await.unwrap_or(Err(Broken::Outside)),
                 // What the pack has said is for the other all the same, but it says no more.
                 Err(Broken::Pack) => {
-                    let patience = patience.or(Some(LAST_WORDS));
+                    let patience = patience.or(Some(LINGER));
                     within(patience, out).await.unwrap_or(Err(Broken::Outside))
                 }
                 Err(Broken::Outside) => Err(Broken::Outside),
             },
         }
     };
-    if !matches!(carried, Err(Broken::Outside)) {
+    if !matches!(copied, Err(Broken::Outside)) {
         // A reset takes back what is on its way. Else the kernel goes on by itself, but not beyond the end (`finish`).
-        let patience = (!end.is_told()).then_some(LAST_WORDS);
+        let patience = (!end.is_told()).then_some(LINGER);
         let has_all = within(patience, delivered(outer)).await.is_some();
         if !has_all && end.is_told() {
             return Err(Broken::Outside);
         }
     }
-    carried
+    copied
 }
 
-/// Returns when these have carried what their pack said last, or are gone where that takes too long: nobody takes it, or
+/// Returns when these have copied what their pack said last, or are gone where that takes too long: nobody takes it, or
 /// the pack goes on and on.
 pub(crate) async fn finish(connections: JoinSet<()>) {
-    finish_by(Instant::now() + LAST_WORDS, connections).await;
+    finish_by(Instant::now() + LINGER, connections).await;
 }
 
 pub(crate) async fn finish_by(deadline: Instant, mut connections: JoinSet<()>) {
@@ -174,7 +174,7 @@ async fn out<S: Inner>(
     loop {
         let read = tokio::select! {
             read = from.read(&mut buffer) => read,
-            () = end.told() => last_words::<S>(&mut from, &mut buffer, end).await,
+            () = end.told() => drain::<S>(&mut from, &mut buffer, end).await,
         };
         let read = match read {
             Err(reason) if S::is_end(&reason) => 0,
@@ -194,7 +194,7 @@ async fn out<S: Inner>(
 }
 
 /// What there is to read, or will be at once. What has ended says so, and is waited for.
-async fn last_words<S: Inner>(
+async fn drain<S: Inner>(
     from: &mut S::Reading<'_>,
     buffer: &mut [u8],
     end: &End,
@@ -282,8 +282,8 @@ mod tests {
     /// Which of two that can go on does so first is chance.
     const ATTEMPTS: usize = 16;
 
-    /// A connection of a pack's to a server that is carried, and which has not begun to be.
-    struct Carried {
+    /// A connection of a pack's to a server, of which nothing has been copied yet.
+    struct Connection {
         pack: TcpStream,
         inner: TcpStream,
         outer: TcpStream,
@@ -295,7 +295,7 @@ mod tests {
     /// What it hears, and how that ends.
     type Heard = (String, Result<(), ErrorKind>);
 
-    impl Carried {
+    impl Connection {
         async fn new() -> Self {
             let ((pack, inner), (outer, server)) = (pair().await, pair().await);
             let ended = CancellationToken::new();
@@ -317,16 +317,17 @@ mod tests {
                 end,
                 ..
             } = self;
-            let carrying = tokio::spawn(async move {
+            let copying = tokio::spawn(async move {
                 reset(&inner);
                 reset(&outer);
-                let carried = carry(&mut inner, &mut outer, (1 << 10, None), &end).await;
-                if carried.is_ok() {
+                let copied =
+                    copy_bidirectional(&mut inner, &mut outer, (1 << 10, None), &end).await;
+                if copied.is_ok() {
                     keep(&inner);
                     keep(&outer);
                 }
             });
-            (self.pack, self.server, carrying)
+            (self.pack, self.server, copying)
         }
     }
 
@@ -362,12 +363,12 @@ mod tests {
 
     /// What a server hears of a program that dies with its answer unread, be it in its request or after that.
     async fn heard_of_who_dies(has_ended: bool) -> Heard {
-        let mut carried = Carried::new().await;
+        let mut connection = Connection::new().await;
         // So that nothing more can be written to it.
-        fill(&carried.inner).await;
-        say(&mut carried.server, "answer").await;
-        say(&mut carried.pack, "request").await;
-        let (mut pack, mut server, carrying) = carried.begin();
+        fill(&connection.inner).await;
+        say(&mut connection.server, "answer").await;
+        say(&mut connection.pack, "request").await;
+        let (mut pack, mut server, copying) = connection.begin();
         hear(&mut server, "request").await;
         say(&mut pack, " and more").await;
         if has_ended {
@@ -375,7 +376,7 @@ mod tests {
         }
         drop(pack);
         let heard = hear_all(server).await;
-        carrying.await.unwrap();
+        copying.await.unwrap();
         heard
     }
 
@@ -399,17 +400,17 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_breaks_off_is_heard_and_has_not_said_all() {
         for _ in 0..ATTEMPTS {
-            let mut carried = Carried::new().await;
-            fill(&carried.outer).await;
-            say(&mut carried.pack, "request").await;
-            say(&mut carried.server, "answer").await;
-            let (mut pack, mut server, carrying) = carried.begin();
+            let mut connection = Connection::new().await;
+            fill(&connection.outer).await;
+            say(&mut connection.pack, "request").await;
+            say(&mut connection.server, "answer").await;
+            let (mut pack, mut server, copying) = connection.begin();
             hear(&mut pack, "answer").await;
             say(&mut server, " and some").await;
             drop(server);
             let reset = Err(ErrorKind::ConnectionReset);
             assert_eq!(hear_all(pack).await, (" and some".to_owned(), reset));
-            carrying.await.unwrap();
+            copying.await.unwrap();
         }
     }
 
@@ -418,14 +419,14 @@ mod tests {
         let mut heard = Vec::new();
         // Now and then a machine is so slow that it seems to have nothing.
         for _ in 0..ATTEMPTS {
-            let mut carried = Carried::new().await;
-            carried.end.tell();
-            say(&mut carried.pack, "some").await;
-            let (mut pack, mut server, carrying) = carried.begin();
+            let mut connection = Connection::new().await;
+            connection.end.tell();
+            say(&mut connection.pack, "some").await;
+            let (mut pack, mut server, copying) = connection.begin();
             hear(&mut server, "some").await;
             say(&mut pack, " and all").await;
             heard.push(hear_all(server).await);
-            carrying.await.unwrap();
+            copying.await.unwrap();
         }
         assert!(
             heard.contains(&(" and all".to_owned(), Ok(()))),
@@ -438,17 +439,17 @@ mod tests {
         let (mut heard, all) = (Vec::new(), [(" and all".to_owned(), Ok(()))]);
         // Now and then a machine is so slow that its time is up.
         for _ in 0..ATTEMPTS {
-            let mut carried = Carried::new().await;
-            carried.ended.cancel();
-            say(&mut carried.pack, "some").await;
-            let (mut pack, mut server, carrying) = carried.begin();
+            let mut connection = Connection::new().await;
+            connection.ended.cancel();
+            say(&mut connection.pack, "some").await;
+            let (mut pack, mut server, copying) = connection.begin();
             hear(&mut server, "some").await;
             // Longer than of one that goes on.
             sleep(2 * TcpStream::SILENCE).await;
             say(&mut pack, " and all").await;
             drop(pack);
             heard.push(hear_all(server).await);
-            carrying.await.unwrap();
+            copying.await.unwrap();
             if heard.ends_with(&all) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! Who owns the sandbox: root's, or those of a user namespace that the launcher enters for its right to make them.
+//! By whose rights a sandbox is made: root's, or those of a user namespace that the launcher enters to have them.
 //! Process 1 gets a user namespace of its own below that, whose rights do not reach the sandbox's own.
 
 use std::fs;
@@ -8,35 +8,31 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Gid, Uid, getegid, geteuid};
 use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, unshare_unsafe};
 
-use crate::Error;
+use crate::{Error, SpecError};
 
 /// Where the pack's root is laid out. Nobody else sees it there, and nothing that is needed is hidden by it.
 pub(crate) const SCAFFOLD: &str = "/sys/kernel";
 
 /// Whom process 1 becomes, as the machine has it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Owner {
+pub(crate) enum Credentials {
     /// A user of the pack's own, whom root makes of it.
     Root { user: u32 },
     /// The launcher's.
     User { user: u32, group: u32 },
 }
 
-impl Owner {
+impl Credentials {
     /// Who makes the walls of a pack that is to run as this user.
     pub(crate) fn find(user: Option<u32>) -> Result<Self, Error> {
         match (may_make_walls(), user) {
             (true, Some(user)) if user != 0 && user != u32::MAX => Ok(Self::Root { user }),
-            (true, _) => Err(Error::Spec(
-                "root has to name a user for the pack, who is not root".to_owned(),
-            )),
+            (true, _) => Err(SpecError::NoUser.into()),
             (false, None) => Ok(Self::User {
                 user: geteuid().as_raw(),
                 group: getegid().as_raw(),
             }),
-            (false, Some(_)) => Err(Error::Spec(
-                "only root can have a pack run as another user".to_owned(),
-            )),
+            (false, Some(_)) => Err(SpecError::OtherUser.into()),
         }
     }
 

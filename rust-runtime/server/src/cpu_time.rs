@@ -9,14 +9,14 @@ use crate::proc_file;
 
 /// The time of some threads, as the kernel counts it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Effort {
+pub(crate) struct CpuTime {
     /// On a processor.
     pub(crate) ran: Duration,
     /// Waiting for one.
     waited: Duration,
 }
 
-impl Effort {
+impl CpuTime {
     /// That of these processes' threads together; none where the kernel does not tell.
     pub(crate) fn of(processes: impl Iterator<Item = i32>) -> Self {
         let tasks =
@@ -47,7 +47,7 @@ impl Effort {
 }
 
 /// Since then; nothing where threads that had much have ended.
-impl Sub for Effort {
+impl Sub for CpuTime {
     type Output = Self;
 
     fn sub(self, before: Self) -> Self {
@@ -63,8 +63,8 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    const fn effort(ran: u64, waited: u64) -> Effort {
-        Effort {
+    const fn cpu_time(ran: u64, waited: u64) -> CpuTime {
+        CpuTime {
             ran: Duration::from_millis(ran),
             waited: Duration::from_millis(waited),
         }
@@ -72,26 +72,26 @@ mod tests {
 
     #[test]
     fn who_only_waits_for_a_processor_does_not_compute() {
-        let (long, starved) = (Duration::from_secs(10), effort(1, 9999));
-        assert!(starved.fills(long) && !effort(0, 1).fills(long));
+        let (long, starved) = (Duration::from_secs(10), cpu_time(1, 9999));
+        assert!(starved.fills(long) && !cpu_time(0, 1).fills(long));
         assert!(starved.computed() < limits::COMPUTING);
     }
 
     #[test]
     fn one_look_is_not_enough_and_two_are() {
-        let spins = effort(10_000, 0).computed();
+        let spins = cpu_time(10_000, 0).computed();
         assert!(spins < limits::COMPUTING && spins * 2 > limits::COMPUTING);
     }
 
     #[test]
     fn what_has_ended_since_counts_for_nothing() {
-        let since = effort(1, 300) - effort(2, 100);
+        let since = cpu_time(1, 300) - cpu_time(2, 100);
         assert_eq!((since.ran, since.waited.as_millis()), (Duration::ZERO, 200));
     }
 
     #[test]
     fn this_process_has_had_a_processor() {
-        let own = || Effort::of(std::iter::once(std::process::id() as i32));
+        let own = || CpuTime::of(std::iter::once(std::process::id() as i32));
         let before = own();
         if before.ran.is_zero() {
             // A kernel that does not tell.
