@@ -42,7 +42,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book faults growth test-traces clean
+.PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book reference faults growth test-traces clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -234,6 +234,13 @@ deny: ## known vulnerabilities, licences and sources of the Rust dependencies, w
 book: ## docs/ as a book in book/, with mdBook
 	@mdbook --version >/dev/null 2>&1 || $(CARGO) install --locked mdbook
 	mdbook build docs
+
+reference: ## the pages of rustdoc and scaladoc, in target/reference/rust and target/reference/scala
+	$(CARGO) doc --locked --workspace --no-deps --lib --target-dir target/rustdoc
+	@mkdir -p target/reference/scala && rm -rf target/reference/rust && cp -r target/rustdoc/doc target/reference/rust
+	$(MVN) package -Dmaven.test.skip -Dshade.skip -Pscaladoc -Dscaladoc.directory=$(CURDIR)/target/reference/scala -pl standalone -am
+	@# It ends well also where it fails.
+	test -f target/reference/scala/index.html
 
 fuzz-api: build examples ## the running API against its own description, with schemathesis; FUZZ_EXAMPLES calls of each operation
 	tests/fuzz/api.sh $(FUZZ_EXAMPLES)

@@ -12,6 +12,9 @@ pub enum Driver {
 }
 
 impl Driver {
+    /// Each that a machine can have.
+    pub const ALL: [Self; 3] = [Self::Process, Self::Sandbox, Self::Docker];
+
     /// Its name in the settings.
     pub fn name(self) -> &'static str {
         match self {

@@ -205,6 +205,20 @@ impl Driver {
             Self::Kubernetes => "kubernetes",
         }
     }
+
+    /// Whether its packs run in an image that may be named.
+    pub fn has_image(self) -> bool {
+        matches!(self, Self::Docker | Self::Kubernetes)
+    }
+
+    /// The driver whose packs see directories of this machine where this one is asked for.
+    pub fn mounts(self) -> Option<Self> {
+        match self {
+            Self::Auto | Self::Sandbox => Some(Self::Sandbox),
+            Self::Docker => Some(Self::Docker),
+            Self::Process | Self::Kubernetes => None,
+        }
+    }
 }
 
 fn pair(text: &str) -> Result<(String, String), String> {

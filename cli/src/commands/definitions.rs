@@ -39,7 +39,10 @@ pub fn get(client: &Client, args: &GetArgs, format: Format) -> Result<(), Error>
         None => client.get_definition(&args.name)?,
         Some(version) => client.get_version(&args.name, version)?,
     };
-    output::answer(format, &answer, || Ok(describe(answer.read()?)))
+    output::answer(format, &answer, || Ok(describe(answer.read()?)))?;
+    let name = &args.name;
+    output::next(&format!("`burst flare {name}` or `burst history {name}`"));
+    Ok(())
 }
 
 /// Lists a definition's versions.
@@ -126,7 +129,9 @@ fn lost(cause: ApiError, args: &RollbackArgs, request: &Rollback) -> Error {
 /// Deletes a definition.
 pub fn delete(client: &Client, name: &str, format: Format) -> Result<(), Error> {
     let answer = client.delete_definition(name)?;
-    output::done(format, &answer, &format!("deleted {name}"))
+    output::done(format, &answer, &format!("deleted {name}"))?;
+    output::next("`burst list`");
+    Ok(())
 }
 
 fn describe(definition: Definition) -> Shown {

@@ -40,7 +40,10 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
 
 /// Prints the outputs, and fails as the flare did.
 pub fn result(client: &Client, id: &IdArgs) -> Result<(), Error> {
-    result::print(client, &ids::flare(client, id)?)
+    let id = ids::flare(client, id)?;
+    result::print(client, &id)?;
+    output::next(&format!("`burst timeline {}`", ids::short(&id)));
+    Ok(())
 }
 
 /// Asks the platform to stop a flare.

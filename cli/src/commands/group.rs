@@ -116,7 +116,9 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
 fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     let id = ids::group(client, id)?;
     let answer = client.close_group(&id)?;
-    output::done(format, &answer, &format!("closing group {id}"))
+    output::done(format, &answer, &format!("closing group {id}"))?;
+    output::next(&format!("`burst group get {}`", ids::short(&id)));
+    Ok(())
 }
 
 fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error> {

@@ -65,7 +65,16 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
             }
         }
     };
-    output::answer(format, &answer, || Ok(said(&answer.read()?).into()))
+    let mut drained = false;
+    output::answer(format, &answer, || {
+        let invoker = answer.read()?;
+        drained = invoker.drained && invoker.used_slots == 0;
+        Ok(said(&invoker).into())
+    })?;
+    if let (InvokersAction::Drain { id, .. }, true) = (action, drained) {
+        output::next(&format!("`burst invokers resume {id}` when it is back"));
+    }
+    Ok(())
 }
 
 /// Waits until nothing of the machine is used; somebody may have put it back meanwhile.

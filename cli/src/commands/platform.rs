@@ -9,6 +9,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use serde_json::{Map, Value};
 
 use super::jvm::{self, SecondCompiler};
@@ -191,27 +192,24 @@ impl Settings {
         self.set_if(&["burst", "invoker", "slots"], args.slots)?;
         self.set_if(&["burst", "invoker", "memory-limit"], args.memory_limit)?;
         self.set_if(&["burst", "invoker", "idle-timeout"], idle_timeout)?;
-        let sees_all_or_nothing = matches!(args.driver, Some(Driver::Process | Driver::Kubernetes));
-        if sees_all_or_nothing && !args.mount.is_empty() {
-            let message = "--mount needs --driver auto, sandbox or docker";
-            return Err(Error::Usage(message.into()));
-        }
         if let Some(image) = &args.image {
-            let Some(driver @ (Driver::Docker | Driver::Kubernetes)) = args.driver else {
-                let message = "--image needs --driver docker or kubernetes";
-                return Err(Error::Usage(message.into()));
+            let Some(driver) = args.driver.filter(|driver| driver.has_image()) else {
+                return Err(refused("--image", Driver::has_image));
             };
             let path = ["burst", "invoker", driver.name(), "image"];
             self.set(&path, image.as_str())?;
         }
         if !args.mount.is_empty() {
-            let drivers: &[Driver] = match args.driver {
-                // The file may say docker. What is another driver's is not read.
-                None => &[Driver::Sandbox, Driver::Docker],
-                Some(Driver::Docker) => &[Driver::Docker],
-                Some(_) => &[Driver::Sandbox],
+            // The file may name any. What is another driver's is not read.
+            let asked = match &args.driver {
+                Some(driver) => std::slice::from_ref(driver),
+                None => Driver::value_variants(),
             };
-            for driver in drivers {
+            let mounting: Vec<_> = asked.iter().filter_map(|driver| driver.mounts()).collect();
+            if mounting.is_empty() {
+                return Err(refused("--mount", |driver| driver.mounts().is_some()));
+            }
+            for driver in mounting {
                 let path = ["burst", "invoker", driver.name(), "mounts"];
                 self.set(&path, args.mount.clone())?;
             }
@@ -269,6 +267,16 @@ impl Settings {
         }
         Ok(())
     }
+}
+
+/// A flag that other drivers have than the one asked for.
+fn refused(flag: &str, has_it: impl Fn(Driver) -> bool) -> Error {
+    let drivers = Driver::value_variants().iter().copied();
+    let names: Vec<_> = drivers
+        .filter(|&driver| has_it(driver))
+        .map(Driver::name)
+        .collect();
+    Error::Usage(format!("{flag} needs --driver {}", names.join(" or ")))
 }
 
 fn put(root: &mut Value, path: &[&str], value: Value) -> Result<(), Error> {

@@ -65,7 +65,9 @@ fn set(named: &[Property], args: &GlobalArgs) -> Result<(), Error> {
     let path = properties::store(&values)?;
     named.iter().try_for_each(|property| {
         output::line(&format!("ok: {} set in {}", property.key(), path.display()))
-    })
+    })?;
+    output::next("`burst list`");
+    Ok(())
 }
 
 fn unset(named: &[Property]) -> Result<(), Error> {

@@ -21,7 +21,9 @@ pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
     output::answer(format, &answer, || {
         let width = table::width().map_or(DEFAULT_WIDTH, usize::from);
         Ok(render(&answer.read()?, width).into())
-    })
+    })?;
+    output::next(&format!("`burst logs {}`", ids::short(&id)));
+    Ok(())
 }
 
 fn render(timeline: &Timeline, width: usize) -> String {
