@@ -4,6 +4,7 @@ import burst.invoker.driver.ContainerExit
 import burst.invoker.metrics.PackWatch
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackReporter, PackServices, Supply}
 import burst.invoker.pool.PackShape
+import burst.node.MonotonicTime
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
@@ -19,7 +20,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   private var active = Map.empty[PackKey, Active]
 
   /** Until when packs may run. */
-  private var lease = Option.empty[Long]
+  private var lease = Option.empty[MonotonicTime]
 
   /** Those who want to know when no pack runs. */
   private var ending = Vector.empty[ActorRef[Done]]
@@ -111,7 +112,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def exited(containerId: String, exit: ContainerExit): Unit =
     active.values.foreach(_.actor ! PackActor.Exited(containerId, exit))
 
-  def renewLease(until: Long): Unit =
+  def renewLease(until: MonotonicTime): Unit =
     lease = Some(until)
     active.values.foreach(_.actor ! PackActor.RenewLease(until))
 

@@ -1,5 +1,6 @@
 package burst.invoker
 
+import burst.node.MonotonicTime
 import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.Done
@@ -45,17 +46,16 @@ object ControllerLink:
   /** What brings the session's messages, or takes them, has died of one. */
   private case object Broken extends Internal
 
-  /** Of the time in which something must be seen, how much may pass before another scheduler is looked for.
-    */
-  private val Quiet = 0.2
+  /** After such a part of the time in which something must be seen another scheduler is looked for. */
+  private val Quiet = 5
 
   /** After so many Hellos it is said that nobody answers. */
   private val HellosBeforeWarning = 10
 
-  /** When keeping packs began: here, by `System.nanoTime`, and by the clock of the scheduler that then
-    * welcomed this invoker, if it told.
+  /** When keeping packs began: here, and by the clock of the scheduler that then welcomed this invoker, if it
+    * told.
     */
-  private final case class Kept(at: Long, since: Option[Long])
+  private final case class Kept(at: MonotonicTime, since: Option[Timestamp])
 
   type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
@@ -115,7 +115,7 @@ private final class ControllerLink(
   /** One session. `sent` has the beats not seen yet, with when they were sent, `contactAt` is when one was
     * that has been seen: what packs live by is no longer because there is a new session.
     */
-  private final class Session(val welcome: Welcome, var contactAt: Long):
+  private final class Session(val welcome: Welcome, var contactAt: MonotonicTime):
     sessions += 1
     private val name = s"$sessions"
     private val producer = s"to-controller-$name"
@@ -123,7 +123,7 @@ private final class ControllerLink(
     private val commands = context.spawn(ConsumerController[ToInvoker](), s"to-invoker-$name")
     val version: Int = welcome.version.getOrElse(Protocol.Nodes.oldest)
     private val outbox = Outbox[ToController](version)
-    private var sent = Map.empty[Long, Long]
+    private var sent = Map.empty[Long, MonotonicTime]
     private var isOver = false
 
     /** What the scheduler last said of a machine that is left. */
@@ -141,7 +141,7 @@ private final class ControllerLink(
 
     def beat(status: InvokerStatus): Unit = if !isOver then
       beats += 1
-      sent = sent.updated(beats, System.nanoTime())
+      sent = sent.updated(beats, MonotonicTime.now())
       welcome.session ! Beat(beats, status, reports)
 
     def seen(beat: Long): Unit =
@@ -153,17 +153,17 @@ private final class ControllerLink(
       if next.producerId == producer then outbox.demanded(next)
     def isOwn(delivery: ConsumerController.Delivery[ToInvoker]): Boolean = delivery.confirmTo == commands
 
-    /** When it is over, by `System.nanoTime`, unless something is seen before. */
-    def lease: Long = contactAt + welcome.contact.toNanos
+    /** When it is over, unless something is seen before. */
+    def lease: MonotonicTime = contactAt + welcome.contact
 
-    def isOverdue: Boolean = System.nanoTime() - lease > 0
+    def isOverdue: Boolean = MonotonicTime.now() > lease
 
     /** The scheduler hands over: there is nobody any more to talk to. */
     def over(): Unit = isOver = true
 
     /** Whether it is time to look for another scheduler. */
     def isQuiet: Boolean =
-      isOver || System.nanoTime() - contactAt > (welcome.contact.toNanos * Quiet).toLong
+      isOver || MonotonicTime.now() > contactAt + welcome.contact / Quiet
 
     /** Whether nobody waits for what the next scheduler would be told, or for what this one had placed. */
     def isIdle: Boolean = journals.held.isEmpty && (isOver || !free.contains(false))
@@ -194,7 +194,7 @@ private final class ControllerLink(
         events ! Event.TurnedAway(reason)
         Behaviors.same
       case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
-        join(invoker, status, Session(welcome, System.nanoTime()))
+        join(invoker, status, Session(welcome, MonotonicTime.now()))
       case _: UnregisterInvoker => departed
     }
 
@@ -217,7 +217,7 @@ private final class ControllerLink(
       s"joined the scheduler of epoch $epoch by version ${session.version}, with ${held.length} packs"
     )
     session.put(Holds(held, isUnbroken(session), kept.flatMap(_.since)))
-    kept = kept.orElse(Some(Kept(System.nanoTime(), session.welcome.at)))
+    kept = kept.orElse(Some(Kept(MonotonicTime.now(), session.welcome.at)))
     journals.partial.foreach(endPartial(invoker, _))
     fetches.keys.foreach(session.put)
     events ! Event.Joined
@@ -227,7 +227,7 @@ private final class ControllerLink(
     * joined has long stored.
     */
   private def isUnbroken(session: Session): Boolean =
-    kept.exists(System.nanoTime() - _.at > session.welcome.contact.toNanos / 2)
+    kept.exists(_.at + session.welcome.contact / 2 < MonotonicTime.now())
 
   /** Too little of it is kept for another scheduler to go on with it. */
   private def endPartial(invoker: ActorRef[Invoker.Command], pack: HeldPack): Unit =

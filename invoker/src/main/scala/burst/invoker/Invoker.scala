@@ -5,6 +5,7 @@ import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.{IdlePack, PackGuess, PackPool, PackShape, PackSize, PoolLimits}
+import burst.node.MonotonicTime
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import org.apache.pekko.Done
@@ -58,9 +59,8 @@ object Invoker:
     */
   final case class LeaveHeard(free: Option[Boolean]) extends Internal
 
-  /** Packs may run until then by `System.nanoTime`, unless that is renewed. Without any they have no lease.
-    */
-  final case class RenewLease(until: Long) extends Internal
+  /** Packs may run until then, unless that is renewed. Without any they have no lease. */
+  final case class RenewLease(until: MonotonicTime) extends Internal
 
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
@@ -293,7 +293,12 @@ private final class Invoker(
 
   /** What others than the packs themselves know, as often as the controller is told. */
   private def measure(): Unit =
-    services.metrics.measured(slots(services.driver.room), warm.size, prewarmed.ready, busy)
+    services.metrics.measured(
+      slots = slots(services.driver.room),
+      warm = warm.size,
+      prewarmed = prewarmed.ready,
+      load = busy
+    )
 
   private def slots(room: Option[ClusterRoom]) = room.fold(settings.slots)(_.nodes.map(_.slots).sum)
 

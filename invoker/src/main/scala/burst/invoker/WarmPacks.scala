@@ -4,10 +4,10 @@ import burst.invoker.driver.{ContainerExit, StopOutcome}
 import burst.invoker.pack.{LoadedPack, PackServices, Supply}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits}
+import burst.node.MonotonicTime
 import burst.protocol.WarmPack
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
 import scala.concurrent.ExecutionContext
-import scala.concurrent.duration.DurationLong
 import scala.util.Success
 
 /** The packs of an invoker that wait to be used again: carries out what [[PackPool]] decides. Belongs to the
@@ -53,11 +53,11 @@ private final class WarmPacks(
     pack.copy(watched = true)
 
   def keep(pack: LoadedPack): Unit =
-    val (after, evicted) = pool.put(watched(pack), pack.shape, elapsed)
+    val (after, evicted) = pool.put(watched(pack), pack.shape, MonotonicTime.now())
     pool = after
     evicted.foreach(evict)
 
-  def expire(): Unit = pool.expire(elapsed)._2.foreach(evict)
+  def expire(): Unit = pool.expire(MonotonicTime.now())._2.foreach(evict)
 
   /** All go, and none is kept any more. */
   def close(): Unit =
@@ -85,9 +85,6 @@ private final class WarmPacks(
       case Success(outcome) => Evicted(pack, outcome)
       case scala.util.Failure(problem) => Evicted(pack, StopOutcome.StillThere(problem.toString))
     leaving += 1
-
-  /** In microseconds, whoever sets the machine's clock. */
-  private def elapsed: Long = System.nanoTime().nanos.toMicros
 
 private object WarmPacks:
   sealed trait Event

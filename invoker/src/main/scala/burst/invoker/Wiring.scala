@@ -13,9 +13,7 @@ import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.RuntimeClient
 import burst.node.metrics.MetricsRegistry
 import burst.node.traces.{TracedService, Traces}
-import burst.protocol.{RegistryCommand, RuntimeInfo}
-import java.time.Instant
-import java.time.temporal.ChronoUnit
+import burst.protocol.{RegistryCommand, RuntimeInfo, Timestamp}
 import java.util.concurrent.{ExecutorService, Executors}
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
@@ -53,7 +51,7 @@ final class PreparedInvoker private[invoker] (
       packages,
       RuntimeClient(config.maxEvent, config.connectTimeout, config.timings.report),
       config.timings,
-      () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
+      () => Timestamp.now(),
       FairSemaphore(config.outputMemory),
       config.advertise,
       InvokerMetrics(metrics),

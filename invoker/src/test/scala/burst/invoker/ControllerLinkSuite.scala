@@ -1,5 +1,6 @@
 package burst.invoker
 
+import burst.node.MonotonicTime
 import burst.protocol.*
 import burst.protocol.link.*
 import com.typesafe.config.ConfigFactory
@@ -52,7 +53,15 @@ class ControllerLinkSuite extends munit.FunSuite:
       // What it tells comes one by one.
       val version = Some(Bundling.Since - 1)
       val welcome =
-        Welcome(epoch, version, hello.tries, contact, session.ref, commands, at = Some(1000 + epoch))
+        Welcome(
+          epoch,
+          version,
+          hello.tries,
+          contact,
+          session.ref,
+          commands,
+          at = Some(Timestamp.ofMicros(1000 + epoch))
+        )
       hello.from ! welcome
       welcome
 
@@ -163,10 +172,10 @@ class ControllerLinkSuite extends munit.FunSuite:
     val first = fixture.invoker.expectMessageType[Invoker.RenewLease].until
     var lease = first
     // For longer than one lasts of which no beat is seen.
-    while System.nanoTime() <= first do
+    while MonotonicTime.now() <= first do
       hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
       val next = fixture.invoker.expectMessageType[Invoker.RenewLease].until
-      assert(next >= lease && next - System.nanoTime() <= contact.toNanos)
+      assert(next >= lease && next <= MonotonicTime.now() + contact)
       lease = next
       fixture.link ! Heartbeat(status)
     assert(lease > first)
@@ -271,7 +280,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     Inputs.Each(Vector(JsonText("1"))),
     BackendConfig("direct", None, None),
     Secret.random(),
-    1_000_000L,
+    1000.seconds,
     256,
     autostart = true
   )
@@ -292,11 +301,11 @@ class ControllerLinkSuite extends munit.FunSuite:
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val (welcome, pack) = withPack(fixture, hello)
-    pack ! report(PackEvent.WorkerStarted(0, 1))
+    pack ! report(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)))
     hello.from ! Over(welcome.session, handsOver = true)
     val again = fixture.endpoint.receiveMessage()
     assertEquals(again.tries, hello.tries)
-    pack ! report(PackEvent.WorkerSucceeded(0, "1", 2))
+    pack ! report(PackEvent.WorkerSucceeded(0, "1", Timestamp.ofMicros(2)))
     val demand = kit.createTestProbe[ProducerController.RequestNext[ToInvoker]]()
     fixture.welcome(again, epoch = 2, demand = demand)
     val reports = fixture.reports(fixture.session.expectMessageType[Beat])
@@ -305,13 +314,19 @@ class ControllerLinkSuite extends munit.FunSuite:
       val delivery = reports.receiveMessage()
       delivery.confirmTo ! ConsumerController.Confirmed
       delivery.message
-    assertEquals(next(), Holds(Vector(held), unbroken = false, since = Some(1001)))
+    assertEquals(next(), Holds(Vector(held), unbroken = false, since = Some(Timestamp.ofMicros(1001))))
     reports.expectNoMessage(50.millis)
     demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
-    assertEquals(next(), report(PackEvent.WorkerStarted(0, 1)).copy(number = Some(1)))
-    assertEquals(next(), report(PackEvent.WorkerSucceeded(0, "1", 2)).copy(number = Some(2)))
-    pack ! report(PackEvent.PackEnded(true, None, 3))
-    assertEquals(next(), report(PackEvent.PackEnded(true, None, 3)).copy(number = Some(3)))
+    assertEquals(next(), report(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))).copy(number = Some(1)))
+    assertEquals(
+      next(),
+      report(PackEvent.WorkerSucceeded(0, "1", Timestamp.ofMicros(2))).copy(number = Some(2))
+    )
+    pack ! report(PackEvent.PackEnded(true, None, Timestamp.ofMicros(3)))
+    assertEquals(
+      next(),
+      report(PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))).copy(number = Some(3))
+    )
 
   test("who has been in a session for a while has all packs that it was ever asked for"):
     val fixture = Fixture()
@@ -331,7 +346,10 @@ class ControllerLinkSuite extends munit.FunSuite:
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
     val reports = fixture.reports(beat.collect { case beat: Beat => beat }.last)
-    assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = true, since = Some(1001)))
+    assertEquals(
+      reports.receiveMessage().message,
+      Holds(Vector.empty, unbroken = true, since = Some(Timestamp.ofMicros(1001)))
+    )
 
   test("when nothing is seen for a while another scheduler is looked for, and the packs go on"):
     val fixture = Fixture()

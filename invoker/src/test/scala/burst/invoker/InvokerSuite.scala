@@ -59,7 +59,10 @@ class InvokerSuite extends munit.FunSuite:
       end(setup.runtime.pack())
 
     def end(pack: burst.invoker.pack.FakePack): Unit =
-      pack.say(PackEvent.Ready(None, 1), PackEvent.PackEnded(true, None, 2))
+      pack.say(
+        PackEvent.Ready(None, Timestamp.ofMicros(1)),
+        PackEvent.PackEnded(true, None, Timestamp.ofMicros(2))
+      )
       pack.end()
       assert(ended().reusable)
 
@@ -140,7 +143,7 @@ class InvokerSuite extends munit.FunSuite:
 
     fixture.prepare(fixture.another)
     val pack = setup.runtime.pack()
-    pack.say(PackEvent.Ready(None, 1))
+    pack.say(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     setup.controller.receiveMessage()
     container.ended.success(burst.invoker.driver.ContainerExit(Some(137), oomKilled = true))
     pack.end()

@@ -9,7 +9,7 @@ class PackJournalsSuite extends munit.FunSuite:
   private def report(events: PackEvent*) =
     PackReport(flare, 1, 0, InvokerId("i"), None, events.toVector)
 
-  private def log(text: String) = PackEvent.Log(None, LogStream.Stdout, text, 1)
+  private def log(text: String) = PackEvent.Log(None, LogStream.Stdout, text, Timestamp.ofMicros(1))
 
   private def journals(limit: Long = 10_000): PackJournals =
     val made = PackJournals(limit)
@@ -18,7 +18,11 @@ class PackJournalsSuite extends munit.FunSuite:
 
   test("reports have numbers, and are kept until they are stored"):
     val kept = journals()
-    val told = Vector(report(log("a")), report(PackEvent.WorkerStarted(0, 1)), report(log("b"))).map(kept.add)
+    val told = Vector(
+      report(log("a")),
+      report(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))),
+      report(log("b"))
+    ).map(kept.add)
     assertEquals(told.map(_.number), Vector(Some(1L), Some(2L), Some(3L)))
     assertEquals(kept.told(pack), told)
     kept.stored(pack, 1)
@@ -27,14 +31,14 @@ class PackJournalsSuite extends munit.FunSuite:
   test("of what is stored that is kept which says how far the pack is"):
     val kept = journals()
     val essence = Vector(
-      PackEvent.Ready(Some("h:1"), 1),
-      PackEvent.WorkerStarted(0, 2),
-      PackEvent.WorkerSucceeded(0, "", 3),
-      PackEvent.PackEnded(true, None, 4)
+      PackEvent.Ready(Some("h:1"), Timestamp.ofMicros(1)),
+      PackEvent.WorkerStarted(0, Timestamp.ofMicros(2)),
+      PackEvent.WorkerSucceeded(0, "", Timestamp.ofMicros(3)),
+      PackEvent.PackEnded(true, None, Timestamp.ofMicros(4))
     )
-    kept.add(report(essence(0), log("a"), PackEvent.Phase(0, "map", 1), essence(1)))
+    kept.add(report(essence(0), log("a"), PackEvent.Phase(0, "map", Timestamp.ofMicros(1)), essence(1)))
     kept.add(report(PackEvent.Output(0, "[1,")))
-    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", 3), essence(3)))
+    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", Timestamp.ofMicros(3)), essence(3)))
     kept.stored(pack, 3)
     assertEquals(kept.told(pack).flatMap(_.events), essence)
 
@@ -44,11 +48,14 @@ class PackJournalsSuite extends munit.FunSuite:
     kept.add(report(piece))
     kept.stored(pack, 1)
     assertEquals(kept.told(pack).flatMap(_.events), Vector(piece))
-    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", 3)))
+    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", Timestamp.ofMicros(3))))
     kept.stored(pack, 1)
     assertEquals(kept.told(pack).flatMap(_.events).head, piece)
     kept.stored(pack, 2)
-    assertEquals(kept.told(pack).flatMap(_.events), Vector(PackEvent.WorkerSucceeded(0, "", 3)))
+    assertEquals(
+      kept.told(pack).flatMap(_.events),
+      Vector(PackEvent.WorkerSucceeded(0, "", Timestamp.ofMicros(3)))
+    )
 
   test("of a pack that tells more than may be kept only the end is, and it takes no room"):
     val kept = journals(limit = 1000)
@@ -60,13 +67,13 @@ class PackJournalsSuite extends munit.FunSuite:
     assertEquals((kept.held, kept.partial), (Vector(pack, other), Vector(pack)))
     kept.add(report().copy(pack = 1, events = Vector(log("x" * 900))))
     assertEquals(kept.partial, Vector(pack))
-    val end = PackEvent.PackEnded(false, None, 1)
+    val end = PackEvent.PackEnded(false, None, Timestamp.ofMicros(1))
     kept.add(report(log("a"), end))
     assertEquals(kept.told(pack).map(told => (told.number, told.events)), Vector((Some(3L), Vector(end))))
 
   test("what is no text takes room, too"):
     val kept = journals(limit = 1000)
-    for _ <- 1 to 100 do kept.add(report(PackEvent.WorkerStarted(0, 1)))
+    for _ <- 1 to 100 do kept.add(report(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))))
     assertEquals(kept.partial, Vector(pack))
 
   test("another attempt takes the place of the one before"):

@@ -9,7 +9,7 @@ class PackRelaySuite extends munit.FunSuite:
   private val pack = HeldPack(flare, 1, 0)
 
   private def report(event: PackEvent) = PackReport(flare, 1, 0, InvokerId("i"), None, Vector(event))
-  private def small(text: String) = report(PackEvent.Log(None, LogStream.Stdout, text, 1))
+  private def small(text: String) = report(PackEvent.Log(None, LogStream.Stdout, text, Timestamp.ofMicros(1)))
   private val large = report(PackEvent.Output(0, "1" * (PackReport.FreeOutput.toInt + 1)))
 
   /** A pack that has told this in a session, and the session after that, of which all is seen that is told.

@@ -71,11 +71,14 @@ class SharedContainerSuite extends munit.FunSuite:
     /** The program runs a call: whose it is. */
     def runs(): FakePack =
       val pack = setup.runtime.pack()
-      pack.say(PackEvent.Ready(None, 1), PackEvent.WorkerStarted(0, 1))
+      pack.say(
+        PackEvent.Ready(None, Timestamp.ofMicros(1)),
+        PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))
+      )
       pack
 
     def finish(pack: FakePack, reusable: Boolean = true): Unit =
-      pack.say(PackEvent.PackEnded(reusable, None, 2))
+      pack.say(PackEvent.PackEnded(reusable, None, Timestamp.ofMicros(2)))
       pack.end()
 
     def give(asked: PackageCache.Command, answer: Either[Failure, Path] = Right(setup.directory)): Unit =
@@ -314,7 +317,11 @@ class SharedContainerSuite extends munit.FunSuite:
       gate.release()
       val two = setup.runtime.pack()
       assertEquals(setup.runtime.order()._1, "abort")
-      two.say(PackEvent.PackEnded(false, Some(Failure(FailureKind.Cancelled, "not any more")), 2))
+      two.say(PackEvent.PackEnded(
+        false,
+        Some(Failure(FailureKind.Cancelled, "not any more")),
+        Timestamp.ofMicros(2)
+      ))
       two.end()
       assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
       setup.expectRelease()

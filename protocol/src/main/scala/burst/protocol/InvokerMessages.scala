@@ -7,6 +7,7 @@ import com.github.plokhotnyuk.jsoniter_scala.macros.JsonCodecMaker
 import io.circe.Codec
 import io.circe.derivation.ConfiguredEnumCodec
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.FiniteDuration
 
 /** What a controller says to an invoker, near or far: the same data, which a session carries to another
   * process. Who is to hear the answers is told beside it (`InvokerRequest`).
@@ -81,6 +82,7 @@ object ToInvoker:
       case chunk: PackageChunk => chunk.bytes.length.toLong
       case _ => 0
 
+  private given JsonValueCodec[FiniteDuration] = Durations.oftenInMicros
   private given JsonValueCodec[Vector[ToInvoker]] = MessageCodecs.Nested(summon[JsonValueCodec[ToInvoker]])
   given JsonValueCodec[ToInvoker] = JsonCodecMaker.make(MessageCodecs.kebabCased)
 
@@ -144,7 +146,7 @@ final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int)
   * has them all that it was ever asked for and that are not over; else those of flares that were placed since
   * it was first welcomed, by the clock of who welcomed it (`Welcome.at`).
   */
-final case class Holds(packs: Vector[HeldPack], unbroken: Boolean, since: Option[Long] = None)
+final case class Holds(packs: Vector[HeldPack], unbroken: Boolean, since: Option[Timestamp] = None)
     extends ToController
 
 /** Asks for a package's bytes from there on. */

@@ -10,6 +10,7 @@ import com.github.plokhotnyuk.jsoniter_scala.core.{
 import com.github.plokhotnyuk.jsoniter_scala.macros.{CodecMakerConfig, JsonCodecMaker}
 import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.FiniteDuration
 
 /** How messages of which there are hundreds in a second are written as JSON, and read: by code that the
   * compiler makes for each type (docs/adr/0095). What is written is as circe's derivation has it elsewhere,
@@ -105,6 +106,7 @@ object MessageCodecs:
   given JsonValueCodec[PackStart] = JsonCodecMaker.make(enumerated)
   given JsonValueCodec[LogStream] = JsonCodecMaker.make(enumerated)
   given JsonValueCodec[GroupRole] =
+    given JsonValueCodec[FiniteDuration] = Durations.oftenInMillis
     JsonCodecMaker.make(kebabCased.withDiscriminatorFieldName(Some("role")))
 
   /** By which one of its fields is there. */

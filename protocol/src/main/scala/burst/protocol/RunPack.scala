@@ -3,6 +3,7 @@ package burst.protocol
 import io.circe.{Codec, Decoder, Encoder, Json}
 import io.circe.syntax.*
 import org.apache.pekko.util.{ByteString, ByteStringBuilder}
+import scala.concurrent.duration.FiniteDuration
 
 /** The inputs of workers: one for all, or one for each in the order of their ids. `OutOfLine` stands for
   * inputs that are large and stay in the controller's store while nobody needs them.
@@ -66,12 +67,11 @@ object Secret:
 /** The spans of a pack's workers, by which what they do themselves joins their flare's trace. */
 final case class WorkerSpans(id: String, sampled: Boolean, workers: Vector[String]) derives Codec.AsObject
 
-/** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
-  * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
-  * the same `group`. `memory` is how many MiB the program may have, where no container holds it to that.
-  * `invocation` is what a function of OpenWhisk's is told of this run. `trace` has a span for each worker of
-  * this pack, in the order of their ids. `logLimit` is how many bytes each worker may log; where there is
-  * none, as many as in releases that did not say it.
+/** The body of the runtime's `POST /packs`. Workers of pack `p` are the contiguous ids after those of packs
+  * `0..p`. What workers leave is kept for the next flare of the same `group`. `memory` is how many MiB the
+  * program may have, where no container holds it to that. `invocation` is what a function of OpenWhisk's is
+  * told of this run. `trace` has a span for each worker of this pack, in the order of their ids. `logLimit`
+  * is how many bytes each worker may log; where there is none, as many as in releases that did not say it.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -81,10 +81,10 @@ final case class RunPack(
     backend: BackendConfig,
     secret: Secret,
     advertise: String,
-    deadline: Long,
+    deadline: Timestamp,
     group: Option[FlareId],
     autostart: Boolean,
-    lease: Option[Long],
+    lease: Option[FiniteDuration],
     memory: Option[Long],
     invocation: Environment,
     trace: Option[WorkerSpans] = None,
@@ -102,7 +102,7 @@ final case class RunPack(
       "deadline" -> deadline.asJson,
       "group" -> group.asJson,
       "autostart" -> autostart.asJson,
-      "lease" -> lease.asJson,
+      "lease" -> lease.map(_.toMillis).asJson,
       "memory" -> memory.asJson,
       "invocation" -> invocation.asJson,
       "trace" -> trace.asJson

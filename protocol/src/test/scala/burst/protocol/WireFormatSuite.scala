@@ -5,10 +5,11 @@ import com.github.plokhotnyuk.jsoniter_scala.core.{readFromString, writeToString
 import io.circe.Json
 import io.circe.parser.{decode, parse}
 import io.circe.syntax.*
+import scala.concurrent.duration.DurationInt
 
 class WireFormatSuite extends munit.FunSuite:
   test("a pack event carries its kebab-case name and its fields side by side"):
-    val event: PackEvent = PackEvent.WorkerStarted(4, 7)
+    val event: PackEvent = PackEvent.WorkerStarted(4, Timestamp.ofMicros(7))
     assertEquals(event.asJson.noSpaces, """{"worker":4,"at":7,"event":"worker-started"}""")
     assertEquals(decode[PackEvent](event.asJson.noSpaces), Right(event))
 
@@ -48,7 +49,7 @@ class WireFormatSuite extends munit.FunSuite:
       BackendConfig("direct", None, None),
       Secret("00112233445566778899aabbccddeeff" * 2),
       "127.0.0.1",
-      1700000060000000L,
+      Timestamp.ofMicros(1700000060000000L),
       None,
       autostart = false,
       None,
@@ -63,10 +64,10 @@ class WireFormatSuite extends munit.FunSuite:
       BackendConfig("redis-list", Some("redis://127.0.0.1:6379/0"), Some(65536)),
       Secret("ffeeddccbbaa99887766554433221100" * 2),
       "pack-0.example",
-      1700000000000001L,
+      Timestamp.ofMicros(1700000000000001L),
       FlareId.parse("00112233445566778899aabbccddeeff"),
       autostart = true,
-      Some(9000),
+      Some(9.seconds),
       Some(608),
       Environment(Map(
         "activation_id" -> "fedcba9876543210fedcba9876543210",
@@ -92,7 +93,11 @@ class WireFormatSuite extends munit.FunSuite:
     assertEquals(golden("told-output").as[PackEvent], Right(PackEvent.Output(4, """{"greeting":""")))
     assertEquals(
       golden("told-worker-succeeded").as[PackEvent],
-      Right(PackEvent.WorkerSucceeded(4, """"Hello","numbers":[1,2.5,null]}""", 1700000000000005L))
+      Right(PackEvent.WorkerSucceeded(
+        4,
+        """"Hello","numbers":[1,2.5,null]}""",
+        Timestamp.ofMicros(1700000000000005L)
+      ))
     )
 
   test("neither a secret nor a backend's address shows when printed"):

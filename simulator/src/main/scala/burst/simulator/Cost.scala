@@ -1,5 +1,7 @@
 package burst.simulator
 
+import burst.node.MonotonicTime
+import burst.node.metrics.Seconds
 import com.sun.management.OperatingSystemMXBean
 import java.lang.management.ManagementFactory
 
@@ -15,9 +17,9 @@ object Cost:
   private val memory = ManagementFactory.getMemoryMXBean
 
   def of[A](work: => A): (Cost, A) =
-    val (begin, used) = (System.nanoTime(), machine.getProcessCpuTime)
+    val (begin, used) = (MonotonicTime.now(), machine.getProcessCpuTime)
     val outcome = work
-    (Cost((System.nanoTime() - begin) / 1e9, (machine.getProcessCpuTime - used) / 1e9), outcome)
+    (Cost(Seconds.since(begin), (machine.getProcessCpuTime - used) / 1e9), outcome)
 
   /** Bytes of the heap that are in use after a collection. */
   def heap(): Long =

@@ -2,7 +2,10 @@ package burst.simulator
 
 import burst.controller.definition.Packing
 import burst.controller.scheduler.*
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
+import java.util.concurrent.TimeUnit.{MICROSECONDS, MILLISECONDS, SECONDS}
+import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.util.Random
 
 /** What the simulator reports: each a table and a plot. */
@@ -22,9 +25,9 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
       for discipline <- Discipline.All; size <- sizes yield
         val request = Workload.request(size, discipline.packing, discipline.granularity, "placed")
         val micros = Vector
-          .fill(40)(placed(empty, Waiting(FlareId.random(), 1, request, 0)))
+          .fill(40)(placed(empty, Waiting(FlareId.random(), 1, request, MonotonicTime.Zero)))
           .drop(20)
-          .map(_ / 1000.0)
+          .map(_.toUnit(MICROSECONDS))
         (discipline.name, size, Statistics.median(micros), micros.max)
     results.table(
       "placement",
@@ -48,12 +51,19 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
       log = true
     )
 
-  private def placed(cluster: ClusterState, flare: Waiting): Long =
-    val round = SchedulingRound(PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)), 0, 200)
-    val begin = System.nanoTime()
+  private def placed(cluster: ClusterState, flare: Waiting): FiniteDuration =
+    val policies = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))
+    val round = SchedulingRound(policies, overtaking = Duration.Zero, depth = 200)
+    val begin = MonotonicTime.now()
     val outcome =
-      round.run(cluster, FlareQueue.empty.enqueue(flare), 0, _ => Int.MaxValue, WalltimePredictor.empty(0))
-    val took = System.nanoTime() - begin
+      round.run(
+        cluster,
+        FlareQueue.empty.enqueue(flare),
+        now = MonotonicTime.Zero,
+        _ => Int.MaxValue,
+        WalltimePredictor.empty(Duration.Zero)
+      )
+    val took = MonotonicTime.now() - begin
     require(outcome.placed.map(_.plan.size) == Vector(flare.size), "it was not placed whole")
     took
 
@@ -65,7 +75,8 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
       val simulation = Simulation(machines, slots, times, discipline.backfill, seed)
       discipline -> simulation.play(arrivals)
     }
-    def seconds(outcomes: Vector[Outcome])(time: Outcome => Long) = outcomes.map(time(_) / 1e6)
+    def seconds(outcomes: Vector[Outcome])(time: Outcome => FiniteDuration) =
+      outcomes.map(time(_).toUnit(SECONDS))
     results.table(
       "policies",
       played.map { (discipline, run) =>
@@ -87,7 +98,7 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
           "peers in the same pack %" -> 100 * local.sum / local.length,
           "slots used %" -> 100 * run.usage.used,
           "slots free on machines in use %" -> 100 * run.usage.broken,
-          "slowest round ms" -> run.slowestRound / 1000.0
+          "slowest round ms" -> run.slowestRound.toUnit(MILLISECONDS)
         )
       }
     )
@@ -168,9 +179,10 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
       policy.place(view, size, Some(g)).fold(why => throw IllegalStateException(why.toString), identity)
     val machines = Machines(times, Random(seed))
     machines
-      .start(plan, 0)
+      .start(plan, MonotonicTime.Zero)
       .zip(plan.packs)
-      .flatMap((ready, pack) => machines.workers(ready, pack.size).map(_ / 1e6))
+      .flatMap((ready, pack) => machines.workers(ready, pack.size).map(_ - MonotonicTime.Zero))
+      .map(_.toUnit(SECONDS))
       .sorted
 
   private def cumulative(times: Vector[Double]): Vector[(Double, Double)] =

@@ -4,10 +4,10 @@ import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.{AdmissionControl, Refusal}
 import burst.controller.store.{FlareChange, Storage}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import java.nio.file.Path
 import scala.concurrent.{Await, ExecutionContext, Future}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** What so many invokers and queued flares cost a controller. Each row is one controller of its own that
   * takes up what is stored, fills its invokers and is then asked for one thing after the other. The limits of
@@ -50,8 +50,8 @@ object Growth:
   val Times = 200
   val Few = 20
 
-  /** Of a flare, in milliseconds. */
-  val Timeout = 3_600_000L
+  /** Of a flare. */
+  val Timeout: FiniteDuration = 1.hour
 
 /** One controller with so many invokers and queued flares. */
 private final class GrowthRun(directory: Path, machines: Int, queued: Int):
@@ -99,7 +99,7 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
     (0 until count).grouped(1000).foreach: part =>
       given ExecutionContext = ExecutionContext.global
       val stored = part.map: i =>
-        val flare = AdmissionControl.accept(request(i), i)
+        val flare = AdmissionControl.accept(request(i), Timestamp.ofMicros(i))
         val change = FlareChange(flare.id, FlareChange.Record.New(flare, begun = false))
         storage.flares.write(change)(ExecutionContext.global)
       Await.result(Future.sequence(stored), 1.minute)

@@ -25,11 +25,11 @@ final class HeldPacks:
     case InvokerRequest(PreparePack(a), replyTo) =>
       def report(events: Vector[PackEvent], start: Option[PackStart] = None): Unit =
         replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, start, events)
-      report(Vector(PackEvent.Ready(None, 1)), Some(PackStart.Warm))
-      report(a.workers.map(PackEvent.WorkerStarted(_, 1)).toVector)
+      report(Vector(PackEvent.Ready(None, Timestamp.ofMicros(1))), Some(PackStart.Warm))
+      report(a.workers.map(PackEvent.WorkerStarted(_, Timestamp.ofMicros(1))).toVector)
       running.add { () =>
-        val ended = a.workers.map(PackEvent.WorkerSucceeded(_, "null", 2)).toVector
-        report(ended :+ PackEvent.PackEnded(reusable = true, None, 3))
+        val ended = a.workers.map(PackEvent.WorkerSucceeded(_, "null", Timestamp.ofMicros(2))).toVector
+        report(ended :+ PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(3)))
       }: Unit
       begun.release()
       Behaviors.same

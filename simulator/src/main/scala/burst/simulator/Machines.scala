@@ -1,20 +1,22 @@
 package burst.simulator
 
 import burst.controller.scheduler.Plan
+import burst.node.MonotonicTime
 import burst.protocol.InvokerId
 import scala.collection.mutable
+import scala.concurrent.duration.DurationLong
 import scala.util.Random
 
 /** The simulated invokers: when packs are ready. A machine starts its containers one after another, those of
   * several flares too.
   */
 final class Machines(times: StartTimes, random: Random):
-  private val busyUntil = mutable.Map.empty[InvokerId, Long].withDefaultValue(0L)
+  private val busyUntil = mutable.Map.empty[InvokerId, MonotonicTime].withDefaultValue(MonotonicTime.Zero)
 
   /** When each pack of the plan is ready, its containers asked for at `now`. The first of an idle machine
     * takes a whole start, those that queue behind it what they add.
     */
-  def start(plan: Plan, now: Long): Vector[Long] =
+  def start(plan: Plan, now: MonotonicTime): Vector[MonotonicTime] =
     plan.packs.map { pack =>
       val idle = busyUntil(pack.invoker) <= now
       val ready =
@@ -25,5 +27,5 @@ final class Machines(times: StartTimes, random: Random):
     }
 
   /** When each worker of a pack that is ready then could begin, were it not to wait for the others. */
-  def workers(ready: Long, size: Int): Vector[Long] =
-    Vector.tabulate(size)(worker => ready + (worker * times.worker).toLong)
+  def workers(ready: MonotonicTime, size: Int): Vector[MonotonicTime] =
+    Vector.tabulate(size)(worker => ready + (worker * times.worker).toLong.micros)

@@ -3,6 +3,7 @@ package burst.simulator
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
 import org.apache.commons.csv.CSVFormat
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Using}
 
@@ -10,21 +11,22 @@ import scala.util.{Random, Using}
 final case class Row(min: Double, median: Double, max: Double, reference: Option[Double])
 
 /** Durations as a benchmark summed them up, drawn from the triangle over its least, median and greatest
-  * value. Microseconds.
+  * value, in microseconds.
   */
 final case class Spread(least: Double, mode: Double, greatest: Double):
-  def draw(random: Random): Long =
+  def draw(random: Random): FiniteDuration =
     val u = random.nextDouble()
     val width = greatest - least
-    if width <= 0 then mode.toLong
+    if width <= 0 then mode.toLong.micros
     else
       val turn = (mode - least) / width
       val drawn =
         if u < turn then least + math.sqrt(u * width * (mode - least))
         else greatest - math.sqrt((1 - u) * width * (greatest - mode))
-      drawn.toLong
+      drawn.toLong.micros
 
-  def times(factor: Double): Spread = Spread(least * factor, mode * factor, greatest * factor)
+  def times(factor: Double): Spread =
+    Spread(least = least * factor, mode = mode * factor, greatest = greatest * factor)
 
 /** What starting packs costs, as `make bench` measured it with docker (`benchmarks/results/platform.csv`):
   *   - `container`: one container on an idle machine, request to workers running (the row of the cold flare);
@@ -60,7 +62,7 @@ object StartTimes:
         s"$platform does not say how long 48 packs of one take: run `make bench`"
       )
     )
-    val container = Spread(one.min * 1000, one.median * 1000, one.max * 1000)
+    val container = Spread(least = one.min * 1000, mode = one.median * 1000, greatest = one.max * 1000)
     StartTimes(
       container,
       container.times((apart - many.median) / 47 / one.median),

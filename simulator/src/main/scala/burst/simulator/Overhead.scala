@@ -2,12 +2,13 @@ package burst.simulator
 
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareState
+import burst.node.MonotonicTime
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.Behavior
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.Await
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, MILLISECONDS}
 
 /** What the controller itself costs: flares are submitted to the real scheduler upon the real store; the
   * invokers are actors that report at once that every worker has succeeded. Wall-clock time, as `make bench`:
@@ -45,14 +46,14 @@ final class Overhead(results: Results):
       controller.invokers(sizes.max / 48, slots = 48)(prompt)
       sizes.map { size =>
         def run(): Double =
-          val request = Workload.request(size, Packing.Mixed, None, "overhead", timeout = 60_000)
-          val begin = System.nanoTime()
+          val request = Workload.request(size, Packing.Mixed, None, "overhead", timeout = 60.seconds)
+          val begin = MonotonicTime.now()
           val flare = controller.submit(request) match
             case Right(flare) => flare
             case Left(refusal) => throw IllegalStateException(s"refused: $refusal")
           val end = Await.result(controller.service.await(flare.id, 60.seconds), 60.seconds).map(_.flare)
           require(end.exists(_.state == FlareState.Succeeded), s"it ended as ${end.map(_.state)}")
-          (System.nanoTime() - begin) / 1e6
+          (MonotonicTime.now() - begin).toUnit(MILLISECONDS)
         val times = Vector.fill(30)(run()).drop(10)
         (size, (size + 47) / 48, Statistics.median(times))
       }
@@ -66,10 +67,13 @@ final class Overhead(results: Results):
           replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
         def finish(): Unit =
           val workers = a.workers.flatMap { worker =>
-            Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, "null", 2))
+            Vector(
+              PackEvent.WorkerStarted(worker, Timestamp.ofMicros(1)),
+              PackEvent.WorkerSucceeded(worker, "null", Timestamp.ofMicros(2))
+            )
           }
-          report((workers :+ PackEvent.PackEnded(reusable = true, None, 3))*)
-        report(PackEvent.Ready(None, 1))
+          report((workers :+ PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(3)))*)
+        report(PackEvent.Ready(None, Timestamp.ofMicros(1)))
         if a.autostart then
           finish()
           Behaviors.same

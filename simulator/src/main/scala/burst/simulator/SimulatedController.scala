@@ -69,7 +69,7 @@ object SimulatedController:
       Workload.packageBytes.length,
       FlareOptions(),
       JsonObject.empty,
-      updated = 0
+      updated = Timestamp.Epoch
     )
     storage.definitions.put(definition, copy, overwrite = true, limits).fold(
       refused => throw IllegalStateException(s"refused: $refused"),

@@ -1,19 +1,21 @@
 package burst.simulator
 
 import burst.controller.scheduler.*
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import scala.collection.mutable
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.util.Random
 
-/** What became of one flare. Times in microseconds from the start; `packs` and `remotePairs` are of its plan,
-  * `largestPossible` is what a flare of its size has at least.
+/** What became of one flare, by a clock that begins with the simulation; `packs` and `remotePairs` are of its
+  * plan, `largestPossible` is what a flare of its size has at least.
   */
 final case class Outcome(
     size: Int,
-    arrived: Long,
-    placed: Long,
-    running: Long,
-    ended: Long,
+    arrived: MonotonicTime,
+    placed: MonotonicTime,
+    running: MonotonicTime,
+    ended: MonotonicTime,
     packs: Int,
     machines: Int,
     remotePairs: Long
@@ -24,7 +26,7 @@ final case class Outcome(
   */
 final case class Usage(used: Double, broken: Double)
 
-final case class Played(outcomes: Vector[Outcome], usage: Usage, rounds: Int, slowestRound: Long)
+final case class Played(outcomes: Vector[Outcome], usage: Usage, rounds: Int, slowestRound: FiniteDuration)
 
 /** Plays a workload on the scheduler's own queue, books, policies and rounds, with a clock that jumps from
   * event to event. The machines are simulated, nothing else: what `GangScheduler` does with messages is done
@@ -39,23 +41,23 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
   private val invokers = Machines(times, random)
   private val round = SchedulingRound(
     PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
-    overtakingMicros = 10_000_000,
+    overtaking = 10.seconds,
     // the first that does not fit ends the round: first come, first served
     depth = if backfill then 200 else 1
   )
-  private val events = mutable.PriorityQueue.empty[(Long, Int, Event)](using
-    Ordering.by[(Long, Int, Event), (Long, Int)]((at, serial, _) => (at, serial)).reverse
+  private val events = mutable.PriorityQueue.empty[(MonotonicTime, Int, Event)](using
+    Ordering.by[(MonotonicTime, Int, Event), (MonotonicTime, Int)]((at, serial, _) => (at, serial)).reverse
   )
   private var serial = 0
   private var cluster = (0 until machines).foldLeft(ClusterState.empty)((state, i) =>
     state.up(InvokerId(f"i$i%05d"), slots)
   )
   private var queue = FlareQueue.empty
-  private var walltimes = WalltimePredictor.empty(grace = 10_000_000)
-  private val work = mutable.Map.empty[FlareId, Long]
+  private var walltimes = WalltimePredictor.empty(grace = 10.seconds)
+  private val work = mutable.Map.empty[FlareId, FiniteDuration]
   private val outcomes = Vector.newBuilder[Outcome]
-  private var (clock, usedTime, brokenTime) = (0L, 0.0, 0.0)
-  private var (rounds, slowest) = (0, 0L)
+  private var (clock, usedTime, brokenTime) = (MonotonicTime.Zero, 0.0, 0.0)
+  private var (rounds, slowest) = (0, Duration.Zero)
 
   def play(arrivals: Vector[Arrival]): Played =
     arrivals.foreach(arrival => schedule(arrival.at, Event.Came(arrival)))
@@ -72,41 +74,41 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
           cluster = cluster.releaseAll(flare.attemptId)
           walltimes = walltimes.learn(walltime, at)
       if queue.length > 0 then serve(at)
-    val span = clock.max(1) * (machines.toDouble * slots)
+    val span = (clock - MonotonicTime.Zero).toMicros.max(1) * (machines.toDouble * slots)
     Played(outcomes.result(), Usage(usedTime / span, brokenTime / span), rounds, slowest)
 
-  private def serve(now: Long): Unit =
-    val begin = System.nanoTime()
+  private def serve(now: MonotonicTime): Unit =
+    val begin = MonotonicTime.now()
     val served = round.run(cluster, queue, now, _ => Int.MaxValue, walltimes)
-    slowest = slowest.max((System.nanoTime() - begin) / 1000)
+    slowest = slowest.max(MonotonicTime.now() - begin)
     rounds += 1
     cluster = served.cluster
     queue = served.queue
     served.placed.foreach(start(_, now))
 
   /** All packs wait for the last one; then all workers take as long as the flare says. */
-  private def start(placement: Placement, now: Long): Unit =
+  private def start(placement: Placement, now: MonotonicTime): Unit =
     val flare = placement.flare
     val ready = invokers.start(placement.plan, now).max
-    val end = ready + work.remove(flare.id).getOrElse(0L)
+    val end = ready + work.remove(flare.id).getOrElse(Duration.Zero)
     schedule(end, Event.Done(flare))
     outcomes += Outcome(
       flare.size,
-      flare.since,
-      now,
-      ready,
-      end,
-      placement.plan.packs.length,
-      placement.plan.demand.size,
-      placement.plan.remotePairs
+      arrived = flare.since,
+      placed = now,
+      running = ready,
+      ended = end,
+      packs = placement.plan.packs.length,
+      machines = placement.plan.demand.size,
+      remotePairs = placement.plan.remotePairs
     )
 
-  private def schedule(at: Long, event: Event): Unit =
+  private def schedule(at: MonotonicTime, event: Event): Unit =
     serial += 1
     events += ((at, serial, event))
 
-  private def pass(until: Long): Unit =
-    val length = (until - clock).toDouble
+  private def pass(until: MonotonicTime): Unit =
+    val length = (until - clock).toMicros.toDouble
     if length > 0 then
       val view = cluster.view
       usedTime += length * (view.totalSlots - view.freeSlots)

@@ -2,11 +2,13 @@ package burst.simulator
 
 import burst.controller.definition.{FlareTerms, Packing}
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.{DefinitionRef, Inputs, PackageId}
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.Random
 
-/** A flare that will come: at `at`, and once its workers run they take `work`. Microseconds. */
-final case class Arrival(at: Long, request: FlareRequest, work: Long)
+/** A flare that will come: at `at`, and once its workers run they take `work`. */
+final case class Arrival(at: MonotonicTime, request: FlareRequest, work: FiniteDuration)
 
 /** How flares are placed: the policies, or what a plain queue of functions does. */
 final case class Discipline(
@@ -34,13 +36,13 @@ object Workload:
   def definition(name: String, namespace: String = "sim"): DefinitionRef =
     DefinitionRef(namespace, name, "0.0.1", packageId)
 
-  /** A flare of no particular kind. `timeout` in milliseconds. */
+  /** A flare of no particular kind. */
   def request(
       size: Int,
       packing: Packing,
       granularity: Option[Int],
       name: String,
-      timeout: Long = 120_000,
+      timeout: FiniteDuration = 2.minutes,
       namespace: String = "sim"
   ) =
     FlareRequest(
@@ -80,5 +82,9 @@ object Workload:
     val span = asked / (slots * load)
     val moments = Vector.fill(count)((random.nextDouble() * span).toLong).sorted
     moments.zip(drawn).map { case (at, (size, kind, work)) =>
-      Arrival(at, request(size, discipline.packing, discipline.granularity, s"definition$kind"), work)
+      Arrival(
+        MonotonicTime.ofMicros(at),
+        request(size, discipline.packing, discipline.granularity, s"definition$kind"),
+        work.micros
+      )
     }

@@ -1,6 +1,7 @@
 package burst.simulator
 
 import burst.controller.definition.Packing
+import burst.node.MonotonicTime
 import java.nio.file.Path
 import munit.FunSuite
 import scala.util.Random
@@ -33,7 +34,9 @@ class SimulationSuite extends FunSuite:
     assertEquals(fifo, fifo.sorted)
     def smallWait(discipline: Discipline) =
       Statistics.median(
-        play(discipline, load = 1.5)._2.outcomes.filter(_.size <= 4).map(o => (o.placed - o.arrived).toDouble)
+        play(discipline, load = 1.5)._2.outcomes.filter(_.size <= 4).map(o =>
+          (o.placed - o.arrived).toMicros.toDouble
+        )
       )
     assert(smallWait(Discipline.All.head) < smallWait(Discipline.All.last))
 
@@ -43,16 +46,18 @@ class SimulationSuite extends FunSuite:
     val (a, b) = (InvokerId("a"), InvokerId("b"))
     val certain = StartTimes(Spread(100, 100, 100), Spread(10, 10, 10), worker = 1)
     val machines = Machines(certain, Random(1))
+    def at(micros: Int*) = micros.toVector.map(MonotonicTime.ofMicros(_))
     assertEquals(
-      machines.start(Plan.of(Vector(a -> 1, a -> 1, b -> 1), 1), 1000),
-      Vector(1100L, 1110L, 1100L)
+      machines.start(Plan.of(Vector(a -> 1, a -> 1, b -> 1), 1), MonotonicTime.ofMicros(1000)),
+      at(1100, 1110, 1100)
     )
-    assertEquals(machines.start(Plan.of(Vector(a -> 1), 1), 1105), Vector(1120L), "behind another flare's")
-    assertEquals(machines.workers(50, 3), Vector(50L, 51L, 52L))
+    val behind = machines.start(Plan.of(Vector(a -> 1), 1), MonotonicTime.ofMicros(1105))
+    assertEquals(behind, at(1120), "behind another flare's")
+    assertEquals(machines.workers(MonotonicTime.ofMicros(50), 3), at(50, 51, 52))
 
   test("draws lie in their spread, about its mode"):
     val random = Random(1)
-    val drawn = Vector.fill(10000)(times.container.draw(random).toDouble)
+    val drawn = Vector.fill(10000)(times.container.draw(random).toMicros.toDouble)
     assert(drawn.min >= 150e3 && drawn.max <= 190e3)
     assertEqualsDouble(Statistics.median(drawn), 170e3, 2e3)
 

@@ -1,28 +1,33 @@
 package burst.controller.action
 
 import burst.controller.store.OpenRecord
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{Durations, FlareId, JsonText, Timestamp}
 import io.circe.syntax.*
 import io.circe.{jawn, Codec, Decoder, Encoder, Json, JsonObject}
+import scala.concurrent.duration.FiniteDuration
 
-/** All of an [[Activation]] but its result and its logs, which may be large. Times in milliseconds since the
-  * epoch.
-  */
+/** All of an [[Activation]] but its result and its logs, which may be large. Times are whole milliseconds. */
 final case class ActivationHead(
     id: FlareId,
     namespace: String,
     name: String,
     version: String,
     subject: String,
-    start: Long,
-    end: Option[Long],
-    duration: Option[Long],
+    start: Timestamp,
+    end: Option[Timestamp],
+    duration: Option[FiniteDuration],
     cause: Option[FlareId],
     status: ActivationStatus,
     annotations: JsonObject
 )
 
 object ActivationHead:
+  /** The time of day as records have it. */
+  def now(): Timestamp = Timestamp.ofMillis(System.currentTimeMillis())
+
+  private given Codec[Timestamp] =
+    Codec.from(Decoder.decodeLong.map(Timestamp.ofMillis), Encoder.encodeLong.contramap(_.millis))
+  private given Codec[FiniteDuration] = Durations.inMillis
   private given Codec[ActivationStatus] = Codec.from(
     Decoder.decodeInt.emap(number => ActivationStatus.values.lift(number).toRight("no status")),
     Encoder.encodeInt.contramap(_.ordinal)
@@ -57,7 +62,7 @@ private[action] object RecordFields:
       call.action.target.name,
       fields.version,
       call.caller.namespace,
-      System.currentTimeMillis(),
+      ActivationHead.now(),
       end = None,
       duration = None,
       call.cause,
@@ -73,7 +78,7 @@ private[action] object RecordFields:
     *   `NAME` or `PACKAGE/NAME`
     */
   def of(head: ActivationHead, path: String): OpenRecord =
-    OpenRecord(head.id, head.namespace, path, head.start * 1000, head.asJsonObject)
+    OpenRecord(head.id, head.namespace, path, head.start, head.asJsonObject)
 
   def read(fields: JsonObject): ActivationHead =
     fields.asJson.as[ActivationHead].fold(cause => throw IllegalStateException(cause.message), identity)

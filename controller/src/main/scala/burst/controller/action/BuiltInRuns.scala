@@ -31,7 +31,7 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
             // The database, say: nothing that the caller could mend.
             RunResult.error(ActivationStatus.InternalError, "The platform failed to run the action.")
         .flatMap: run =>
-          val end = System.currentTimeMillis()
+          val end = ActivationHead.now()
           val known = head.copy(end = Some(end), duration = Some(end - head.start), status = run.status)
           val record = ActivationRecord(known, run.result)
           records.end(record, path).map(_ => record)

@@ -3,22 +3,23 @@ package burst.controller.action
 import burst.controller.action.Composition.*
 import burst.controller.definition.KindFamily
 import burst.controller.json.JsonPieces
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.syntax.*
 import io.circe.Json
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.{Duration, FiniteDuration}
 
 /** What an invocation of several actions has come to so far. */
 private[action] final case class Progress(
     components: Vector[FlareId] = Vector.empty,
-    duration: Long = 0,
+    duration: FiniteDuration = Duration.Zero,
     memory: Option[Long] = None
 ):
   def after(record: ActivationRecord): Progress =
     val used = record.annotations("limits").flatMap(_.hcursor.get[Long]("memory").toOption)
     Progress(
       components :+ record.id,
-      duration + record.duration.getOrElse(0L),
+      duration + record.duration.getOrElse(Duration.Zero),
       (memory ++ used).maxOption
     )
 
@@ -66,10 +67,10 @@ private[controller] object Composition:
     val conductor = Option.when(isConductor(call.action))("conductor" -> true.asJson)
     RecordFields.begun(id, call, Kind, ("topmost" -> (!call.component).asJson) +: conductor.toSeq*)
 
-  def ended(begun: ActivationHead, call: Call, composed: Composed, end: Long): ActivationRecord =
+  def ended(begun: ActivationHead, call: Call, composed: Composed, end: Timestamp): ActivationRecord =
     val action = call.action.definition
     val limits = Json.obj(
-      "timeout" -> action.options.timeout.asJson,
+      "timeout" -> action.options.timeout.map(_.toMillis).asJson,
       "memory" -> composed.progress.memory.asJson,
       "logs" -> action.action.logs.asJson,
       "concurrency" -> action.action.concurrency.asJson

@@ -9,7 +9,7 @@ import io.circe.{jawn, Json}
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.actor.typed.Scheduler
 import org.slf4j.LoggerFactory
-import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.control.NonFatal
 
@@ -95,7 +95,7 @@ private[action] final class Compositions(
               RunResult.error(ActivationStatus.InternalError, "The platform failed to go on."),
               Progress()
             )
-        .map(Composition.ended(head, rest, _, now()))
+        .map(Composition.ended(head, rest, _, ActivationHead.now()))
         .flatMap(record => records.end(record, path).map(_ => record))
       Whole(id, ended)
 
@@ -155,7 +155,7 @@ private[action] final class Compositions(
     runs.begin(call.copy(counted = spent.isCounted())).flatMap:
       case Left(refusal) => Future.successful(Left(refused(refusal)))
       case Right(begun) =>
-        val timeout = call.action.definition.options.timeout.fold(Duration)(_.millis)
+        val timeout = call.action.definition.options.timeout.getOrElse(Duration)
         begun.ended(timeout + patience).map(_.toRight:
           RunResult.error(
             ActivationStatus.InternalError,
@@ -285,8 +285,6 @@ private object Compositions:
 
   /** Of an action that names no time-out. */
   val Duration: FiniteDuration = 15.minutes
-
-  def now(): Long = System.currentTimeMillis()
 
   /** What comes of it, unless it takes longer. */
   def within[A](limit: FiniteDuration)(work: Future[A])(using

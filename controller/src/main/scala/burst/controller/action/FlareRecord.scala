@@ -2,14 +2,16 @@ package burst.controller.action
 
 import burst.controller.definition.KindFamily
 import burst.controller.flare.{ActivationFields, Flare}
-import burst.protocol.{FlareId, PackStart}
+import burst.protocol.{FlareId, PackStart, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
+import scala.concurrent.duration.Duration
 
 /** What the flare of an invocation is to OpenWhisk's clients. Pure. */
 private[action] object FlareRecord:
   def head(id: FlareId, flare: Flare, fields: ActivationFields, status: ActivationStatus): ActivationHead =
-    val start = flare.begun / 1000
+    val start = inMillis(flare.begun)
+    val end = flare.ended.map(inMillis)
     ActivationHead(
       id,
       flare.namespace,
@@ -17,12 +19,14 @@ private[action] object FlareRecord:
       fields.version,
       flare.namespace,
       start,
-      flare.ended.map(_ / 1000),
-      flare.ended.map(_ / 1000 - start),
+      end,
+      end.map(_ - start),
       fields.cause,
       status,
       annotations(flare, fields)
     )
+
+  private def inMillis(at: Timestamp): Timestamp = Timestamp.ofMillis(at.millis)
 
   /** Without namespace and package. */
   def name(path: String): String = path.drop(path.lastIndexOf('/') + 1)
@@ -34,9 +38,9 @@ private[action] object FlareRecord:
       for
         placed <- flare.placed
         up <- ready if initialised
-      yield "initTime" -> ((up - placed).max(0) / 1000).asJson
+      yield "initTime" -> (up - placed).max(Duration.Zero).toMillis.asJson
     val limits = Json.obj(
-      "timeout" -> flare.request.timeout.asJson,
+      "timeout" -> flare.request.timeout.toMillis.asJson,
       "memory" -> flare.request.memory.asJson,
       "logs" -> fields.logs.asJson,
       "concurrency" -> fields.concurrency.asJson
@@ -47,7 +51,7 @@ private[action] object FlareRecord:
         "kind" -> KindFamily.shown(flare.request.definition.kind).asJson,
         "timeout" -> RunResult.isTimeout(flare).asJson,
         "limits" -> limits,
-        "waitTime" -> ((flare.begun - flare.created).max(0) / 1000).asJson
+        "waitTime" -> (flare.begun - flare.created).max(Duration.Zero).toMillis.asJson
       ) ++ init
         ++ Option.when(fields.component)("causedBy" -> "sequence".asJson)
         ++ fields.binding.map(binding => "binding" -> binding.asJson)

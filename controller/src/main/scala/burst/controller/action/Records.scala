@@ -2,7 +2,7 @@ package burst.controller.action
 
 import burst.controller.flare.Submission
 import burst.controller.store.{ActivationStore, AlreadySubmitted, Blocking, Patiently, Rounds, StoreException}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
 import org.slf4j.LoggerFactory
@@ -22,7 +22,7 @@ final class Records(
     store: ActivationStore,
     blocking: Blocking,
     lease: FiniteDuration,
-    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+    clock: () => Timestamp = () => Timestamp.now()
 )(using ExecutionContext, Scheduler):
   import Records.*
 
@@ -35,8 +35,8 @@ final class Records(
   private val patiently = Patiently(Patiently.StoreDeadline)
 
   /** When leases were last renewed here, and since when that has gone well. */
-  private var renewed = Option.empty[Long]
-  private var wellSince = 0L
+  private var renewed = Option.empty[Timestamp]
+  private var wellSince = Timestamp.Epoch
 
   /** Stores it as it is to read should nobody end it, and begins it. Where the store fails, the caller is
     * told so; should it be stored all the same, it runs later where there is a key by which it is found.
@@ -70,7 +70,7 @@ final class Records(
     if asked.nonEmpty then
       val there = store.areOpen(asked.map(_._1))
       asked.filter((id, _) => there(id)).foreach: (id, one) =>
-        open.put(id, one.run.fold(one.failed(nowMicros() / 1000))(_ => Ending.Awaited))
+        open.put(id, one.run.fold(one.failed(ActivationHead.now()))(_ => Ending.Awaited))
         unclear.remove(id)
         one.run.foreach(run => Future(run()))
       late.foreach(unclear.remove)
@@ -90,7 +90,7 @@ final class Records(
     catch case NonFatal(cause) => log.error(s"activation ${record.id.value} could not be ended yet", cause)
 
   private def write(record: ActivationRecord, path: String): Unit =
-    val ended = record.head.end.fold(nowMicros())(_ * 1000)
+    val ended = record.head.end.getOrElse(clock())
     store.close(RecordFields.of(record.head, path), ended, record.result, record.logs)
 
   /** One round: renews what goes on here, ends what could not be, and ends what others left. Where the
@@ -98,17 +98,17 @@ final class Records(
     * controller has just begun, as nothing is known then of before.
     */
   def round(): Unit =
-    val now = nowMicros()
+    val now = clock()
     settle()
-    if !renewed.exists(last => now - last <= lease.toMicros / 2) then wellSince = now
+    if !renewed.exists(now <= _ + lease / 2) then wellSince = now
     store.renew(open.keySet.asScala.toVector, lease)
     // While the database takes its time over them the rest is to be renewed.
-    def hasTime = nowMicros() - now < lease.toMicros / 4
+    def hasTime = clock() < now + lease / 4
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
     // The database is asked in any case: where it fails there is no saying that it was well.
-    val ended = store.endAbandoned(if now - wellSince < lease.toMicros then LeftFor else Duration.Zero, now)
+    val ended = store.endAbandoned(if now < wellSince + lease then LeftFor else Duration.Zero, now)
     renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
@@ -131,7 +131,7 @@ final class Records(
       // What they come to is told otherwise from now on.
       left.foreach(open.remove)
       store.renew(left, LeftFor * -2)
-      val _ = store.endAbandoned(LeftFor, nowMicros())
+      val _ = store.endAbandoned(LeftFor, clock())
     known.foreach(close)
 
   /** Completes when nothing goes on of what does now, after `bound` at the latest. */
@@ -168,8 +168,9 @@ object Records:
       run: Option[() => Any],
       until: Deadline
   ):
-    def failed(now: Long): Ending =
-      val ended = head.copy(end = Some(now), duration = Some(0), status = ActivationStatus.InternalError)
+    def failed(now: Timestamp): Ending =
+      val ended =
+        head.copy(end = Some(now), duration = Some(Duration.Zero), status = ActivationStatus.InternalError)
       Ending.Known(
         ActivationRecord(ended, RunResult.error(ActivationStatus.InternalError, NotRun).result),
         path

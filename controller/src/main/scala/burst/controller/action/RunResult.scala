@@ -88,7 +88,7 @@ object RunResult:
         val during = if failure.operation.contains("start") then " during initialization" else ""
         error(
           DeveloperError,
-          s"The action exceeded its time limits of ${flare.request.timeout} milliseconds$during."
+          s"The action exceeded its time limits of ${flare.request.timeout.toMillis} milliseconds$during."
         )
       case FailureKind.OutOfMemory =>
         error(DeveloperError, "The action exhausted its memory and was aborted.")

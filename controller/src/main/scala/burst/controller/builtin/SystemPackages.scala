@@ -12,7 +12,7 @@ import burst.controller.definition.{
 import burst.controller.deploy.Definitions
 import burst.controller.limits.NamespaceLimits
 import burst.controller.store.{ActionPackageStore, DefinitionStore}
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
@@ -29,7 +29,7 @@ final class SystemPackages(
 
   /** Stores what is not stored yet, or not so. Blocks. */
   def establish(): Unit =
-    val now = System.currentTimeMillis() * 1000
+    val now = Timestamp.now()
     // They are no tenant's.
     val unlimited = limits.copy(definitions = Int.MaxValue, definitionBytes = Long.MaxValue)
     All.foreach: (name, described) =>
@@ -115,7 +115,7 @@ object SystemPackages:
     )
   )
 
-  private def packageOf(name: String, described: Described, there: Option[ActionPackage], now: Long) =
+  private def packageOf(name: String, described: Described, there: Option[ActionPackage], now: Timestamp) =
     ActionPackage(
       BuiltIns.Namespace,
       name,
@@ -131,7 +131,7 @@ object SystemPackages:
     val wanted = packageOf(there.name, described, None, there.updated)
     there.copy(version = wanted.version) == wanted
 
-  private def definitionOf(path: String, action: Own, now: Long) = Definition(
+  private def definitionOf(path: String, action: Own, now: Timestamp) = Definition(
     BuiltIns.Namespace,
     path,
     version = "",
@@ -152,5 +152,5 @@ object SystemPackages:
     there.kind == BuiltIns.Kind && there.action.annotations == definitionOf(
       there.name,
       action,
-      0
+      there.updated
     ).action.annotations

@@ -1,6 +1,5 @@
 package burst.controller.cluster
 
-import burst.controller.scheduler.Clock
 import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
@@ -144,7 +143,7 @@ private final class InvokerSession(
       Behaviors.same
 
   private def welcome(): Unit =
-    val at = Some(Clock.ofMachine.now())
+    val at = Some(Timestamp.now())
     hello.from ! Welcome(epoch, Some(version), hello.tries, settings.contact, context.self, commands, at)
 
   private def heard(): Unit = timers.startSingleTimer(Silent, settings.silence)

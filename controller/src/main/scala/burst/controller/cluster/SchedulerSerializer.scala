@@ -6,12 +6,13 @@ import burst.controller.scheduler.GangScheduler.*
 import burst.controller.scheduler.{CancelOutcome, CancelledBy, InvokerView, QueueEstimate, Refusal, WaitsFor}
 import burst.protocol.JsonSerializer.Kind
 import burst.protocol.MessageCodecs.{As, Text, given}
-import burst.protocol.{Inputs, JsonSerializer, MessageCodecs}
+import burst.protocol.{Durations, Inputs, JsonSerializer, MessageCodecs, Timestamp}
 import com.github.plokhotnyuk.jsoniter_scala.core.JsonValueCodec
 import com.github.plokhotnyuk.jsoniter_scala.macros.JsonCodecMaker
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.{Codec, Decoder, Encoder, Json}
 import org.apache.pekko.actor.ExtendedActorSystem
+import scala.concurrent.duration.FiniteDuration
 import scala.reflect.ClassTag
 
 /** What a controller asks of the scheduler on another one, and the answers. Each says the version of the
@@ -31,8 +32,8 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   private given Configuration = Configuration.default.withDiscriminator("type")
   private given ConfiguredEnumCodec[CancelledBy] = ConfiguredEnumCodec.derived
   private given ConfiguredEnumCodec[WaitsFor] = ConfiguredEnumCodec.derived
-  private given Codec[Either[WaitsFor, Long]] = Codec.codecForEither("waitsFor", "start")
-  private given Codec[QueueEstimate] = ConfiguredCodec.derived
+  private given Codec[Either[WaitsFor, Timestamp]] = Codec.codecForEither("waitsFor", "start")
+  private given Codec[QueueEstimate[Timestamp]] = ConfiguredCodec.derived
   private given Codec[InvokerView] =
     val whole = ConfiguredCodec.derived[InvokerView]
     Codec.from(
@@ -100,6 +101,7 @@ object SchedulerSerializer:
 
   private given JsonValueCodec[FlareState] = JsonCodecMaker.make(MessageCodecs.enumerated)
   private given JsonValueCodec[WorkerState] = JsonCodecMaker.make(MessageCodecs.enumerated)
+  private given JsonValueCodec[FiniteDuration] = Durations.oftenInMillis
   private given JsonValueCodec[Packing] = JsonCodecMaker.make(MessageCodecs.enumerated)
 
   /** As much of a flare as is told. */

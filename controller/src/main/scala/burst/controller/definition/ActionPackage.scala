@@ -1,10 +1,11 @@
 package burst.controller.definition
 
+import burst.protocol.Timestamp
 import io.circe.Codec
 import io.circe.JsonObject
 
 /** A package of actions, with parameters for all of them; or a binding, which is another one under a name and
-  * with parameters of its own. `updated` is in microseconds since the epoch.
+  * with parameters of its own.
   */
 final case class ActionPackage(
     namespace: String,
@@ -14,7 +15,7 @@ final case class ActionPackage(
     binding: Option[PackageName],
     parameters: Parameters,
     annotations: JsonObject,
-    updated: Long
+    updated: Timestamp
 ):
   /** Whether somebody may read it and what is in it. */
   def isOpenTo(reader: String): Boolean = publish || namespace == reader

@@ -1,11 +1,10 @@
 package burst.controller.definition
 
-import burst.protocol.{DefinitionRef, PackageId}
+import burst.protocol.{DefinitionRef, PackageId, Timestamp}
 import io.circe.JsonObject
 import io.circe.syntax.*
 
-/** A deployed work function. `updated` is in microseconds since the epoch; secrets are those of the present
-  * version, whichever version this is.
+/** A deployed work function. Secrets are those of the present version, whichever version this is.
   */
 final case class Definition(
     namespace: String,
@@ -16,7 +15,7 @@ final case class Definition(
     packageSize: Long,
     options: FlareOptions,
     parameters: JsonObject,
-    updated: Long,
+    updated: Timestamp,
     environment: SealedEnvironment = SealedEnvironment.Empty,
     action: ActionFields = ActionFields()
 ):

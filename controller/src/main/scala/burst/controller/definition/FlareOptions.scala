@@ -1,19 +1,21 @@
 package burst.controller.definition
 
+import burst.protocol.Durations
 import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec}
+import scala.concurrent.duration.FiniteDuration
 import scala.deriving.Mirror
 
-/** What can be set per definition and again per flare; what is absent is the platform's choice. `timeout` is
-  * in milliseconds, `memory` in MiB per worker, `chunkSize` in bytes. An option is a field here, with its
-  * value in force in [[FlareTerms]]; nothing else is said of it on its way through the controller.
+/** What can be set per definition and again per flare; what is absent is the platform's choice. `memory` is
+  * in MiB per worker, `chunkSize` in bytes. An option is a field here, with its value in force in
+  * [[FlareTerms]]; nothing else is said of it on its way through the controller.
   */
 final case class FlareOptions(
     granularity: Option[Int] = None,
     packing: Option[Packing] = None,
     backend: Option[String] = None,
     chunkSize: Option[Int] = None,
-    timeout: Option[Long] = None,
+    timeout: Option[FiniteDuration] = None,
     memory: Option[Int] = None,
     retries: Option[Int] = None
 ):
@@ -25,6 +27,7 @@ final case class FlareOptions(
     summon[Mirror.ProductOf[FlareOptions]].fromProduct(Tuple.fromArray(both))
 
 object FlareOptions:
+  private given Codec[FiniteDuration] = Durations.inMillis
   given Configuration = Configuration.default.withDefaults.withStrictDecoding
   given ConfiguredCodec[FlareOptions] = ConfiguredCodec.derived
 
@@ -38,12 +41,15 @@ final case class FlareTerms(
     packing: Packing,
     backend: String,
     chunkSize: Option[Int],
-    timeout: Long,
+    timeout: FiniteDuration,
     memory: Int,
     retries: Int
-) derives Codec.AsObject
+)
 
 object FlareTerms:
+  private given Codec[FiniteDuration] = Durations.inMillis
+  given Codec.AsObject[FlareTerms] = Codec.AsObject.derived
+
   /** These options, completed by what the platform gives where they say nothing. */
   def of(options: FlareOptions, defaults: FlareTerms): FlareTerms = FlareTerms(
     options.granularity.orElse(defaults.granularity),

@@ -4,7 +4,7 @@ import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.store.{DefinitionChange, DefinitionStore, DeployRefusal, PackageGone, Packages}
 import burst.controller.limits.NamespaceLimits
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import org.slf4j.LoggerFactory
 import scala.util.control.NonFatal
 
@@ -60,7 +60,7 @@ final class Definitions(store: DefinitionStore, packages: Packages):
       name: String,
       version: Option[String],
       limits: NamespaceLimits,
-      now: Long
+      now: Timestamp
   ): Either[DeployRefusal, Definition] =
     store.rollBack(namespace, name, version, limits, now).map(settled)
 

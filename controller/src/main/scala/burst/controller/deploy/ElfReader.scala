@@ -52,7 +52,7 @@ private[deploy] final class ElfReader(view: ByteView):
       offset <- view.u64(at + 8)
       address <- view.u64(at + 16)
       size <- view.u64(at + 32)
-    yield Segment(kind, offset, address, size)
+    yield Segment(kind = kind, offset = offset, address = address, size = size)
 
   private def interpreter(segments: Vector[Segment]): Either[PackageProblem, Option[String]] =
     segments.find(_.kind == Interpreter) match

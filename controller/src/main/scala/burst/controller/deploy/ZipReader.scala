@@ -98,7 +98,16 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       local <- view.u32(at + 42)
       path <- view.utf8(at + EntrySize, nameLength)
     yield (
-      Entry(path, flags, method, crc, packed, size, (attributes >> 16).toInt, local),
+      Entry(
+        path,
+        flags = flags,
+        method = method,
+        crc = crc,
+        packed = packed,
+        size = size,
+        mode = (attributes >> 16).toInt,
+        local = local
+      ),
       at + EntrySize + nameLength + extraLength + commentLength
     )
 

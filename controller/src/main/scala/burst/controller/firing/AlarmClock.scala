@@ -3,8 +3,8 @@ package burst.controller.firing
 import burst.controller.alarm.*
 import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
-import burst.node.traces.{EndedSpan, SpanSink, Traces}
-import burst.protocol.Origin
+import burst.node.traces.{EndedSpan, SpanSink}
+import burst.protocol.{Origin, Timestamp}
 import io.circe.JsonObject
 import java.time.Instant
 import java.time.temporal.ChronoUnit
@@ -155,7 +155,7 @@ final class AlarmClock(
   private def fire(caller: Identity, spent: Alarm): Unit =
     import spent.{namespace, payload, trigger as name}
     enter(namespace)
-    val began = Traces.now()
+    val began = Timestamp.now()
     val own = origin()
     val fired =
       for
@@ -169,7 +169,7 @@ final class AlarmClock(
         case NonFatal(cause) => log.error("the alarm of the trigger {}/{} failed", namespace, name, cause)
       .onComplete: _ =>
         leave(namespace)
-        own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Traces.now())))
+        own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Timestamp.now())))
 
   /** What somebody has set anew meanwhile stays. The trigger goes last: who tries again finds its rules by
     * it.

@@ -5,7 +5,7 @@ import burst.controller.store.{Blocking, Identity, Patiently}
 import burst.controller.trigger.{AttachedRule, RuleStatus, Trigger}
 import burst.node.logs.LogIds.of
 import burst.controller.scheduler.Refusal
-import burst.protocol.{FlareId, JsonText, Origin}
+import burst.protocol.{FlareId, JsonText, Origin, Timestamp}
 import io.circe.{Json, JsonObject}
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.stream.Materializer
@@ -25,7 +25,7 @@ final class Firing(
     invocations: Invocations,
     blocking: Blocking,
     explained: InvocationRefusal => (Boolean, String),
-    now: () => Long = () => System.currentTimeMillis()
+    now: () => Timestamp = () => ActivationHead.now()
 )(using Materializer):
   import Firing.*
   private given ExecutionContext = summon[Materializer].executionContext
@@ -104,7 +104,7 @@ final class Firing(
       caller: Identity,
       trigger: Trigger,
       payload: JsonObject,
-      start: Long,
+      start: Timestamp,
       outcomes: Vector[Json]
   ): Activation =
     val head = ActivationHead(

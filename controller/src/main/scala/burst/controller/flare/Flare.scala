@@ -12,11 +12,13 @@ import burst.protocol.{
   InvokerId,
   Origin,
   PackStart,
-  SharedContainer
+  SharedContainer,
+  Timestamp
 }
 import burst.protocol.KebabCase.given
 import io.circe.Codec
 import io.circe.derivation.ConfiguredEnumCodec
+import scala.concurrent.duration.FiniteDuration
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
   * first four is final, and any of those may turn `failed`, `cancelled` or `timed-out`.
@@ -63,8 +65,8 @@ final case class FlareRequest(
 
   def isGroup: Boolean = idleTimeout.isDefined
 
-  /** How long a group waits for a flare, in milliseconds. */
-  def idleTimeout: Option[Long] = group.collect { case GroupRole.Holder(idle) => idle }
+  /** How long a group waits for a flare. */
+  def idleTimeout: Option[FiniteDuration] = group.collect { case GroupRole.Holder(idle) => idle }
 
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: FlareRequest = copy(inputs = Inputs.OutOfLine(inputs.length))
@@ -82,13 +84,13 @@ final case class PackRecord(
     shared: Option[SharedContainer] = None
 ) derives Codec.AsObject
 
-/** A worker as a user sees it. Times in microseconds since the epoch. */
+/** A worker as a user sees it. */
 final case class WorkerRecord(
     worker: Int,
     pack: Option[Int],
     state: WorkerState,
-    started: Option[Long],
-    ended: Option[Long],
+    started: Option[Timestamp],
+    ended: Option[Timestamp],
     error: Option[Failure]
 ) derives Codec.AsObject
 
@@ -99,10 +101,10 @@ final case class Flare(
     state: FlareState,
     attempt: Int,
     granularity: Option[Int],
-    created: Long,
-    placed: Option[Long],
-    started: Option[Long],
-    ended: Option[Long],
+    created: Timestamp,
+    placed: Option[Timestamp],
+    started: Option[Timestamp],
+    ended: Option[Timestamp],
     error: Option[Failure],
     packs: Vector[PackRecord],
     workers: Vector[WorkerRecord]
@@ -110,7 +112,7 @@ final case class Flare(
   def namespace: String = request.definition.namespace
 
   /** When the start of its pack began, or its run where that was up already. */
-  def begun: Long =
+  def begun: Timestamp =
     val isCold = packs.headOption.exists(!_.start.contains(PackStart.Warm))
     val run = workers.headOption.flatMap(_.started).orElse(started)
     (if isCold then placed else run.orElse(placed)).getOrElse(created)
@@ -135,4 +137,4 @@ final case class WorkerResult(worker: Int, output: Option[Output], error: Option
     case _: Output.Inline => false
 
 /** A mark of the timeline: `name` begins at `at`. */
-final case class PhaseMark(worker: Int, name: String, at: Long)
+final case class PhaseMark(worker: Int, name: String, at: Timestamp)

@@ -1,12 +1,12 @@
 package burst.controller.flare
 
-import burst.protocol.LogStream
+import burst.protocol.{LogStream, Timestamp}
 import java.nio.charset.StandardCharsets.UTF_8
 
 /** What a worker (or the pack's process, when `worker` is none) wrote to a stream: lines with line feeds
   * between them, the first of which was written at `at`.
   */
-final case class LogText(worker: Option[Int], pack: Int, stream: LogStream, at: Long, text: String):
+final case class LogText(worker: Option[Int], pack: Int, stream: LogStream, at: Timestamp, text: String):
   def lines: Iterator[String] = text.split("\n", -1).iterator
 
   def count: Int = 1 + text.count(_ == '\n')

@@ -1,9 +1,10 @@
 package burst.controller.flare
 
+import burst.protocol.Timestamp
 import io.circe.Encoder
 
-/** A stretch of a worker's time; `end` is none while it lasts. Microseconds since the epoch. */
-final case class Phase(name: String, start: Long, end: Option[Long]) derives Encoder.AsObject
+/** A stretch of a worker's time; `end` is none while it lasts. */
+final case class Phase(name: String, start: Timestamp, end: Option[Timestamp]) derives Encoder.AsObject
 
 final case class WorkerTimeline(worker: Int, pack: Option[Int], phases: Vector[Phase])
     derives Encoder.AsObject
@@ -37,10 +38,10 @@ object Timeline:
       else begins("work", started) +: sorted
     close(Vector(invocation) ++ start ++ own, over)
 
-  private def begins(name: String, at: Long) = Phase(name, at, None)
+  private def begins(name: String, at: Timestamp) = Phase(name, at, None)
 
   /** Lets each phase last until the next one; none begins before the one ahead of it. */
-  private def close(phases: Vector[Phase], over: Option[Long]): Vector[Phase] =
-    val starts = phases.map(_.start).scanLeft(Long.MinValue)(_ max _).tail
+  private def close(phases: Vector[Phase], over: Option[Timestamp]): Vector[Phase] =
+    val starts = phases.map(_.start).scanLeft(phases.head.start)(_ max _).tail
     val ends = starts.drop(1).map(Some(_)) :+ over.map(_.max(starts.last))
     phases.lazyZip(starts).lazyZip(ends).map((phase, start, end) => Phase(phase.name, start, end))

@@ -5,6 +5,7 @@ import burst.controller.json.JsonPieces
 import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** The program of an action as a request has it; `code` is empty where there is none. */
 final case class ActionExec(
@@ -22,7 +23,7 @@ final case class ActionChange(
     parameters: Option[Parameters],
     annotations: JsonObject,
     removedAnnotations: Set[String],
-    timeout: Option[Long],
+    timeout: Option[FiniteDuration],
     memory: Option[Int],
     logs: Option[Int],
     concurrency: Option[Int],
@@ -50,7 +51,7 @@ final class ActionBody(pieces: JsonPieces, platform: PlatformLimits):
       removed <- names(split.fields, "delAnnotations")
       own <- fields.objectAt("limits")
       own <- Right(own.getOrElse(JsonObject.empty))
-      timeout <- limit(own, "timeout", ActionLimits.LeastTimeout, platform.timeout, "milliseconds")
+      timeout <- timeLimit(own, "timeout", ActionLimits.LeastTimeout, platform.timeout)
       memory <- limit(own, "memory", ActionLimits.LeastMemory, limits.memory, "MB")
       logs <- limit(own, "logs", 0, ActionLimits.MostLogs, "MB")
       concurrency <-
@@ -129,6 +130,14 @@ object ActionBody:
       case Some("") => Right(None)
       case Some(text) if !EntityVersion.isValid(text) => Left(ApiError.OfEntity(InvalidVersion))
       case version => Right(version)
+
+  private def timeLimit(
+      limits: JsonObject,
+      name: String,
+      least: FiniteDuration,
+      most: FiniteDuration
+  ): Either[ApiError, Option[FiniteDuration]] =
+    limit(limits, name, least = least.toMillis, most = most.toMillis, "milliseconds").map(_.map(_.millis))
 
   private def limit(
       limits: JsonObject,

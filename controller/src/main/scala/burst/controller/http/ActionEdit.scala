@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{ActionFields, Definition, FlareOptions, Kind, Parameters}
 import burst.controller.store.DeployRefusal
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
@@ -13,7 +13,7 @@ final class ActionEdit(
     change: ActionChange,
     components: Vector[String],
     overwrite: Boolean,
-    now: Long
+    now: Timestamp
 ):
   def apply(there: Option[Definition]): Either[DeployRefusal, Definition] =
     there match

@@ -4,6 +4,7 @@ import burst.controller.action.Sequences
 import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import io.circe.Json
 import io.circe.syntax.*
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** What OpenWhisk's clients are told of limits. Times in milliseconds, memory and logs in MB, unless it is
   * said otherwise.
@@ -20,8 +21,8 @@ final class ActionLimits(platform: PlatformLimits):
     "storeActivations" -> true.asJson,
     "minActionMemory" -> LeastMemory.asJson,
     "maxActionMemory" -> limits.memory.asJson,
-    "minActionTimeout" -> LeastTimeout.asJson,
-    "maxActionTimeout" -> platform.timeout.asJson,
+    "minActionTimeout" -> LeastTimeout.toMillis.asJson,
+    "maxActionTimeout" -> platform.timeout.toMillis.asJson,
     "minActionLogs" -> 0.asJson,
     "maxActionLogs" -> MostLogs.asJson,
     "minActionConcurrency" -> 1.asJson,
@@ -34,8 +35,8 @@ final class ActionLimits(platform: PlatformLimits):
   def ofPlatform: Json =
     val limits = platform.namespace
     val ranges = Seq(
-      "min_action_duration" -> LeastTimeout,
-      "max_action_duration" -> platform.timeout,
+      "min_action_duration" -> LeastTimeout.toMillis,
+      "max_action_duration" -> platform.timeout.toMillis,
       "min_action_memory" -> bytes(LeastMemory),
       "max_action_memory" -> bytes(limits.memory),
       "min_action_logs" -> 0L,
@@ -53,7 +54,7 @@ final class ActionLimits(platform: PlatformLimits):
   private def bytes(megabytes: Long): Long = megabytes << 20
 
 object ActionLimits:
-  val LeastTimeout = 100L
+  val LeastTimeout: FiniteDuration = 100.millis
   val LeastMemory = 128L
   val MostLogs = 10L
 

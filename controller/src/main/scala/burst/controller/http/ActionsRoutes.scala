@@ -4,6 +4,7 @@ import burst.controller.action.{ActionName, ActionProblem, Actions, OpenPackages
 import burst.controller.definition.{EntityName, KindFamily}
 import burst.controller.deploy.Definitions
 import burst.controller.store.{ActionPackageStore, Blocking, DefinitionStore, Identity}
+import burst.protocol.Timestamp
 import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -130,7 +131,7 @@ final class ActionsRoutes(
         case Some(exec) if exec.family == KindFamily.Sequence =>
           sequences.resolve(caller, name, exec.components).left.map(p => ApiError.OfEntity(OfSequence(p)))
         case _ => Right(Vector.empty)
-      now = System.currentTimeMillis() * 1000
+      now = Timestamp.now()
       edit = ActionEdit(name.namespace, name.path, change, components, overwrite, now)
       definition <- definitions
         .edit(name.namespace, name.path, change.exec.map(_.code.bytes), caller.limits)(edit(_))

@@ -3,11 +3,9 @@ package burst.controller.http
 import burst.controller.action.{ActivationHead, ActivationRecord, ActivationStatus}
 import burst.controller.flare.LogText
 import burst.controller.json.JsonPieces
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
-import java.time.Instant
-import java.time.temporal.ChronoUnit
 import org.apache.pekko.util.ByteString
 
 /** Records of invocations as OpenWhisk's clients know them. */
@@ -41,14 +39,14 @@ object ActivationViews:
   def line(text: LogText, line: String): String =
     String.format("%-30s %s: %s", time(text.at), text.stream.asJson.asString.getOrElse(""), line)
 
-  def truncated(limit: Long, at: Long): String = String.format(
+  def truncated(limit: Long, at: Timestamp): String = String.format(
     "%-30s stderr: %s",
     time(at),
     s"Logs were truncated because the total bytes size exceeds the limit of $limit bytes."
   )
 
-  private def time(micros: Long): String =
-    Instant.EPOCH.plus(micros, ChronoUnit.MICROS).toString match
+  private def time(at: Timestamp): String =
+    at.instant.toString match
       case whole if whole.contains('.') => whole
       case seconds => s"${seconds.stripSuffix("Z")}.000Z"
 
@@ -60,8 +58,8 @@ object ActivationViews:
       "publish" -> false.asJson,
       "annotations" -> pairs(head.annotations),
       "activationId" -> head.id.asJson,
-      "start" -> head.start.asJson
-    ) ++ head.end.map("end" -> _.asJson) ++ head.duration.map("duration" -> _.asJson)
+      "start" -> head.start.millis.asJson
+    ) ++ head.end.map("end" -> _.millis.asJson) ++ head.duration.map("duration" -> _.toMillis.asJson)
       ++ head.cause.map("cause" -> _.asJson)
 
   private def pairs(annotations: JsonObject): Json =

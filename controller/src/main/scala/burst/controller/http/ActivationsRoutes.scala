@@ -20,6 +20,7 @@ import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.duration.DurationInt
 
 /** `/activations`: what became of invocations. Whole records are written while they are read, as their logs
   * may be large.
@@ -67,7 +68,7 @@ final class ActivationsRoutes(
         docs <- query.flag("docs")
         count <- query.flag("count")
         _ <- Either.cond(!docs || !count, (), ApiError.CountOfDocuments)
-      yield (page, ActivationFilter(name, since.map(_ * 1000), upto.map(_ * 1000 + 999)), docs, count)
+      yield (page, ActivationFilter(name, since, upto.map(_ + 999.micros)), docs, count)
     Refusable(wanted): (page, filter, docs, count) =>
       val namespace = caller.namespace
       if count then
@@ -138,7 +139,7 @@ final class ActivationsRoutes(
       wanted: LogText => Boolean
   ): Future[Source[ByteString, NotUsed]] =
     logAnswer.lines(caller.namespace, flare, wanted)(jsonOf).map: (extent, lines) =>
-      val ended = head.end.getOrElse(head.start) * 1000
+      val ended = head.end.getOrElse(head.start)
       val last = Option.when(extent.truncated)(ActivationViews.truncated(logLimit, ended).asJson.noSpaces)
       lines.concat(Source(last.toVector)).intersperse(",").map(ByteString(_))
 

@@ -4,7 +4,7 @@ import burst.controller.definition.{ActionFields, Definition, EntityName}
 import burst.controller.deploy.Definitions
 import burst.controller.secrets.{DefinitionName, Secrets}
 import burst.controller.store.{Blocking, DefinitionStore, Identity}
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -101,7 +101,7 @@ final class BurstsRoutes(
       deployment.code.bytes.length,
       deployment.options,
       deployment.parameters.getOrElse(JsonObject.empty),
-      updated = System.currentTimeMillis() * 1000,
+      updated = Timestamp.now(),
       action = ActionFields(main = deployment.main, binary = deployment.code.binary)
     )
 

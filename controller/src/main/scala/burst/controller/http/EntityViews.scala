@@ -44,7 +44,7 @@ final class EntityViews(defaults: FlareDefaults):
       "publish" -> definition.action.publish.asJson,
       "annotations" -> KeyValues.show(annotations(definition)),
       "limits" -> limits(definition),
-      "updated" -> EntityViews.millis(definition.updated).asJson
+      "updated" -> definition.updated.millis.asJson
     )
 
   /** Also of one that was deployed by our own API. */
@@ -54,7 +54,7 @@ final class EntityViews(defaults: FlareDefaults):
   private def limits(definition: Definition): Json =
     val options = defaults.shown(definition.options)
     Json.obj(
-      "timeout" -> options.timeout.asJson,
+      "timeout" -> options.timeout.map(_.toMillis).asJson,
       "memory" -> options.memory.asJson,
       "logs" -> definition.action.logs.asJson,
       "concurrency" -> definition.action.concurrency.asJson
@@ -98,7 +98,7 @@ object EntityViews:
     "version" -> found.version.asJson,
     "publish" -> found.publish.asJson,
     "annotations" -> KeyValues.show(annotations(found)),
-    "updated" -> millis(found.updated).asJson
+    "updated" -> found.updated.millis.asJson
   )
 
   private def annotations(found: ActionPackage): JsonObject =
@@ -112,5 +112,3 @@ object EntityViews:
 
   private def place(name: PackageName): Json =
     Json.obj("namespace" -> name.namespace.asJson, "name" -> name.name.asJson)
-
-  def millis(micros: Long): Long = micros / 1000

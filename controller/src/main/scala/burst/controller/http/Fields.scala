@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.Version
 import io.circe.{Json, JsonObject}
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** Reads the fields of a JSON object a caller sent; what is wrong is told with the field's path. An absent
   * field and `null` are the same.
@@ -57,6 +58,10 @@ final class Fields private (values: JsonObject, path: String):
       measure: Measure = Measure.Count
   ): Either[ApiError, Option[Int]] =
     long(name, least, most, measure).map(_.map(_.toInt))
+
+  /** A time in milliseconds. */
+  def millis(name: String, most: FiniteDuration): Either[ApiError, Option[FiniteDuration]] =
+    long(name, 1, most.toMillis, Measure.Milliseconds).map(_.map(_.millis))
 
   def choice[A](name: String, choices: Seq[(String, A)]): Either[ApiError, Option[A]] =
     string(name).flatMap:

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.scheduler.{CancelOutcome, CancelledBy, FlareService, QueueEstimate}
 import burst.controller.store.{Blocking, FlareStore, Identity}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import io.circe.Json
 import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
@@ -19,7 +19,7 @@ private[http] enum FlareKind(
     val ended: FlareId => ApiError,
     val accepted: FlareId => Json,
     val summary: Flare => Json,
-    val whole: (Flare, Option[QueueEstimate]) => Json
+    val whole: (Flare, Option[QueueEstimate[Timestamp]]) => Json
 ):
   case Flares
       extends FlareKind(

@@ -6,7 +6,7 @@ import com.typesafe.config.{Config, ConfigException}
 import javax.net.ssl.SSLContext
 import org.apache.pekko.http.scaladsl.model.{MediaType, MediaTypes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.jdk.DurationConverters.*
 
 /** `burst.http` of the configuration. */
@@ -95,10 +95,10 @@ object HttpSettings:
 
   private def bodies(http: Config, call: String, heapShare: Int): BodyIntake.Settings =
     BodyIntake.Settings(
-      http.getBytes(s"$call-body-limit"),
-      Math.min(http.getBytes(s"$call-bodies-limit"), Runtime.getRuntime.maxMemory / heapShare),
-      http.getBytes(s"$call-bodies-rate"),
-      http.getBytes(s"$call-bodies-burst")
+      bodyLimit = http.getBytes(s"$call-body-limit"),
+      limit = Math.min(http.getBytes(s"$call-bodies-limit"), Runtime.getRuntime.maxMemory / heapShare),
+      rate = http.getBytes(s"$call-bodies-rate"),
+      burst = http.getBytes(s"$call-bodies-burst")
     ).fitting
 
 /** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. The backend,
@@ -106,7 +106,7 @@ object HttpSettings:
   */
 final case class FlareDefaults(
     terms: FlareTerms,
-    groupIdleTimeout: Long,
+    groupIdleTimeout: FiniteDuration,
     backends: Vector[String] = Vector.empty
 ):
   def withBackends(default: String, all: Vector[String]): FlareDefaults =
@@ -131,8 +131,8 @@ object FlareDefaults:
         )),
       backend = "",
       chunkSize = None,
-      timeout = defaults.getDuration("timeout").toMillis,
+      timeout = defaults.getDuration("timeout").toMillis.millis,
       memory = defaults.getInt("memory"),
       retries = defaults.getInt("retries")
     )
-    FlareDefaults(terms, defaults.getDuration("group-idle-timeout").toMillis)
+    FlareDefaults(terms, defaults.getDuration("group-idle-timeout").toMillis.millis)

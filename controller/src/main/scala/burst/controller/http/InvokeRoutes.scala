@@ -50,7 +50,8 @@ final class InvokeRoutes(
       for
         blockingCall <- query.flag("blocking")
         resultOnly <- query.flag("result")
-        timeout <- query.int("timeout", longest.toMillis.toInt, 1, longest.toMillis.toInt)
+        timeout <-
+          query.int("timeout", default = longest.toMillis.toInt, least = 1, most = longest.toMillis.toInt)
         burst <- query.flag("burst")
         key <- IdempotencyKey.of(request)
       yield (blockingCall, resultOnly, timeout, burst, key)

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.InvokerView
+import burst.node.MonotonicTime
 import burst.node.metrics.{MetricsRegistry, Seconds}
 import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCode, StatusCodes}
@@ -39,8 +40,8 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
   private val routes = described.map((template, methods) => template -> Route(template, methods))
   private val unknown = Route(Other, Set.empty)
 
-  /** When an answer begins; `began` is when the request was there, by `System.nanoTime`. */
-  def answered(request: HttpRequest, response: HttpResponse, began: Long): Unit =
+  /** When an answer begins; `began` is when the request was there. */
+  def answered(request: HttpRequest, response: HttpResponse, began: MonotonicTime): Unit =
     templates.of(request.uri.path).flatMap(routes.get).getOrElse(unknown).of(request.method.value)
       .answered(response.status, began)
 
@@ -73,7 +74,7 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
       // What nobody asks for is not shown.
       private lazy val times = seconds.labelValues(method, template)
 
-      def answered(status: StatusCode, began: Long): Unit =
+      def answered(status: StatusCode, began: MonotonicTime): Unit =
         times.observe(Seconds.since(began))
         requests.labelValues(method, template, statusText(status.intValue)).inc()
 

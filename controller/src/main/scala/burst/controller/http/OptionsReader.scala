@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.limits.PlatformLimits
 import burst.controller.definition.{FlareOptions, Packing}
 import burst.controller.limits.NamespaceLimits
+import scala.concurrent.duration.FiniteDuration
 
 /** Reads the options a definition and a flare have in common, and holds them against the limits. */
 final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
@@ -14,14 +15,22 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
       packing <- fields.choice("packing", Packing.named)
       backend <- fields.choice("backend", defaults.backends.map(name => name -> name))
       chunkSize <- fields.int("chunkSize", limits.chunkSizeMin, limits.chunkSizeMax, Measure.Bytes)
-      timeout <- fields.long("timeout", 1, limits.timeout, Measure.Milliseconds)
+      timeout <- fields.millis("timeout", limits.timeout)
       memory <- fields.int("memory", LeastMemory, namespace.memory, Measure.Mebibytes)
       retries <- fields.int("retries", 0, limits.retries)
-    yield FlareOptions(granularity, packing, backend, chunkSize, timeout, memory, retries)
+    yield FlareOptions(
+      granularity = granularity,
+      packing = packing,
+      backend = backend,
+      chunkSize = chunkSize,
+      timeout = timeout,
+      memory = memory,
+      retries = retries
+    )
 
-  /** How long a group may be without a flare, in milliseconds. */
-  def idleTimeout(fields: Fields): Either[ApiError, Option[Long]] =
-    fields.long("idleTimeout", 1, limits.groupIdleTimeout, Measure.Milliseconds)
+  /** How long a group may be without a flare. */
+  def idleTimeout(fields: Fields): Either[ApiError, Option[FiniteDuration]] =
+    fields.millis("idleTimeout", limits.groupIdleTimeout)
 
 object OptionsReader:
   /** MiB in which a program with a thread and its buffers can start at all. */

@@ -13,6 +13,7 @@ import burst.controller.store.{
   PackageRefusal,
   Transfers
 }
+import burst.protocol.Timestamp
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -122,7 +123,7 @@ final class PackagesRoutes(
     packages
       .edit(namespace, name, limits):
         case Some(_) if !overwrite => Left(PackageRefusal.Exists)
-        case there => Right(change.over(there, namespace, name, System.currentTimeMillis() * 1000))
+        case there => Right(change.over(there, namespace, name, Timestamp.now()))
       .left
       .map(refusal => ApiError.OfEntity(PackageNotStored(name, refusal)))
       .flatMap(stored => ok(EntityViews.stored(stored)))
@@ -151,7 +152,7 @@ object PackagesRoutes:
       publish: Option[Boolean],
       version: Option[String]
   ):
-    def over(there: Option[ActionPackage], namespace: String, name: String, now: Long): ActionPackage =
+    def over(there: Option[ActionPackage], namespace: String, name: String, now: Timestamp): ActionPackage =
       ActionPackage(
         namespace,
         name,

@@ -1,6 +1,7 @@
 package burst.controller.http
 
 import burst.controller.definition.EntityName
+import burst.protocol.Timestamp
 import java.util.Locale
 import org.apache.pekko.http.scaladsl.model.Uri
 import org.apache.pekko.http.scaladsl.server.Directive0
@@ -27,11 +28,13 @@ final class QueryParameters(query: Uri.Query):
         .toRight(ApiError.InvalidParameter(name, s"a whole number from $least to $most"))
 
   def optionalInt(name: String): Either[ApiError, Option[Int]] =
-    if query.get(name).isEmpty then Right(None) else int(name, 0, 0, Int.MaxValue).map(Some(_))
+    if query.get(name).isEmpty then Right(None)
+    else int(name, default = 0, least = 0, most = Int.MaxValue).map(Some(_))
 
   /** A time in milliseconds since the epoch. */
-  def time(name: String): Either[ApiError, Option[Long]] =
+  def time(name: String): Either[ApiError, Option[Timestamp]] =
     long(name, QueryParameters.Latest, "a time in milliseconds since the epoch")
+      .map(_.map(Timestamp.ofMillis))
 
   /** A place in a log, as an answer has told it. */
   def place(name: String): Either[ApiError, Option[Long]] =
@@ -77,8 +80,8 @@ final class QueryParameters(query: Uri.Query):
   /** A limit of 0 asks for as many as there may be. */
   def page(): Either[ApiError, Page] =
     for
-      limit <- int("limit", Page.Default, 0, Page.Most)
-      skip <- int("skip", 0, 0, Int.MaxValue)
+      limit <- int("limit", default = Page.Default, least = 0, most = Page.Most)
+      skip <- int("skip", default = 0, least = 0, most = Int.MaxValue)
     yield Page(if limit == 0 then Page.Most else limit, skip)
 
 object QueryParameters:

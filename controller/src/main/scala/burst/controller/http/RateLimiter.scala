@@ -1,12 +1,12 @@
 package burst.controller.http
 
 import burst.controller.limits.LruCache
+import burst.node.MonotonicTime
 
 /** So many of something per minute, for each namespace or client: a bucket that holds one minute's worth and
-  * fills up evenly. Of more than `most` keys those are forgotten that were not asked for for longest. `clock`
-  * is in nanoseconds.
+  * fills up evenly. Of more than `most` keys those are forgotten that were not asked for for longest.
   */
-final class RateLimiter(clock: () => Long = () => System.nanoTime(), most: Int = 100_000):
+final class RateLimiter(clock: () => MonotonicTime = () => MonotonicTime.now(), most: Int = 100_000):
   import RateLimiter.*
 
   private val buckets = LruCache[String, Bucket](most)
@@ -22,9 +22,9 @@ final class RateLimiter(clock: () => Long = () => System.nanoTime(), most: Int =
 private object RateLimiter:
   private val Minute = 60e9
 
-  final class Bucket(private var level: Double, private var filled: Long):
-    def take(perMinute: Int, now: Long): Either[Long, Unit] =
-      level = (level + (now - filled).max(0) * (perMinute / Minute)).min(perMinute)
+  final class Bucket(private var level: Double, private var filled: MonotonicTime):
+    def take(perMinute: Int, now: MonotonicTime): Either[Long, Unit] =
+      level = (level + (now - filled).toNanos.max(0) * (perMinute / Minute)).min(perMinute)
       filled = now
       if level >= 1 then
         level -= 1

@@ -1,7 +1,7 @@
 package burst.controller.http
 
-import burst.node.traces.{EndedSpan, SpanKeys, SpanSink, TraceHeader, Traces}
-import burst.protocol.{Origin, TraceContext}
+import burst.node.traces.{EndedSpan, SpanKeys, SpanSink, TraceHeader}
+import burst.protocol.{Origin, Timestamp, TraceContext}
 import io.opentelemetry.api.common.Attributes
 import io.opentelemetry.api.trace.SpanKind
 import org.apache.pekko.http.scaladsl.model.headers.Authorization
@@ -23,7 +23,7 @@ final class RequestTraces(templates: RouteTemplates, spans: SpanSink):
         templates.of(request.uri.path).filterNot(Untraced).fold(pass)(traced(request, _))
 
   private def traced(request: HttpRequest, route: String): Directive0 =
-    val began = Traces.now()
+    val began = Timestamp.now()
     val client = clients(request).filter(_ => request.header[Authorization].isDefined)
     spans.begin(client).fold(pass): context =>
       mapRequest(_.addAttribute(Key, context)) & mapResponse: response =>
@@ -48,7 +48,7 @@ object RequestTraces:
       request: HttpRequest,
       route: String,
       response: HttpResponse,
-      began: Long,
+      began: Timestamp,
       client: Option[TraceContext],
       context: TraceContext
   ): EndedSpan =
@@ -66,7 +66,7 @@ object RequestTraces:
       client.map(_.spanId),
       s"$method $route",
       began,
-      Traces.now(),
+      Timestamp.now(),
       attributes.build(),
       Option.when(status >= 500)(status.toString),
       SpanKind.SERVER

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.blob.BlobStoreException
 import burst.controller.store.{Identity, StoreException, StoreProblem}
+import burst.node.MonotonicTime
 import burst.node.logs.LogIds.of
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse, StatusCodes}
@@ -96,7 +97,7 @@ final class Routes(
     withRequestTimeoutResponse(_ => tooSlow(request))
 
   private def counted: Directive0 = extractRequest.flatMap: request =>
-    val began = System.nanoTime()
+    val began = MonotonicTime.now()
     mapResponse: response =>
       metrics.answered(request, response, began)
       response

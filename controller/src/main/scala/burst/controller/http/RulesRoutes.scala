@@ -4,6 +4,7 @@ import burst.controller.action.{ActionProblem, Actions}
 import burst.controller.definition.EntityName
 import burst.controller.store.{Blocking, Identity, RuleStore}
 import burst.controller.trigger.{Rule, RuleStatus, TriggerRefusal}
+import burst.protocol.Timestamp
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -66,7 +67,7 @@ final class RulesRoutes(
       overwrite: Boolean,
       wanted: WantedRule
   ): Either[ApiError, HttpResponse] =
-    val now = System.currentTimeMillis() * 1000
+    val now = Timestamp.now()
     for
       _ <- reachable(caller, wanted)
       rule <- rules

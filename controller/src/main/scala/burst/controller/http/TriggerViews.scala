@@ -25,7 +25,7 @@ object TriggerViews:
     "version" -> trigger.version.asJson,
     "publish" -> trigger.publish.asJson,
     "annotations" -> KeyValues.show(trigger.annotations),
-    "updated" -> EntityViews.millis(trigger.updated).asJson
+    "updated" -> trigger.updated.millis.asJson
   )
 
   def rule(rule: Rule): Json = ruleHead(rule).add("status", rule.status.text.asJson).asJson
@@ -41,7 +41,7 @@ object TriggerViews:
     "trigger" -> place(ActionPlace(rule.namespace, rule.trigger)),
     "action" -> place(rule.action),
     "annotations" -> KeyValues.show(rule.annotations),
-    "updated" -> EntityViews.millis(rule.updated).asJson
+    "updated" -> rule.updated.millis.asJson
   )
 
   private def place(place: ActionPlace): Json =

@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.EntityName
 import burst.controller.store.{Blocking, Identity, TriggerStore}
 import burst.controller.trigger.Trigger
+import burst.protocol.Timestamp
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -49,7 +50,7 @@ final class TriggersRoutes(
   private def change(caller: Identity, name: String, request: HttpRequest): Answer =
     deploys(caller, request): (overwrite, taken) =>
       Refusable(taken.inTurn(triggerBody.trigger(_))): change =>
-        val now = System.currentTimeMillis() * 1000
+        val now = Timestamp.now()
         blocking:
           triggers
             .put(caller.namespace, name, overwrite, change, caller.limits.definitions, now)

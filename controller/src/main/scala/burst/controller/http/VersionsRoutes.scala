@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.{Definition, EntityName, Version}
 import burst.controller.deploy.Definitions
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
+import burst.protocol.Timestamp
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -72,7 +73,7 @@ final class VersionsRoutes(
           // Packages of versions that go are deleted with it.
           Blocking(transfers.of(caller.namespace)):
             definitions
-              .rollBack(caller.namespace, name, version, caller.limits, System.currentTimeMillis() * 1000)
+              .rollBack(caller.namespace, name, version, caller.limits, Timestamp.now())
               .left
               .map(ApiError.NotDeployed(name, _))
               .flatMap(there => ok(views.definition(there)))

@@ -5,7 +5,7 @@ import burst.controller.flare.*
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.scheduler.{InvokerView, QueueEstimate}
 import burst.controller.store.{Issued, Namespace}
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{FlareId, InvokerId, Timestamp}
 import io.circe.derivation.{Configuration, ConfiguredEncoder}
 import io.circe.{Encoder, Json}
 import io.circe.syntax.*
@@ -42,7 +42,7 @@ object Views:
   def acceptedGroup(id: FlareId): Json = Json.obj("groupId" -> id.asJson)
 
   /** `estimate` of one that waits. */
-  def flare(flare: Flare, estimate: Option[QueueEstimate]): Json = Json.fromFields(
+  def flare(flare: Flare, estimate: Option[QueueEstimate[Timestamp]]): Json = Json.fromFields(
     summaryFields(flare) ++ Seq(
       "queue" -> estimate.fold(Json.Null)(queue),
       "packs" -> Json.fromValues(flare.packs.map(pack)),
@@ -52,7 +52,7 @@ object Views:
 
   def summary(flare: Flare): Json = Json.fromFields(summaryFields(flare))
 
-  def group(group: Flare, estimate: Option[QueueEstimate]): Json = Json.fromFields(
+  def group(group: Flare, estimate: Option[QueueEstimate[Timestamp]]): Json = Json.fromFields(
     groupFields(group) ++ Seq(
       "queue" -> estimate.fold(Json.Null)(queue),
       "packs" -> Json.fromValues(group.packs.map(pack))
@@ -66,7 +66,7 @@ object Views:
     val error = group.error.filter(_ => group.state.isFinal && group.state != FlareState.Cancelled)
     Seq("groupId" -> group.id.asJson) ++ definitionOf(group) ++
       Seq("state" -> groupState(group).asJson) ++ terms(group) ++ Seq(
-        "idleTimeout" -> group.request.idleTimeout.asJson,
+        "idleTimeout" -> group.request.idleTimeout.map(_.toMillis).asJson,
         "created" -> group.created.asJson,
         "opened" -> group.started.asJson,
         "closed" -> group.ended.asJson,
@@ -106,7 +106,7 @@ object Views:
     val terms = request.terms.asJsonObject.add("granularity", granularity.asJson).remove("retries")
     ("size" -> request.size.asJson) +: terms.toVector
 
-  private def queue(estimate: QueueEstimate): Json =
+  private def queue(estimate: QueueEstimate[Timestamp]): Json =
     Json.obj(
       "position" -> estimate.position.asJson,
       "start" -> estimate.start.toOption.asJson,
@@ -123,7 +123,7 @@ object Views:
   )
 
   /** `now` is how far the phases that still last have come. */
-  def timeline(flare: Flare, workers: Vector[WorkerTimeline], now: Long): Json = Json.obj(
+  def timeline(flare: Flare, workers: Vector[WorkerTimeline], now: Timestamp): Json = Json.obj(
     "flareId" -> flare.id.asJson,
     "created" -> flare.created.asJson,
     "now" -> now.asJson,

@@ -24,10 +24,10 @@ object WebSettings:
     def text(key: String) = Option(web.getString(key)).filter(_.nonEmpty)
     WebSettings(
       bodies,
-      web.getInt("requests-per-minute"),
-      web.getInt("concurrent-requests"),
-      web.getInt("misses-per-minute"),
-      web.getInt("json-values-limit"),
-      text("domain").map(_.toLowerCase(java.util.Locale.ROOT)),
+      requestsPerMinute = web.getInt("requests-per-minute"),
+      concurrentRequests = web.getInt("concurrent-requests"),
+      missesPerMinute = web.getInt("misses-per-minute"),
+      jsonValues = web.getInt("json-values-limit"),
+      domain = text("domain").map(_.toLowerCase(java.util.Locale.ROOT)),
       text("gateway-url").map(_.stripSuffix("/"))
     )

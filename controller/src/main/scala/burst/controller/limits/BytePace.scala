@@ -1,13 +1,13 @@
 package burst.controller.limits
 
+import burst.node.MonotonicTime
 import java.util.concurrent.ConcurrentHashMap
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** How many bytes of something a namespace may have in a second: a bucket of `burst` bytes for each, which
-  * fills up by `rate` bytes a second, so that no namespace keeps what all of them share to itself. `clock` is
-  * in nanoseconds.
+  * fills up by `rate` bytes a second, so that no namespace keeps what all of them share to itself.
   */
-final class BytePace(rate: Long, burst: Long, clock: () => Long = () => System.nanoTime()):
+final class BytePace(rate: Long, burst: Long, clock: () => MonotonicTime = () => MonotonicTime.now()):
   private val buckets = ConcurrentHashMap[String, BytePace.Bucket]()
 
   /** Takes so many bytes off, if they are there. */
@@ -32,9 +32,9 @@ final class BytePace(rate: Long, burst: Long, clock: () => Long = () => System.n
     val bucket = buckets.computeIfAbsent(namespace, _ => BytePace.Bucket(burst.toDouble, clock()))
     bucket.synchronized:
       val now = clock()
-      bucket.level = (bucket.level + (now - bucket.filled).max(0) * (rate / 1e9)).min(burst.toDouble)
+      bucket.level = (bucket.level + (now - bucket.filled).toNanos.max(0) * (rate / 1e9)).min(burst.toDouble)
       bucket.filled = now
       use(bucket)
 
 object BytePace:
-  private final class Bucket(var level: Double, var filled: Long)
+  private final class Bucket(var level: Double, var filled: MonotonicTime)

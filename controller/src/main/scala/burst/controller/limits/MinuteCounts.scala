@@ -1,20 +1,21 @@
 package burst.controller.limits
 
+import burst.protocol.Timestamp
+
 /** What there is of something in this minute already, how much there may be, and when the next one begins. */
 final case class MinuteUsed(count: Int, allowed: Int, retryAfterSeconds: Long)
 
 /** So many of something in each minute of the calendar, for each namespace, as OpenWhisk counts. Of more than
-  * `most` namespaces those are forgotten that were not asked for for longest. `clock` is in milliseconds
-  * since the epoch.
+  * `most` namespaces those are forgotten that were not asked for for longest.
   */
-final class MinuteCounts(clock: () => Long = () => System.currentTimeMillis(), most: Int = 100_000):
+final class MinuteCounts(clock: () => Timestamp = () => Timestamp.now(), most: Int = 100_000):
   import MinuteCounts.*
 
   private val counts = LruCache[String, Count](most)
 
   /** Takes one off, or says why there is none. */
   def take(namespace: String, allowed: Int): Either[MinuteUsed, Unit] = synchronized:
-    val now = clock()
+    val now = clock().millis
     val count = counts.computeIfAbsent(namespace, _ => Count(0, 0))
     // Also when the clock was set back.
     if count.minute != now / Minute then
@@ -23,12 +24,17 @@ final class MinuteCounts(clock: () => Long = () => System.currentTimeMillis(), m
     if count.taken < allowed then
       count.taken += 1
       Right(())
-    else Left(MinuteUsed(count.taken, allowed, (Minute - now % Minute).ceilDiv(1000)))
+    else
+      Left(MinuteUsed(
+        count = count.taken,
+        allowed = allowed,
+        retryAfterSeconds = (Minute - now % Minute).ceilDiv(1000)
+      ))
 
   /** Puts one back that came to nothing; of a minute that is over nothing is left. */
   def giveBack(namespace: String): Unit = synchronized:
     Option(counts.get(namespace))
-      .filter(_.minute == clock() / Minute)
+      .filter(_.minute == clock().millis / Minute)
       .foreach(count => count.taken = (count.taken - 1).max(0))
 
 object MinuteCounts:

@@ -53,18 +53,19 @@ final case class OwnLimits(
     summon[Mirror.ProductOf[OwnLimits]].fromProduct(Tuple.fromArray(either.toArray))
 
   def over(configured: NamespaceLimits): NamespaceLimits = NamespaceLimits(
-    burstSize.getOrElse(configured.burstSize),
-    concurrentSlots.getOrElse(configured.concurrentSlots),
-    memory.getOrElse(configured.memory),
-    packageBytes.getOrElse(configured.packageBytes),
-    flaresPerMinute.getOrElse(configured.flaresPerMinute),
-    definitions.getOrElse(configured.definitions),
-    definitionBytes.getOrElse(configured.definitionBytes),
-    storedBytes.getOrElse(configured.storedBytes),
-    invocationsPerMinute.orElse(flaresPerMinute).getOrElse(configured.invocationsPerMinute),
-    firesPerMinute.orElse(flaresPerMinute).getOrElse(configured.firesPerMinute),
-    deploysPerMinute.getOrElse(configured.deploysPerMinute),
-    requestsPerMinute.getOrElse(configured.requestsPerMinute),
-    concurrentRequests.getOrElse(configured.concurrentRequests),
-    egress.getOrElse(configured.egress)
+    burstSize = burstSize.getOrElse(configured.burstSize),
+    concurrentSlots = concurrentSlots.getOrElse(configured.concurrentSlots),
+    memory = memory.getOrElse(configured.memory),
+    packageBytes = packageBytes.getOrElse(configured.packageBytes),
+    flaresPerMinute = flaresPerMinute.getOrElse(configured.flaresPerMinute),
+    definitions = definitions.getOrElse(configured.definitions),
+    definitionBytes = definitionBytes.getOrElse(configured.definitionBytes),
+    storedBytes = storedBytes.getOrElse(configured.storedBytes),
+    invocationsPerMinute =
+      invocationsPerMinute.orElse(flaresPerMinute).getOrElse(configured.invocationsPerMinute),
+    firesPerMinute = firesPerMinute.orElse(flaresPerMinute).getOrElse(configured.firesPerMinute),
+    deploysPerMinute = deploysPerMinute.getOrElse(configured.deploysPerMinute),
+    requestsPerMinute = requestsPerMinute.getOrElse(configured.requestsPerMinute),
+    concurrentRequests = concurrentRequests.getOrElse(configured.concurrentRequests),
+    egress = egress.getOrElse(configured.egress)
   )

@@ -1,12 +1,13 @@
 package burst.controller.limits
 
 import com.typesafe.config.Config
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** `burst.limits`: what the platform allows at all, and namespaces that have no limits of their own. */
 final case class PlatformLimits(
     namespace: NamespaceLimits,
-    timeout: Long,
-    groupIdleTimeout: Long,
+    timeout: FiniteDuration,
+    groupIdleTimeout: FiniteDuration,
     retries: Int,
     chunkSizeMin: Int,
     chunkSizeMax: Int,
@@ -23,29 +24,29 @@ object PlatformLimits:
     val limits = config.getConfig("burst.limits")
     PlatformLimits(
       NamespaceLimits(
-        limits.getInt("burst-size"),
-        limits.getInt("concurrent-slots"),
-        limits.getInt("memory"),
-        limits.getBytes("package-size"),
-        limits.getInt("flares-per-minute"),
-        limits.getInt("definitions"),
-        limits.getBytes("definitions-size"),
-        limits.getBytes("stored-size"),
-        limits.getInt("invocations-per-minute"),
-        limits.getInt("fires-per-minute"),
-        limits.getInt("deploys-per-minute"),
-        limits.getInt("requests-per-minute"),
-        limits.getInt("concurrent-requests"),
-        limits.getBoolean("egress")
+        burstSize = limits.getInt("burst-size"),
+        concurrentSlots = limits.getInt("concurrent-slots"),
+        memory = limits.getInt("memory"),
+        packageBytes = limits.getBytes("package-size"),
+        flaresPerMinute = limits.getInt("flares-per-minute"),
+        definitions = limits.getInt("definitions"),
+        definitionBytes = limits.getBytes("definitions-size"),
+        storedBytes = limits.getBytes("stored-size"),
+        invocationsPerMinute = limits.getInt("invocations-per-minute"),
+        firesPerMinute = limits.getInt("fires-per-minute"),
+        deploysPerMinute = limits.getInt("deploys-per-minute"),
+        requestsPerMinute = limits.getInt("requests-per-minute"),
+        concurrentRequests = limits.getInt("concurrent-requests"),
+        egress = limits.getBoolean("egress")
       ),
-      limits.getDuration("timeout").toMillis,
-      limits.getDuration("group-idle-timeout").toMillis,
-      limits.getInt("retries"),
-      limits.getBytes("chunk-size-min").toInt,
-      limits.getBytes("chunk-size-max").toInt,
-      PackageLimits(
-        limits.getInt("package-entries"),
-        limits.getBytes("unpacked-size"),
-        Runtime.getRuntime.maxMemory / ExecutableHeapShare
+      timeout = limits.getDuration("timeout").toMillis.millis,
+      groupIdleTimeout = limits.getDuration("group-idle-timeout").toMillis.millis,
+      retries = limits.getInt("retries"),
+      chunkSizeMin = limits.getBytes("chunk-size-min").toInt,
+      chunkSizeMax = limits.getBytes("chunk-size-max").toInt,
+      packages = PackageLimits(
+        entries = limits.getInt("package-entries"),
+        unpackedBytes = limits.getBytes("unpacked-size"),
+        executableBytes = Runtime.getRuntime.maxMemory / ExecutableHeapShare
       )
     )

@@ -6,6 +6,7 @@ import burst.protocol.{DefinitionRef, Failure, FailureKind, PackStart}
 import io.circe.Encoder
 import io.circe.syntax.*
 import io.prometheus.metrics.core.datapoints.{CounterDataPoint, DistributionDataPoint}
+import scala.concurrent.duration.{Duration, FiniteDuration, SECONDS}
 
 /** Where the time of flares goes, and how they end; told by namespace and definition where the settings want
   * it, of so many at most.
@@ -63,7 +64,7 @@ object FlareMetrics:
   /** As the API has it. */
   private def word[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")
 
-/** What is counted of the flares of a definition. Times are in microseconds. */
+/** What is counted of the flares of a definition. */
 final class FlareFigures private[metrics] (
     queue: DistributionDataPoint,
     placement: DistributionDataPoint,
@@ -72,15 +73,15 @@ final class FlareFigures private[metrics] (
     results: Map[FlareState, CounterDataPoint],
     failures: Map[FailureKind, CounterDataPoint]
 ):
-  def waited(time: Long): Unit = queue.observe(seconds(time))
-  def placed(time: Long): Unit = placement.observe(seconds(time))
-  def started(kind: PackStart, time: Long): Unit = starts(kind).observe(seconds(time))
+  def waited(time: FiniteDuration): Unit = queue.observe(seconds(time))
+  def placed(time: FiniteDuration): Unit = placement.observe(seconds(time))
+  def started(kind: PackStart, time: FiniteDuration): Unit = starts(kind).observe(seconds(time))
 
   /** How it ended, and how long it ran if it did. */
-  def ended(state: FlareState, error: Option[Failure], ran: Option[Long]): Unit =
+  def ended(state: FlareState, error: Option[Failure], ran: Option[FiniteDuration]): Unit =
     ran.foreach(time => run.observe(seconds(time)))
     results.get(state).foreach(_.inc())
     error.foreach(failure => failures(failure.kind).inc())
 
   /** Somebody may have set a clock meanwhile. */
-  private def seconds(micros: Long): Double = micros.max(0) / 1e6
+  private def seconds(time: FiniteDuration): Double = time.max(Duration.Zero).toUnit(SECONDS)

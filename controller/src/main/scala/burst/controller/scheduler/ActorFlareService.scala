@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.store.{FlareStore, StoreException}
 import burst.node.logs.LogIds.of
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{FlareId, InvokerId, Timestamp}
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
 import org.apache.pekko.pattern.after
@@ -119,7 +119,7 @@ final class ActorFlareService(
       case outcome => Future.successful(outcome)
     }
 
-  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] =
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate[Timestamp]]] =
     val answer =
       scheduler.ask[Located](Locate(id, _))(using Timeout(EstimateTimeout), system.scheduler)
     answer.map(_.standing).recover { case _: TimeoutException => None }

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 
 /** What is checked before a flare is accepted, and what an accepted one looks like. Pure. */
 object AdmissionControl:
@@ -25,7 +25,13 @@ object AdmissionControl:
         case Left(NoPlacement.Never(total, usable, largest, unit)) =>
           if request.size > total then Some(Refusal.TooLarge(request.size, total))
           else if unit > largest then Some(Refusal.UnitTooLarge(unit, largest))
-          else Some(Refusal.UnitsTooLarge(request.size, unit, usable, total))
+          else
+            Some(Refusal.UnitsTooLarge(
+              size = request.size,
+              granularity = unit,
+              usable = usable,
+              clusterSlots = total
+            ))
         case _ => overLimit(request, slotLimit)
 
   private def overLimit(request: FlareRequest, slotLimit: Int): Option[Refusal] =
@@ -44,7 +50,7 @@ object AdmissionControl:
     else None
 
   /** A flare as it begins, by the `id` that whoever asks for it may have chosen. */
-  def accept(request: FlareRequest, now: Long, id: Option[FlareId] = None): Flare = Flare(
+  def accept(request: FlareRequest, now: Timestamp, id: Option[FlareId] = None): Flare = Flare(
     id.getOrElse(FlareId.random()),
     request,
     FlareState.Queued,

@@ -14,7 +14,7 @@ import burst.controller.flare.{
 }
 import burst.protocol.JsonText
 import org.apache.pekko.util.ByteString
-import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport}
+import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport, Timestamp}
 
 /** How far a pack is, as its reports tell. */
 enum PackStage:
@@ -120,7 +120,7 @@ final case class AttemptProgress(
 
   /** Gives every worker that never reported its end the failure `why` finds for it. */
   def resolve(
-      at: Long,
+      at: Timestamp,
       state: WorkerState,
       why: WorkerRecord => Failure
   ): (AttemptProgress, Vector[WorkerResult]) =
@@ -138,7 +138,7 @@ final case class AttemptProgress(
     (copy(workers = resolved), results.result())
 
   /** What these workers have put out is not kept: they have no output, those that ended well either. */
-  def losing(why: Unkept, at: Long): (AttemptProgress, Vector[WorkerResult]) =
+  def losing(why: Unkept, at: Timestamp): (AttemptProgress, Vector[WorkerResult]) =
     val lost = workers.filter: worker =>
       why.workers(worker.worker) && (!worker.state.isFinal || worker.state == WorkerState.Succeeded)
     val failed = lost.map: worker =>

@@ -31,7 +31,9 @@ final case class Holding(
   lazy val taken: Map[Place, Taken] =
     plan.packs.iterator
       .filter(takesOf)
-      .map(pack => pack.place -> Taken(held(pack.pack), pack.size.toLong * memory, 1))
+      .map(pack =>
+        pack.place -> Taken(slots = held(pack.pack), memory = pack.size.toLong * memory, packs = 1)
+      )
       .toVector
       .groupMapReduce(_._1)(_._2)(_ + _)
 

@@ -37,7 +37,9 @@ private[scheduler] object Demand:
       grows -= workers
       packs += count
       wanted.update((it.pack, it.memory), wanted.getOrElse((it.pack, it.memory), 0) + count)
-    wanted.iterator.map { case ((workers, memory), count) => WantedPacks(workers, memory, count) }.toVector
+    wanted.iterator.map { case ((workers, memory), count) =>
+      WantedPacks(workers = workers, memory = memory, count = count)
+    }.toVector
 
   private def lacking(
       cluster: ClusterState,
@@ -65,5 +67,10 @@ private[scheduler] object Demand:
         if has < flare.size then
           val largest = seen.largestMachine
           val pack = flare.request.granularity.orElse(unit).getOrElse(largest).min(flare.size).max(1)
-          missing += Missing(pack, flare.request.memory, flare.size - has, fits = pack <= largest)
+          missing += Missing(
+            pack = pack,
+            memory = flare.request.memory,
+            workers = flare.size - has,
+            fits = pack <= largest
+          )
     missing.result()

@@ -12,7 +12,7 @@ import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerSche
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import org.slf4j.LoggerFactory
 import java.io.IOException
-import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.util.control.NonFatal
 
 /** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
@@ -52,7 +52,7 @@ object FlareActor:
       attempt: Int,
       packs: Set[Int],
       unbroken: Boolean,
-      since: Option[Long]
+      since: Option[Timestamp]
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
 
@@ -232,7 +232,8 @@ private final class FlareActor(
       if hasSpent(report) then scheduler ! GangScheduler.ContainerSpent(id, report.attempt)
       happen(FlareEvent.Reported(report, now()))
       if report.attempt == life.flare.attempt then
-        report.number.foreach(storing.told(report.attempt, report.pack, _))
+        for reports <- report.number do
+          storing.told(attempt = report.attempt, pack = report.pack, reports = reports)
       if report.isAnswered then answer(report)
     case Reported(FlareCleaned(_, error)) => happen(FlareEvent.Cleaned(error, now()))
     case InputsGranted(attempt, permit) =>
@@ -244,7 +245,13 @@ private final class FlareActor(
       if attempt == life.flare.attempt then
         packs.reach(invoker, ref)
         happen(FlareEvent.Held(invoker, held, unbroken, since, now()))
-      else held.foreach(pack => ref ! InvokerRequest(PackStored(id, attempt, pack, 0, over = true), reports))
+      else
+        held.foreach(pack =>
+          ref ! InvokerRequest(
+            PackStored(id, attempt = attempt, pack = pack, reports = 0, over = true),
+            reports
+          )
+        )
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     // It is not for want of memory that they are not here.
     case Expired(FlareTimer.Inputs, attempt) if isPlacing(attempt) && inputs.hasFailed(attempt) =>
@@ -401,7 +408,7 @@ private final class FlareActor(
 
   private def prepare(plan: Plan): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
-      val timeLeft = life.deadline.fold(request.timeout * 1000)(_ - now()).max(0)
+      val timeLeft = life.deadline.fold(request.timeout)(_ - now()).max(Duration.Zero)
       val invocation = environment.invocations.of(id, request, deadline = now() + timeLeft)
       packs.prepare(plan, life.flare.attempt, inputs.current, backend, timeLeft, variables, invocation)
     }
@@ -447,7 +454,7 @@ private final class FlareActor(
   /** A group's is without a flare; else it ends when it was said to. */
   private def durationOf(timer: FlareTimer): FiniteDuration = timer match
     case FlareTimer.Deadline if !request.isGroup && life.deadline.isDefined =>
-      life.deadline.fold(0L)(at => (at - now()).max(0)).micros
+      life.deadline.fold(Duration.Zero)(at => (at - now()).max(Duration.Zero))
     case _ => settings.durationOf(timer, request)
 
   private def announce(flare: Flare): Unit =

@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerRecord, WorkerState}
 import burst.protocol.{Failure, FailureKind, InvokerId, StartOperation}
+import scala.concurrent.duration.FiniteDuration
 
 /** Why a flare ends otherwise than well. `provisional` while it is not known who it was: a peer's own failure
   * replaces that of one who failed because of it when it is heard of in time; and who kept a flare from
@@ -82,8 +83,11 @@ object FlareEnding:
         "it could not be stored in time, and whoever asked for it was told so"
     Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, message))
 
-  def idle(timeout: Long): Cause =
-    Cause(FlareState.TimedOut, Failure(FailureKind.Timeout, s"no flare came to the group for $timeout ms"))
+  def idle(timeout: FiniteDuration): Cause =
+    Cause(
+      FlareState.TimedOut,
+      Failure(FailureKind.Timeout, s"no flare came to the group for ${timeout.toMillis} ms")
+    )
 
   val groupEnded: Cause = Cause(
     FlareState.Failed,
@@ -161,8 +165,9 @@ object FlareEnding:
   /** The flare's time is up. Whose doing that is shows when its packs have said what their workers were at
     * ([[keptBy]]); those of a pack that is not ready are at nothing yet.
     */
-  def timedOut(progress: AttemptProgress, timeout: Long): Cause =
-    val late = Failure(FailureKind.Timeout, s"the flare did not end within its time-out of $timeout ms")
+  def timedOut(progress: AttemptProgress, timeout: FiniteDuration): Cause =
+    val late =
+      Failure(FailureKind.Timeout, s"the flare did not end within its time-out of ${timeout.toMillis} ms")
     progress.firstUnready.fold(Cause(FlareState.TimedOut, late, provisional = true)): slow =>
       val unready =
         s"${progress.stages.length - progress.ready} of ${progress.stages.length} packs were not ready"

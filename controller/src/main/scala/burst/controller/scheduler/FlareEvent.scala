@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
-import burst.protocol.{Failure, InvokerId, PackReport}
+import burst.protocol.{Failure, InvokerId, PackReport, Timestamp}
 
 /** The waits of a flare; each has an end. How long they are is in [[SchedulerSettings]]. */
 enum FlareTimer:
@@ -33,38 +33,38 @@ enum FlareTimer:
   /** For the clean-up of the backend. */
   case Clean
 
-/** What happens to a flare. Times are the controller's, in microseconds since the epoch. */
+/** What happens to a flare. Times are the controller's. */
 enum FlareEvent:
   /** The scheduler reserved every slot of the plan. */
-  case Placed(attempt: Int, plan: Plan, at: Long)
+  case Placed(attempt: Int, plan: Plan, at: Timestamp)
 
   /** The record stored for `attempt` in `state` is durable. */
-  case Stored(attempt: Int, state: FlareState, at: Long)
+  case Stored(attempt: Int, state: FlareState, at: Timestamp)
 
   /** The store is given up on, and with it outputs of the workers that are named. */
-  case StoreFailed(unkept: Unkept, at: Long)
+  case StoreFailed(unkept: Unkept, at: Timestamp)
 
   /** The workers' outputs are on this controller's disk, or cannot be put there for now. */
   case Gathered(unkept: Option[Unkept])
 
   /** What the packs of `attempt` are to be given is at hand. */
-  case InputsRead(attempt: Int, at: Long)
-  case Reported(report: PackReport, at: Long)
-  case InvokerLost(invoker: InvokerId, reason: String, at: Long)
+  case InputsRead(attempt: Int, at: Timestamp)
+  case Reported(report: PackReport, at: Timestamp)
+  case InvokerLost(invoker: InvokerId, reason: String, at: Timestamp)
 
   /** To a flare that another scheduler had: an invoker is there, and has these packs of it still; all that it
     * was ever asked for where it is `unbroken`, or where the flare was placed `since`.
     */
-  case Held(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, since: Option[Long], at: Long)
-  case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
+  case Held(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, since: Option[Timestamp], at: Timestamp)
+  case Cancel(at: Timestamp, by: CancelledBy = CancelledBy.User)
 
   /** Its group has ended. A flare whose packs were asked for hears of their end. */
-  case GroupEnded(at: Long)
-  case Expired(timer: FlareTimer, attempt: Int, at: Long)
-  case Cleaned(error: Option[Failure], at: Long)
+  case GroupEnded(at: Timestamp)
+  case Expired(timer: FlareTimer, attempt: Int, at: Timestamp)
+  case Cleaned(error: Option[Failure], at: Timestamp)
 
   /** A defect of the controller itself: the flare ends rather than hangs. */
-  case Broken(message: String, at: Long)
+  case Broken(message: String, at: Timestamp)
 
 /** What is to be done, in this order, after a step. */
 enum FlareEffect:

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, InvokerId, PackReport}
+import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, Timestamp}
 
 import FlareEffect.*
 import FlareLifecycle.{FinishTimers, Stage, Step}
@@ -58,7 +58,7 @@ final case class FlareLifecycle private (
     progress: Option[AttemptProgress],
     cause: Option[Cause],
     suspicion: Option[Failure],
-    deadline: Option[Long],
+    deadline: Option[Timestamp],
     cancelled: Boolean,
     terms: FlareLifecycle.Terms,
     awaitsLoss: Boolean = false,
@@ -114,7 +114,7 @@ final case class FlareLifecycle private (
     case FlareEvent.Cleaned(error, at) =>
       if stage == Stage.Cleaning then onCleaned(error, at) else Step(this)
 
-  private def onPlaced(attempt: Int, plan: Plan, at: Long): Step =
+  private def onPlaced(attempt: Int, plan: Plan, at: Timestamp): Step =
     if stage == Stage.Waiting && attempt == flare.attempt then
       val begun = AttemptProgress.begin(plan, terms.outputLimit)
       val placed = copy(
@@ -127,33 +127,33 @@ final case class FlareLifecycle private (
     else if progress.isDefined && attempt == flare.attempt then Step(this)
     else Step(this, Release(attempt, plan.packs.map(_.pack)))
 
-  private def onStored(attempt: Int, state: FlareState, at: Long): Step = stage match
+  private def onStored(attempt: Int, state: FlareState, at: Timestamp): Step = stage match
     case Stage.Placing if attempt == flare.attempt && state == FlareState.Starting =>
       Step(this, SetTimer(FlareTimer.Inputs), ReadInputs)
     case Stage.Closing if state.isFinal => end(at)
     case _ => Step(this)
 
   /** All is there that packs are given: they are asked for, and the flare's time begins. */
-  private def begin(at: Long): Step =
-    Step(copy(stage = Stage.Starting, deadline = Some(at + flare.request.timeout * 1000)))
+  private def begin(at: Timestamp): Step =
+    Step(copy(stage = Stage.Starting, deadline = Some(at + flare.request.timeout)))
       .add(Vector(StopTimer(FlareTimer.Inputs), SetTimer(FlareTimer.Start)))
       .add(if flare.request.isGroup then Vector.empty else Vector(SetTimer(FlareTimer.Deadline)))
       // Last: whoever hears of it may count on the time having begun.
       .add(progress.map(p => Prepare(p.plan)).toVector)
 
   /** Announces; the record says so even when it could not be stored, so that nobody waits for ever. */
-  private def end(at: Long): Step =
+  private def end(at: Timestamp): Step =
     val ended = copy(stage = Stage.Ended)
     val rest = if progress.forall(_.open == 0) then Vector(Retire) else Vector.empty
     Step(ended, Announce(record.copy(ended = flare.ended.orElse(Some(at))))).add(rest)
 
   /** What these workers have put out is given up. */
-  private def lose(why: Unkept, at: Long): Step =
+  private def lose(why: Unkept, at: Timestamp): Step =
     progress.filter(_ => why.workers.nonEmpty).fold(Step(this)): p =>
       val (left, results) = p.losing(why, at)
       Step(copy(progress = Some(left), unkept = None), StoreResults(results))
 
-  private def onBroken(why: Cause, at: Long): Step = stage match
+  private def onBroken(why: Cause, at: Timestamp): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
       stop(why, at)
     case Stage.Cleaning if isCleanLate => withoutRetry(at)
@@ -168,14 +168,14 @@ final case class FlareLifecycle private (
       failed.end(at)
     case Stage.Ended => Step(this)
 
-  private def onReport(report: PackReport, at: Long): Step =
+  private def onReport(report: PackReport, at: Timestamp): Step =
     // while placing, no invoker was asked for anything: whatever reports is mistaken
     val ours = report.attempt == flare.attempt && report.flareId == flare.id && stage != Stage.Placing
     progress.filter(_ => ours).fold(Step(this)) { p =>
       absorbed(p.absorb(report, cause), at)
     }
 
-  private def absorbed(news: Absorbed, at: Long): Step = stage match
+  private def absorbed(news: Absorbed, at: Timestamp): Step = stage match
     case Stage.Starting | Stage.Running | Stage.Stopping | Stage.Placing =>
       val effects =
         Vector(
@@ -202,7 +202,7 @@ final case class FlareLifecycle private (
     case _ => Step(this)
 
   /** An invoker is back with what it has of this flare, which another scheduler placed. */
-  private def onHeld(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Long): Step =
+  private def onHeld(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Timestamp): Step =
     progress.fold(Step(this)): p =>
       val (held, missing) = p.plan.packs
         .filter(pack => pack.invoker == invoker && p.stages(pack.pack) != PackStage.Ended)
@@ -214,7 +214,7 @@ final case class FlareLifecycle private (
       )
 
   /** What the failures mean, and whether the packs are ready or have all ended. */
-  private def weigh(failures: Vector[Failure], at: Long): Step = cause match
+  private def weigh(failures: Vector[Failure], at: Timestamp): Step = cause match
     case Some(known) =>
       val replaceable = known.provisional && known.state == FlareState.Failed
       val better = if replaceable then FlareEnding.revealing(failures) else None
@@ -233,17 +233,17 @@ final case class FlareLifecycle private (
   /** A worker's or pack's failure as the flare's cause. A worker that met the flare's deadline by its own
     * clock has timed out with the flare.
     */
-  private def causeOf(failure: Failure, at: Long, provisional: Boolean = false): Cause =
+  private def causeOf(failure: Failure, at: Timestamp, provisional: Boolean = false): Cause =
     if failure.kind == FailureKind.Timeout && deadline.exists(at >= _) then
       progress.fold(Cause(FlareState.TimedOut, failure))(FlareEnding.timedOut(_, flare.request.timeout))
     else Cause(FlareState.Failed, failure, provisional)
 
   /** Its end may be told with its start, which its first worker knows by a clock of its own. */
-  private def startOf(progress: AttemptProgress, at: Long): Long =
-    val asked = deadline.fold(at)(_ - flare.request.timeout * 1000)
+  private def startOf(progress: AttemptProgress, at: Timestamp): Timestamp =
+    val asked = deadline.fold(at)(_ - flare.request.timeout)
     progress.workers.iterator.flatMap(_.started).minOption.fold(at)(_.max(asked).min(at))
 
-  private def started(at: Long): Step =
+  private def started(at: Timestamp): Step =
     progress match
       case Some(p) if stage == Stage.Starting && p.allReady =>
         val running =
@@ -265,7 +265,7 @@ final case class FlareLifecycle private (
 
   private def allEnded: Boolean = progress.forall(_.open == 0)
 
-  private def onCancel(at: Long, by: CancelledBy): Step = stage match
+  private def onCancel(at: Timestamp, by: CancelledBy): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
       stop(FlareEnding.cancelled(by, flare.request.isGroup), at)
     case Stage.Stopping if awaitsLoss => copy(cancelled = true).giveUp(at)
@@ -273,7 +273,7 @@ final case class FlareLifecycle private (
     case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
     case Stage.Closing | Stage.Ended => Step(this)
 
-  private def onExpired(timer: FlareTimer, at: Long): Step = (timer, stage) match
+  private def onExpired(timer: FlareTimer, at: Timestamp): Step = (timer, stage) match
     case (FlareTimer.Queue, Stage.Waiting) =>
       stop(FlareEnding.waitedTooLong(flare.request.size, terms.queueLimit), at)
     case (FlareTimer.Inputs, Stage.Placing) => stop(FlareEnding.inputsTooSlow(terms.queueLimit), at)
@@ -297,15 +297,15 @@ final case class FlareLifecycle private (
     case (FlareTimer.Loss, Stage.Cleaning) if isCleanLate => uncleaned(terms.lateCleanLimit, at)
     case _ => Step(this)
 
-  private def uncleaned(limit: String, at: Long): Step =
+  private def uncleaned(limit: String, at: Timestamp): Step =
     val message = s"the backend was not cleaned within $limit"
     onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
 
   /** Only the retry had it wait for the clean-up still, which goes on by itself. */
-  private def withoutRetry(at: Long): Step = copy(cancelled = true).onCleaned(None, at)
+  private def withoutRetry(at: Timestamp): Step = copy(cancelled = true).onCleaned(None, at)
 
   /** Packs do not end. */
-  private def giveUp(at: Long): Step =
+  private def giveUp(at: Timestamp): Step =
     // a cancelled or timed out worker says so, wherever its pack is
     val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
     else progress
@@ -320,11 +320,11 @@ final case class FlareLifecycle private (
       yield FlareEnding.silent(silent, known.failure)
     Step(this, Note(note)).andThen(_.copy(progress = told, cause = lost.orElse(cause)).finish(at))
 
-  private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
+  private def stopWith(why: AttemptProgress => Cause, at: Timestamp): Step =
     progress.fold(Step(this))(p => stop(why(p), at))
 
   /** The cause is known: end every pack that has not ended. */
-  private def stop(why: Cause, at: Long): Step = stage match
+  private def stop(why: Cause, at: Timestamp): Step = stage match
     case Stage.Waiting =>
       Step(copy(cause = Some(why)), LeaveQueue).andThen(_.close(at))
     case Stage.Placing =>
@@ -345,10 +345,10 @@ final case class FlareLifecycle private (
 
   private def attempts = FlareAttempts(flare, progress, unplaced, asked = stage != Stage.Placing)
 
-  private def finishUnasked(at: Long): Step = if willRetry then retry else close(at)
+  private def finishUnasked(at: Timestamp): Step = if willRetry then retry else close(at)
 
   /** Every pack has ended, or is given up on. */
-  private def finish(at: Long): Step =
+  private def finish(at: Timestamp): Step =
     val known = copy(cause = cause.orElse(suspicion.map(causeOf(_, at))))
     val timers = FinishTimers
     val stopped = Step(known).add(timers.map(StopTimer(_)))
@@ -358,7 +358,7 @@ final case class FlareLifecycle private (
 
   private def cleaning: Step = Step(this, SetTimer(FlareTimer.Clean), Clean)
 
-  private def onCleaned(error: Option[Failure], at: Long): Step =
+  private def onCleaned(error: Option[Failure], at: Timestamp): Step =
     val note = error.map(e => Note(s"a flare left something on its backend: ${e.message}"))
     Step(this)
       .add(note.toVector :+ StopTimer(if isCleanLate then FlareTimer.Loss else FlareTimer.Clean))
@@ -387,7 +387,7 @@ final case class FlareLifecycle private (
       ))
 
   /** One output or error per worker, then the final record. */
-  private def close(at: Long): Step =
+  private def close(at: Timestamp): Step =
     val known = cause.flatMap: c =>
       if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone, unkept)
       else Some(c)
@@ -457,7 +457,7 @@ object FlareLifecycle:
   /** A flare that another scheduler placed, whose packs may still run: those who have them tell
     * ([[FlareEvent.Held]]), or are lost. One that was being ended has its cause in the record.
     */
-  def adopt(flare: Flare, terms: Terms, at: Long): Step =
+  def adopt(flare: Flare, terms: Terms, at: Timestamp): Step =
     val starting = flare.state != FlareState.Running
     val known = flare.copy(state = if starting then FlareState.Starting else FlareState.Running, error = None)
     // Whether those that are to be started were told so is not known; they are told once more, which does no harm.
@@ -466,7 +466,7 @@ object FlareLifecycle:
     val life = queued(known, terms).copy(
       stage = if startsAgain then Stage.Starting else Stage.Running,
       progress = Some(AttemptProgress.resume(known, terms.outputLimit)),
-      deadline = Some(flare.started.getOrElse(at) + flare.request.timeout * 1000)
+      deadline = Some(flare.started.getOrElse(at) + flare.request.timeout)
     )
     // Of a group it is the time without a flare, which begins when it is open.
     val begun = Step(life)

@@ -1,19 +1,20 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
-/** A flare that waits for its slots. `since` is when it began to wait, in microseconds by a clock that only
-  * goes on; `avoid` is where its last attempt did not start, `why` what became of that, where it has given
-  * its slots back because a cluster had no room for its packs. Such a one stands by the `number` it had.
+/** A flare that waits for its slots. `since` is when it began to wait * goes on; `avoid` is where its last
+  * attempt did not start, `why` what became of that, where it has given its slots back because a cluster had
+  * no room for its packs. Such a one stands by the `number` it had.
   */
 final case class Waiting(
     id: FlareId,
     attempt: Int,
     request: FlareRequest,
-    since: Long,
+    since: MonotonicTime,
     avoid: Option[InvokerId] = None,
     why: Option[String] = None,
     number: Option[Long] = None
@@ -23,7 +24,7 @@ final case class Waiting(
   def attemptId: AttemptId = AttemptId(id, attempt)
 
 /** The place of a flare that was given its slots: where it stood, and since when it had waited. */
-final case class Turn(number: Long, since: Long)
+final case class Turn(number: Long, since: MonotonicTime)
 
 object Waiting:
   /** Whether it is one of a sequence. */
@@ -159,8 +160,8 @@ object FlareQueue:
     /** The same namespace once that one was served. */
     def next: Option[Head] = Option.when(flares.hasNext)(Head(served + first.size, flares))
 
-    private def key: (Long, Long, String) = (served, first.since, first.tenant)
+    private def key: (Long, MonotonicTime, String) = (served, first.since, first.tenant)
 
   private object Head:
     /** The namespace to be served first is the greatest: smallest account, then longest wait, then name. */
-    given Ordering[Head] = Ordering.by[Head, (Long, Long, String)](_.key).reverse
+    given Ordering[Head] = Ordering.by[Head, (Long, MonotonicTime, String)](_.key).reverse

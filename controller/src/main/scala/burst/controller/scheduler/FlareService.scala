@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, WorkerResult}
-import burst.protocol.{FlareId, InvokerId, InvokerStatus}
+import burst.protocol.{FlareId, InvokerId, InvokerStatus, Timestamp}
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
@@ -55,7 +55,7 @@ final case class InvokerView(
     status: InvokerStatus,
     freeSlots: Int,
     up: Boolean,
-    quarantine: Option[Suspicion] = None,
+    quarantine: Option[Suspicion[Timestamp]] = None,
     usedSlots: Int = 0,
     drained: Boolean = false
 ):
@@ -83,7 +83,7 @@ trait FlareService:
   def endRevoked(namespace: String): Future[Unit]
 
   /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */
-  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]]
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate[Timestamp]]]
   def invokers(): Future[Vector[InvokerView]]
 
   /** Has a machine be given no more flares, or some again: the scheduler alone is told. The machine as it

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.node.traces.{EndedSpan, SpanKeys, SpanSink}
-import burst.protocol.{FlareId, TraceContext}
+import burst.protocol.{FlareId, Timestamp, TraceContext}
 import io.circe.syntax.*
 import io.opentelemetry.api.common.{Attributes, AttributesBuilder}
 
@@ -20,8 +20,8 @@ private[scheduler] final class FlareSpans(id: FlareId, request: FlareRequest, sp
   private val own: Option[TraceContext] =
     if spans.isOn then request.origin.flatMap(_.ofFlare(id)).filter(_.sampled) else None
 
-  def waited(attempt: Int, from: Long, to: Long): Unit = step("queue", attempt, from, to)
-  def placed(attempt: Int, from: Long, to: Long): Unit = step("placement", attempt, from, to)
+  def waited(attempt: Int, from: Timestamp, to: Timestamp): Unit = step("queue", attempt, from, to)
+  def placed(attempt: Int, from: Timestamp, to: Timestamp): Unit = step("placement", attempt, from, to)
 
   def ended(flare: Flare): Unit = for context <- own; end <- flare.ended do
     val attributes = named
@@ -43,7 +43,7 @@ private[scheduler] final class FlareSpans(id: FlareId, request: FlareRequest, sp
   /** A group that its owner has closed. */
   private def isClosed(flare: Flare): Boolean = request.isGroup && flare.state == FlareState.Cancelled
 
-  private def step(name: String, attempt: Int, from: Long, to: Long): Unit = own.foreach: flare =>
+  private def step(name: String, attempt: Int, from: Timestamp, to: Timestamp): Unit = own.foreach: flare =>
     val attributes = named.put(SpanKeys.Attempt, attempt.toLong).build()
     spans.ended(EndedSpan(flare.at(SpanSink.newSpanId()), Some(flare.spanId), name, from, to, attributes))
 

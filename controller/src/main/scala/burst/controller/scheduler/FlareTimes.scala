@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, PackRecord}
 import burst.controller.metrics.FlareFigures
-import burst.protocol.PackStart
+import burst.protocol.{PackStart, Timestamp}
 
 /** Tells the metrics, and the flare's trace, where a flare's time goes, from its life as it is after each
   * step. A try after the first waits from when it was queued again. How a group ends says nothing: it is
@@ -12,7 +12,7 @@ private[scheduler] final class FlareTimes(
     accepted: Flare,
     figures: FlareFigures,
     spans: FlareSpans,
-    now: () => Long
+    now: () => Timestamp
 ):
   private val isGroup = accepted.request.isGroup
   private var attempt = accepted.attempt
@@ -29,20 +29,20 @@ private[scheduler] final class FlareTimes(
       placed = flare.placed
       placed.foreach: at =>
         figures.waited(at - queued)
-        spans.waited(attempt, queued, at)
+        spans.waited(attempt, from = queued, to = at)
     // Its time runs from when packs are asked for.
     if asked.isEmpty && life.deadline.isDefined then
       asked = Some(now())
       for begun <- placed; at <- asked do
         figures.placed(at - begun)
-        spans.placed(attempt, begun, at)
+        spans.placed(attempt, from = begun, to = at)
     if started.isEmpty && flare.started.isDefined then
       started = flare.started
       for begun <- asked; at <- started do
-        figures.started(FlareTimes.slowest(life.record.packs), (at - begun).max(0))
+        figures.started(FlareTimes.slowest(life.record.packs), at - begun)
 
   def ended(flare: Flare): Unit =
-    if placed.isEmpty then flare.ended.foreach(spans.waited(attempt, queued, _))
+    if placed.isEmpty then flare.ended.foreach(end => spans.waited(attempt, from = queued, to = end))
     spans.ended(flare)
     if !isGroup then counted(flare)
 

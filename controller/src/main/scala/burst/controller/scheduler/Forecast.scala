@@ -2,16 +2,18 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.FlareId
 import scala.collection.mutable
+import scala.concurrent.duration.FiniteDuration
 
 /** Where a queued flare stands: `position` 1 is next; `start` is when it will have its slots, if nothing
   * comes before it, or what it waits for whose end nobody knows. `reason` says what there is and what it
   * needs, as a sentence without its full stop.
   */
-final case class QueueEstimate(
+final case class QueueEstimate[+Time](
     position: Int,
-    start: Either[WaitsFor, Long],
+    start: Either[WaitsFor, Time],
     reason: Option[String] = None
 )
 
@@ -39,7 +41,7 @@ enum WaitsFor:
 final class Forecast(
     cluster: ClusterState,
     queue: FlareQueue,
-    now: Long,
+    now: MonotonicTime,
     walltimes: WalltimePredictor,
     couldHold: FlareRequest => Boolean = _ => true
 ):
@@ -47,8 +49,8 @@ final class Forecast(
 
   private val held = mutable.Map.empty[Needs, Boolean]
   private val found = mutable.HashMap.empty[FlareId, Standing]
-  private val ends = mutable.PriorityQueue.empty[(Long, Int)](using
-    Ordering.by[(Long, Int), Long](_._1).reverse
+  private val ends = mutable.PriorityQueue.empty[(MonotonicTime, Int)](using
+    Ordering.by[(MonotonicTime, Int), MonotonicTime](_._1).reverse
   )
   private val view = cluster.view
   private val slots = view.totalSlots
@@ -66,7 +68,7 @@ final class Forecast(
   queue.order.foreach(lend)
 
   /** Where a flare of the queue stands, which may have grown since. */
-  def of(id: FlareId, queue: FlareQueue): Option[QueueEstimate] =
+  def of(id: FlareId, queue: FlareQueue): Option[QueueEstimate[MonotonicTime]] =
     if queue.next > next then
       queue.since(next).foreach(lend)
       next = queue.next
@@ -87,7 +89,7 @@ final class Forecast(
       else Right(moment)
     starts.foreach { start =>
       free -= flare.size
-      if !flare.request.isGroup then ends += ((start + walltimes.expected(flare.request), flare.size))
+      if !flare.request.isGroup then ends += ((walltimes.expectedEnd(flare.request, start), flare.size))
     }
     position += 1
     found.update(flare.id, Standing(flare, position, starts, fits))
@@ -116,7 +118,7 @@ object Forecast:
   private final case class Standing(
       flare: Waiting,
       position: Int,
-      start: Either[WaitsFor, Long],
+      start: Either[WaitsFor, MonotonicTime],
       fits: Boolean
   )
 
@@ -130,19 +132,23 @@ object Forecast:
 /** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue.
   * A new one is made once the last is older than `lifetime`, and than many times what it took to make: the
   * more wait, the rarer it is, and the scheduler has its time for them. Who came since is told at once all
-  * the same. `elapsed` is in microseconds.
+  * the same.
   */
-final class Forecasts(lifetime: Long, elapsed: () => Long, make: Long => Forecast):
+final class Forecasts(
+    lifetime: FiniteDuration,
+    elapsed: () => MonotonicTime,
+    make: MonotonicTime => Forecast
+):
   private var last = Option.empty[Forecasts.Made]
 
   /** Where a flare that waits stands. */
-  def queueEstimate(id: FlareId, queue: FlareQueue): Option[QueueEstimate] =
+  def queueEstimate(id: FlareId, queue: FlareQueue): Option[QueueEstimate[MonotonicTime]] =
     val now = elapsed()
     val current = last.filter(now < _.until).getOrElse(made(now))
     last = Some(current)
     current.forecast.of(id, queue)
 
-  private def made(now: Long): Forecasts.Made =
+  private def made(now: MonotonicTime): Forecasts.Made =
     val forecast = make(now)
     val took = elapsed() - now
     Forecasts.Made(forecast, now + lifetime.max(took * Forecasts.Share))
@@ -151,4 +157,4 @@ object Forecasts:
   /** Of the scheduler's time, one part in so many is for forecasts at most. */
   private val Share = 20
 
-  private final case class Made(forecast: Forecast, until: Long)
+  private final case class Made(forecast: Forecast, until: MonotonicTime)

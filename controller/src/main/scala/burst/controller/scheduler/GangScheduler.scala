@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, WorkerResult}
+import burst.node.MonotonicTime
 import burst.node.logs.LogIds.of
 import burst.protocol.{
   BackendConfig,
@@ -14,6 +15,7 @@ import burst.protocol.{
   InvokerRequest,
   InvokerStatus,
   NothingMore,
+  Timestamp,
   WantRoom,
   WantedPacks
 }
@@ -79,7 +81,7 @@ object GangScheduler:
   final case class Drain(id: InvokerId, on: Boolean, replyTo: ActorRef[Drained]) extends Command
   final case class Drained(invoker: Option[InvokerView])
   final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Command
-  final case class Located(standing: Option[QueueEstimate])
+  final case class Located(standing: Option[QueueEstimate[Timestamp]])
   final case class InvokerList(invokers: Vector[InvokerView])
 
   enum Submitted:
@@ -150,7 +152,7 @@ object GangScheduler:
   private[scheduler] final case class FoundUnclear(
       asked: Vector[FlareId],
       there: Try[Vector[Flare]],
-      at: Long
+      at: MonotonicTime
   ) extends Command
 
   /** The packs of a group wait for flares. */

@@ -19,7 +19,7 @@ private[scheduler] final class GroupTurns(
   def length(group: FlareId): Int = queues.flaresOf(group).length
   def current(group: FlareId): Option[FlareId] = queues.current(group)
 
-  def queueEstimate(flare: FlareId): Option[QueueEstimate] =
+  def queueEstimate(flare: FlareId): Option[QueueEstimate[Nothing]] =
     queues.position(flare).map(QueueEstimate(_, Left(WaitsFor.Turn)))
 
   /** Under what the group of this flare holds its slots. */

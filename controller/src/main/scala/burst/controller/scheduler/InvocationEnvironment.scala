@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
 import burst.controller.secrets.ActivationKeys
-import burst.protocol.{DefinitionRef, Environment, FlareId}
+import burst.protocol.{DefinitionRef, Environment, FlareId, Timestamp}
 
 /** What a function of OpenWhisk's is told of its run, by the names that its runtimes have for that. Our own
   * programs ask their context.
@@ -11,19 +11,15 @@ import burst.protocol.{DefinitionRef, Environment, FlareId}
   *   where the API is
   */
 final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
-  /** @param deadline
-    *   in microseconds since the epoch
-    */
-  def of(id: FlareId, request: FlareRequest, deadline: Long): Environment =
+  def of(id: FlareId, request: FlareRequest, deadline: Timestamp): Environment =
     val definition = request.definition
     if request.activation.isEmpty && definition.kind == DefinitionRef.Rust then Environment.Empty
     else
       val path = request.activation.fold(s"${definition.namespace}/${definition.name}")(_.path)
-      val until = deadline / 1000
       val key =
         for
           uuid <- request.activation.flatMap(_.key)
-          made <- keys.make(uuid, until)
+          made <- keys.make(uuid, deadline)
         yield "api_key" -> s"$uuid:$made"
       // An exception is an activation's result, and fails a flare.
       val flare = Option.unless(request.activation.exists(!_.burst))("flare_id" -> id.value)
@@ -35,6 +31,6 @@ final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
           "action_version" -> request.activation.fold(definition.version)(_.version),
           "activation_id" -> id.value,
           "transaction_id" -> request.activation.fold(id.value)(_.transaction),
-          "deadline" -> until.toString
+          "deadline" -> deadline.millis.toString
         ) ++ key ++ flare
       )

@@ -59,7 +59,7 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   /** Nobody wants to know of this pack any more. */
   def over(id: InvokerId, attempt: AttemptId, pack: Int): Unit =
     invokers.get(id).foreach: entry =>
-      val over = PackStored(attempt.flare, attempt.attempt, pack, 0, over = true)
+      val over = PackStored(attempt.flare, attempt = attempt.attempt, pack = pack, reports = 0, over = true)
       entry.invoker ! InvokerRequest(over, nobody)
 
   private def abort(

@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.FlareRequest
 import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.FiniteDuration
 
 /** What the packs of a flare are told, by the invokers of its attempt. What becomes of it is reported to
   * `reports`. Belongs to the flare's actor.
@@ -26,7 +27,7 @@ private[scheduler] final class PackCommands(
       attempt: Int,
       inputs: Inputs,
       backend: BackendConfig,
-      timeLeft: Long,
+      timeLeft: FiniteDuration,
       variables: Environment,
       invocation: Environment
   ): Unit =
@@ -72,14 +73,17 @@ private[scheduler] final class PackCommands(
 
   /** So many of its reports are stored. */
   def stored(pack: PackPlacement, attempt: Int, reports: Long): Unit =
-    tell(pack, PackStored(id, attempt, pack.pack, reports, over = false))
+    tell(pack, PackStored(id, attempt = attempt, pack = pack.pack, reports = reports, over = false))
 
   /** To be called once nothing of these packs matters any more, also when by then others are reached. */
   def over(packs: Vector[PackPlacement], attempt: Int): () => Unit =
     val reached = reachable
     () =>
       for pack <- packs; invoker <- reached.get(pack.invoker) do
-        invoker ! InvokerRequest(PackStored(id, attempt, pack.pack, 0, over = true), reports)
+        invoker ! InvokerRequest(
+          PackStored(id, attempt = attempt, pack = pack.pack, reports = 0, over = true),
+          reports
+        )
 
   /** Their outputs are stored, or never will be: they may send more. */
   def outputStored(packs: Vector[PackPlacement]): Unit =

@@ -40,7 +40,9 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
 
   /** What it takes of each place, with workers of so many MiB. */
   def taken(memory: Int): Map[Place, Taken] =
-    packs.groupMapReduce(_.place)(pack => Taken(pack.size, pack.size.toLong * memory, 1))(_ + _)
+    packs.groupMapReduce(_.place)(pack =>
+      Taken(slots = pack.size, memory = pack.size.toLong * memory, packs = 1)
+    )(_ + _)
 
   /** Pairs of workers that do not share a pack: what every message between them costs is a trip outside. */
   def remotePairs: Long =

@@ -1,8 +1,9 @@
 package burst.controller.scheduler
 
-import burst.protocol.{DefinitionRef, Failure, InvokerId, StartOperation}
+import burst.node.MonotonicTime
+import burst.protocol.{DefinitionRef, Failure, InvokerId, StartOperation, Timestamp}
 import io.circe.Codec
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** How far a machine is trusted with flares. */
 enum Trust:
@@ -14,8 +15,13 @@ enum Trust:
   /** Nothing goes there as long as others could take it. */
   case Avoided
 
-/** Why a machine is not trusted; `until` is when it is next tried, in microseconds. */
-final case class Suspicion(reason: String, until: Long) derives Codec.AsObject
+/** Why a machine is not trusted; `until` is when it is next tried, by the scheduler's clock or by the time of
+  * day.
+  */
+final case class Suspicion[Time](reason: String, until: Time)
+
+object Suspicion:
+  given Codec.AsObject[Suspicion[Timestamp]] = Codec.AsObject.derived
 
 /** Which machines are kept from flares because starts fail on them. Pure: times are handed in.
   *
@@ -41,14 +47,14 @@ final case class Suspicion(reason: String, until: Long) derives Codec.AsObject
   * at 20 s is a first one again: until 21 s.
   */
 final case class Quarantine private (
-    first: Long,
-    longest: Long,
+    first: FiniteDuration,
+    longest: FiniteDuration,
     records: Map[InvokerId, Quarantine.Record],
     proven: Map[DefinitionRef, Set[InvokerId]]
 ):
   import Quarantine.*
 
-  def trust(invoker: InvokerId, now: Long): Trust = records.get(invoker).flatMap(_.suspicion) match
+  def trust(invoker: InvokerId, now: MonotonicTime): Trust = records.get(invoker).flatMap(_.suspicion) match
     case None => Trust.Trusted
     case Some(suspicion) if now < suspicion.until || records(invoker).trial.isDefined => Trust.Avoided
     case Some(_) => Trust.OnTrial
@@ -57,10 +63,11 @@ final case class Quarantine private (
   def suspects: Set[InvokerId] =
     records.collect { case (id, record) if record.suspicion.isDefined => id }.toSet
 
-  def suspicion(invoker: InvokerId): Option[Suspicion] = records.get(invoker).flatMap(_.suspicion)
+  def suspicion(invoker: InvokerId): Option[Suspicion[MonotonicTime]] =
+    records.get(invoker).flatMap(_.suspicion)
 
   /** A flare was given slots of these machines: of those on trial it is the trial. */
-  def placed(attempt: AttemptId, invokers: Iterable[InvokerId], now: Long): Quarantine =
+  def placed(attempt: AttemptId, invokers: Iterable[InvokerId], now: MonotonicTime): Quarantine =
     invokers.filter(trust(_, now) == Trust.OnTrial).foldLeft(this) { (so, invoker) =>
       so.changed(invoker)(_.copy(trial = Some(attempt)))
     }
@@ -75,7 +82,7 @@ final case class Quarantine private (
       attempt: AttemptId,
       definition: DefinitionRef,
       outcomes: Iterable[StartOutcome],
-      now: Long
+      now: MonotonicTime
   ): Quarantine =
     // what came up elsewhere explains a failure that is told with it
     val (bad, good) = outcomes.partition(_.isInstanceOf[StartOutcome.NotUp])
@@ -92,7 +99,7 @@ final case class Quarantine private (
   /** A new process, or a machine nobody knows any more. */
   def forget(invoker: InvokerId): Quarantine = copy(records = records.removed(invoker))
 
-  private def cameUp(invoker: InvokerId, definition: DefinitionRef, now: Long): Quarantine =
+  private def cameUp(invoker: InvokerId, definition: DefinitionRef, now: MonotonicTime): Quarantine =
     val known = proven.getOrElse(definition, Set.empty)
     val room = if known.isEmpty && proven.size >= Definitions then proven.removed(proven.head(0)) else proven
     val noted = copy(proven =
@@ -100,7 +107,7 @@ final case class Quarantine private (
       if known.size >= 2 || known(invoker) then proven else room.updated(definition, known + invoker)
     )
     val trusted = noted.records.get(invoker).fold(noted) { record =>
-      if now - record.failed > longest then noted.forget(invoker)
+      if isLongAgo(record.failed, now) then noted.forget(invoker)
       else noted.changed(invoker)(_.copy(suspicion = None, trial = None, doubtful = Set.empty))
     }
     // elsewhere it did not come up: now that is known to be the machine's fault
@@ -108,7 +115,12 @@ final case class Quarantine private (
       if other != invoker && record.doubtful(definition) then so.strike(other, Doubts, now) else so
     }
 
-  private def notUp(invoker: InvokerId, definition: DefinitionRef, failure: Failure, now: Long): Quarantine =
+  private def notUp(
+      invoker: InvokerId,
+      definition: DefinitionRef,
+      failure: Failure,
+      now: MonotonicTime
+  ): Quarantine =
     blame(failure) match
       case Blame.Machine => strike(invoker, failure.message, now)
       case Blame.Nobody => undecidedAt(invoker)
@@ -123,17 +135,20 @@ final case class Quarantine private (
             record.copy(doubtful = room + definition)
           }
 
+  private def isLongAgo(failed: Option[MonotonicTime], now: MonotonicTime): Boolean =
+    failed.forall(_ + longest < now)
+
   private def undecidedAt(invoker: InvokerId): Quarantine =
     if records.contains(invoker) then changed(invoker)(_.copy(trial = None)) else this
 
   /** Flares that were under way when it was found out fail as well: that tells nothing new. */
-  private def strike(invoker: InvokerId, reason: String, now: Long): Quarantine =
+  private def strike(invoker: InvokerId, reason: String, now: MonotonicTime): Quarantine =
     changed(invoker) { record =>
       if record.suspicion.exists(now < _.until) then record
       else
-        val row = if now - record.failed > longest then 0 else record.strikes
-        val pause = (first << row.min(MostDoublings)).min(longest)
-        Record(Some(Suspicion(reason, now + pause)), row + 1, failed = now)
+        val row = if isLongAgo(record.failed, now) then 0 else record.strikes
+        val pause = (first.toMicros << row.min(MostDoublings)).min(longest.toMicros).micros
+        Record(Some(Suspicion(reason, now + pause)), row + 1, failed = Some(now))
     }
 
   private def changed(invoker: InvokerId)(change: Record => Record): Quarantine =
@@ -144,9 +159,9 @@ object Quarantine:
     * trial; and the definitions that did not come up on it, which may be their own fault.
     */
   final case class Record(
-      suspicion: Option[Suspicion] = None,
+      suspicion: Option[Suspicion[MonotonicTime]] = None,
       strikes: Int = 0,
-      failed: Long = 0,
+      failed: Option[MonotonicTime] = None,
       trial: Option[AttemptId] = None,
       doubtful: Set[DefinitionRef] = Set.empty
   )
@@ -169,4 +184,4 @@ object Quarantine:
   private val MostDoublings = 30
 
   def empty(first: FiniteDuration, longest: FiniteDuration): Quarantine =
-    Quarantine(first.toMicros, longest.toMicros, Map.empty, Map.empty)
+    Quarantine(first, longest, Map.empty, Map.empty)

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.Output
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerResult, WorkerState}
 import burst.controller.store.{DrainedInvokers, FlareChange, FlareStore}
-import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId, Timestamp}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
   * their namespaces; `adopted` may still run, and have the results that are stored, groups before what runs
@@ -36,7 +36,7 @@ object Recovery:
       backends: BackendCatalog,
       limits: SlotLimits,
       adopts: Boolean,
-      now: Long
+      now: Timestamp
   ): Recovered =
     val unfinished = store.takeUnfinished()
     val (queued, others) = unfinished
@@ -79,14 +79,14 @@ object Recovery:
       .toMap
 
   /** The workers with that. */
-  private def known(flare: Flare, byWorker: Map[Int, WorkerResult], now: Long): Vector[WorkerRecord] =
+  private def known(flare: Flare, byWorker: Map[Int, WorkerResult], now: Timestamp): Vector[WorkerRecord] =
     flare.workers.map: worker =>
       byWorker.get(worker.worker).fold(worker): result =>
         val state = result.error.fold(WorkerState.Succeeded): failure =>
           if failure.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
         worker.copy(state = state, ended = worker.ended.orElse(Some(now)), error = result.error)
 
-  private def reportFailed(store: FlareStore, flare: Flare, now: Long): Unit =
+  private def reportFailed(store: FlareStore, flare: Flare, now: Timestamp): Unit =
     val byWorker = results(store, flare)
     val state = flare.state.toString.toLowerCase
     val why = Failure(

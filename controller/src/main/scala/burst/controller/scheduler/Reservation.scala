@@ -1,17 +1,19 @@
 package burst.controller.scheduler
 
+import burst.node.MonotonicTime
+
 /** What is kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of
   * the running flares are known, and `spare` is what each machine will then have left over, slots and memory.
   * Others may start before it as long as that stays true.
   */
-final case class Reservation(at: Long, spare: Map[Place, Machine]):
+final case class Reservation(at: MonotonicTime, spare: Map[Place, Machine]):
 
   /** The part of the cluster that is open to flares which will still be there at `at`. */
   def leftOver(view: ClusterView): ClusterView =
     ClusterView(view.machines.map(m => spare.get(m.place).fold(m)(m.within)))
 
   /** A flare was started beside it. */
-  def beside(plan: Plan, memory: Int, end: Long): Reservation =
+  def beside(plan: Plan, memory: Int, end: MonotonicTime): Reservation =
     if end <= at then this
     else
       copy(spare = plan.taken(memory).foldLeft(spare) { case (rest, (place, taken)) =>
@@ -31,7 +33,7 @@ object Reservation:
       cluster: ClusterState,
       size: Int,
       memory: Int,
-      end: Walltime => Long,
+      end: Walltime => MonotonicTime,
       place: ClusterView => Either[NoPlacement, Plan]
   ): Option[Reservation] =
     val holdings = cluster.holdings.valuesIterator.filterNot(_.walltime.openEnded).map(holding =>

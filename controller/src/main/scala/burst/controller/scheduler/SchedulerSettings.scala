@@ -43,7 +43,7 @@ final case class SchedulerSettings(
   def durationOf(timer: FlareTimer, request: FlareRequest): FiniteDuration = timer match
     case FlareTimer.Queue | FlareTimer.Inputs => queueDeadline
     case FlareTimer.Start => startDeadline
-    case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout).millis
+    case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout)
     case FlareTimer.PeerGrace => peerGrace
     case FlareTimer.Abort => abortDeadline
     case FlareTimer.Loss => lossDeadline
@@ -68,7 +68,7 @@ object SchedulerSettings:
     SchedulerSettings(
       defaultGranularity = granularity(
         config.getString("default-granularity"),
-        PackCosts(duration("pack-start-cost").toMicros, duration("leftover-slot-cost").toMicros)
+        PackCosts(start = duration("pack-start-cost"), leftover = duration("leftover-slot-cost"))
       ),
       maxCpuLoad = config.getDouble("max-cpu-load"),
       quarantineFirst = duration("quarantine.first"),

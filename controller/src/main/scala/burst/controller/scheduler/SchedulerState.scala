@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
+import burst.node.MonotonicTime
 import burst.protocol.{
   DefinitionRef,
   FlareId,
@@ -11,7 +12,7 @@ import burst.protocol.{
   WarmPack
 }
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
-import scala.concurrent.duration.DurationLong
+import scala.concurrent.duration.Duration
 
 /** The state of the scheduler: who waits, who holds which slots, and how far which machine is trusted.
   * Whatever may let a flare start has a round come soon: one message to the scheduler, so that a thousand
@@ -20,39 +21,39 @@ import scala.concurrent.duration.DurationLong
 private[scheduler] final class SchedulerState(
     settings: SchedulerSettings,
     beginsUnstored: Boolean,
-    elapsed: () => Long,
+    elapsed: () => MonotonicTime,
     context: ActorContext[GangScheduler.Command],
     timers: TimerScheduler[GangScheduler.Command]
 ):
   private val rounds =
     SchedulingRound(
       PlacementPolicy.all(settings.defaultGranularity),
-      settings.overtaking.toMicros,
+      settings.overtaking,
       settings.backfillDepth
     )
   private var cluster = ClusterState.empty
   private var queue = FlareQueue.empty
   private var shared = SharedPacks.empty
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
-  private var walltimes = WalltimePredictor.empty(settings.abortDeadline.toMicros)
-  private var pace = StartPace.empty(settings.startPace.toMicros, areStoredFirst = !beginsUnstored)
-  private var delays = DelayScheduling(settings.localityWait.toMicros)
+  private var walltimes = WalltimePredictor.empty(settings.abortDeadline)
+  private var pace = StartPace.empty(settings.startPace, areStoredFirst = !beginsUnstored)
+  private var delays = DelayScheduling(settings.localityWait)
   private val forecasts = Forecasts(
-    settings.forecastLifetime.toMicros,
+    settings.forecastLifetime,
     elapsed,
     at => Forecast(cluster, queue, at, walltimes, rounds.couldHold(cluster.view, _))
   )
   private var slotLimits = Map.empty[String, Int]
 
   /** What was last found to wait for room, and until when that holds. */
-  private var demand = (Long.MinValue, Vector.empty[WantedPacks])
+  private var demand = Option.empty[(MonotonicTime, Vector[WantedPacks])]
 
   /** Machines that the administrator has drained, there or not. */
   private var drained = Set.empty[InvokerId]
   private var roundDue = false
 
   def machine(id: InvokerId): Option[Capacity] = cluster.machines.get(id)
-  def suspicion(id: InvokerId): Option[Suspicion] = quarantine.suspicion(id)
+  def suspicion(id: InvokerId): Option[Suspicion[MonotonicTime]] = quarantine.suspicion(id)
   def holding(attempt: AttemptId): Option[Holding] = cluster.holdings.get(attempt)
   def holders: Vector[AttemptId] = cluster.holdings.keysIterator.toVector
 
@@ -76,7 +77,7 @@ private[scheduler] final class SchedulerState(
     shared = shared.waitsNoMore(id)
     delays = delays.over(id)
 
-  def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue)
+  def queueEstimate(id: FlareId): Option[QueueEstimate[MonotonicTime]] = forecasts.queueEstimate(id, queue)
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 
@@ -85,7 +86,7 @@ private[scheduler] final class SchedulerState(
     */
   def round(mayNotWait: Boolean = false): Vector[Placement] =
     Iterator.continually(nextGuest).takeWhile(_.isDefined).flatten.map(joined).toVector ++
-      handOut(if mayNotWait then delays.copy(longest = 0) else delays)
+      handOut(if mayNotWait then delays.copy(longest = Duration.Zero) else delays)
 
   private def handOut(waiting: DelayScheduling): Vector[Placement] =
     if queue.length == 0 then Vector.empty
@@ -109,7 +110,7 @@ private[scheduler] final class SchedulerState(
       if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
         timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
       delays.left(elapsed()).foreach: left =>
-        timers.startSingleTimer(SchedulerState.DelayOver, GangScheduler.Round, left.micros)
+        timers.startSingleTimer(SchedulerState.DelayOver, GangScheduler.Round, left)
       if quarantine.suspects.nonEmpty then
         outcome.placed.foreach { placement =>
           val machines = placement.plan.demand.keys
@@ -142,7 +143,7 @@ private[scheduler] final class SchedulerState(
     * join a container itself needs none, and two such would keep each other out.
     */
   private def isKeptFrom(program: CallProgram): Boolean =
-    val overtaken = elapsed() - settings.overtaking.toMicros
+    val overtaken = elapsed() - settings.overtaking
     queue.heads.exists: first =>
       val own = CallProgram.of(first.request)
       first.since <= overtaken && !own.contains(program) && first.size <= cluster.view.totalSlots &&
@@ -240,11 +241,11 @@ private[scheduler] final class SchedulerState(
 
   private def demandNow: Vector[WantedPacks] =
     val now = elapsed()
-    if now >= demand._1 then
+    demand.collect { case (until, found) if now < until => found }.getOrElse:
       val unit = settings.defaultGranularity.unit(cluster.view)
       val found = Demand.of(cluster, queue, slotLimits.getOrElse(_, Int.MaxValue), unit)
-      demand = (now + DemandLifetimes * settings.forecastLifetime.toMicros, found)
-    demand._2
+      demand = Some((now + settings.forecastLifetime * DemandLifetimes, found))
+      found
 
   // ---- Machines ------------------------------------------------------------------------------------------
 
@@ -340,7 +341,7 @@ private[scheduler] final class SchedulerState(
       quarantine.suspicion(id).map(_.until - elapsed()).filter(_ => now == Trust.Avoided).foreach { left =>
         val due = GangScheduler.TrialDue(id)
         // one that is avoided after its time waits for its trial to end
-        if left > 0 then timers.startSingleTimer(due, due, left.micros)
+        if left > Duration.Zero then timers.startSingleTimer(due, due, left)
       }
     }
 

@@ -2,8 +2,10 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.WarmPack
 import scala.collection.mutable
+import scala.concurrent.duration.FiniteDuration
 
 /** A flare that was given its slots, and its place in the queue until then. */
 final case class Placement(flare: Waiting, plan: Plan, turn: Option[Turn] = None)
@@ -45,13 +47,13 @@ final case class Placement(flare: Waiting, plan: Plan, turn: Option[Turn] = None
   * leaving none over. B starts. C would still hold 2 in 5 s, so it waits. D starts. In 5 s A starts, and C
   * after it. Had the cluster 10 slots (6 free), A would leave 2 over, and C could start on those.
   */
-final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingMicros: Long, depth: Int):
+final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtaking: FiniteDuration, depth: Int):
   import SchedulingRound.{Open, Outcome, Reserved}
 
   def run(
       cluster: ClusterState,
       queue: FlareQueue,
-      now: Long,
+      now: MonotonicTime,
       slotLimit: String => Int,
       walltimes: WalltimePredictor,
       starts: String => Int = _ => Int.MaxValue,
@@ -136,9 +138,9 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
     case Left(_: NoPlacement.Never) => false
     case _ => true
 
-  private def reserve(cluster: ClusterState, flare: Waiting, now: Long): Option[Reserved] =
-    val end: Walltime => Long =
-      if now - flare.since >= overtakingMicros then _.latestAfter(now) else _.expectedAfter(now)
+  private def reserve(cluster: ClusterState, flare: Waiting, now: MonotonicTime): Option[Reserved] =
+    val end: Walltime => MonotonicTime =
+      if flare.since + overtaking <= now then _.latestAfter(now) else _.expectedAfter(now)
     Reservation
       .earliest(cluster, flare.size, flare.request.memory, end, place(_, flare.request))
       .map(Reserved(_, end))
@@ -156,7 +158,7 @@ object SchedulingRound:
     */
   private final case class Reserved(
       reservation: Reservation,
-      end: Walltime => Long,
+      end: Walltime => MonotonicTime,
       isOfDelay: Boolean = false
   )
 

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.store.{NamespaceStore, StoreException}
+import burst.node.MonotonicTime
 import java.util.concurrent.ConcurrentHashMap
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.FiniteDuration
@@ -13,7 +14,7 @@ final class SlotLimits(
     default: Int,
     refresh: FiniteDuration,
     blocking: ExecutionContext,
-    elapsed: () => Long
+    elapsed: () => MonotonicTime
 ):
   private val known = ConcurrentHashMap[String, SlotLimits.Known]()
 
@@ -22,7 +23,7 @@ final class SlotLimits(
     */
   def of(namespace: String): Future[Int] =
     val last = Option(known.get(namespace))
-    last.filter(elapsed() - _.at < refresh.toMicros) match
+    last.filter(_.at + refresh > elapsed()) match
       case Some(found) => Future.successful(found.limit)
       case None =>
         val looked = Future(lookUp(namespace))(using blocking)
@@ -44,4 +45,4 @@ final class SlotLimits(
     Future(namespaces.find(namespace).exists(_.revoked.isDefined))(using blocking)
 
 object SlotLimits:
-  private final case class Known(limit: Int, at: Long)
+  private final case class Known(limit: Int, at: MonotonicTime)

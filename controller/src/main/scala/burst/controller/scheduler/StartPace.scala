@@ -1,29 +1,31 @@
 package burst.controller.scheduler
 
+import burst.node.MonotonicTime
+import scala.concurrent.duration.FiniteDuration
+
 /** How many flares of one namespace are being started at once: whoever sends hundreds of short ones a second
   * would have all processors busy with starting them otherwise, and everybody else's flares wait for one. His
   * own are none the later for it, as they would wait for each other.
   *
-  * A flare counts from its placement until it runs, for `longest` microseconds at most: one that is slow to
-  * start keeps the next ones waiting no longer. A namespace may have a quarter as many as there are slots,
-  * half as many again where each waits until it is stored, which takes as long as the rest, and two in any
-  * case.
+  * A flare counts from its placement until it runs, for `longest` at most: one that is slow to start keeps
+  * the next ones waiting no longer. A namespace may have a quarter as many as there are slots, half as many
+  * again where each waits until it is stored, which takes as long as the rest, and two in any case.
   */
 final case class StartPace private (
     starting: Map[AttemptId, StartPace.Starting],
-    longest: Long,
+    longest: FiniteDuration,
     areStoredFirst: Boolean
 ):
   import StartPace.*
 
-  def placed(attempt: AttemptId, tenant: String, at: Long): StartPace =
+  def placed(attempt: AttemptId, tenant: String, at: MonotonicTime): StartPace =
     copy(starting = starting.updated(attempt, Starting(tenant, at)))
 
   /** It runs, or never will. */
   def over(attempt: AttemptId): StartPace =
     if starting.contains(attempt) then copy(starting - attempt) else this
 
-  def at(time: Long): StartPace =
+  def at(time: MonotonicTime): StartPace =
     if starting.valuesIterator.forall(_.since > time - longest) then this
     else copy(starting.filter((_, start) => start.since > time - longest))
 
@@ -37,6 +39,7 @@ final case class StartPace private (
 object StartPace:
   private val Least = 2
 
-  final case class Starting(tenant: String, since: Long)
+  final case class Starting(tenant: String, since: MonotonicTime)
 
-  def empty(longest: Long, areStoredFirst: Boolean): StartPace = StartPace(Map.empty, longest, areStoredFirst)
+  def empty(longest: FiniteDuration, areStoredFirst: Boolean): StartPace =
+    StartPace(Map.empty, longest, areStoredFirst)

@@ -2,11 +2,13 @@ package burst.controller.scheduler
 
 /** What packs hold of a place: slots, what their workers have of its memory in MiB, and how many they are. */
 final case class Taken(slots: Int, memory: Long, packs: Int):
-  def +(other: Taken): Taken = Taken(slots + other.slots, memory + other.memory, packs + other.packs)
-  def -(other: Taken): Taken = Taken(slots - other.slots, memory - other.memory, packs - other.packs)
+  def +(other: Taken): Taken =
+    Taken(slots = slots + other.slots, memory = memory + other.memory, packs = packs + other.packs)
+  def -(other: Taken): Taken =
+    Taken(slots = slots - other.slots, memory = memory - other.memory, packs = packs - other.packs)
 
   /** All the memory, where each pack takes so much beside its workers'. */
   def all(packMemory: Int): Long = memory + packs.toLong * packMemory
 
 object Taken:
-  val Nothing: Taken = Taken(0, 0, 0)
+  val Nothing: Taken = Taken(slots = 0, memory = 0, packs = 0)

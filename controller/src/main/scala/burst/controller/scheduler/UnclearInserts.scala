@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
+import burst.node.MonotonicTime
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.Future
@@ -58,7 +59,7 @@ private[scheduler] final class UnclearInserts(
   /** Which of those that were asked for at a time, and that nobody has submitted again, are to be taken up,
     * and whether they are to run.
     */
-  def found(asked: Vector[FlareId], there: Try[Vector[Flare]], at: Long)(
+  def found(asked: Vector[FlareId], there: Try[Vector[Flare]], at: MonotonicTime)(
       isThere: FlareId => Boolean
   ): Vector[(Flare, Boolean)] =
     isLooking = false
@@ -71,7 +72,7 @@ private[scheduler] final class UnclearInserts(
     val taken =
       there.getOrElse(Vector.empty).flatMap(flare => stillDue(flare.id).map(one => flare -> one.runs))
     val settled =
-      asked.filter(id => there.isSuccess && stillDue(id).exists(at - _.since >= ArrivedWithin.toMicros))
+      asked.filter(id => there.isSuccess && stillDue(id).exists(_.since + ArrivedWithin <= at))
     unclear = unclear -- taken.map(_._1.id) -- settled
     lookSoon()
     taken
@@ -82,8 +83,13 @@ private[scheduler] final class UnclearInserts(
 
 private object UnclearInserts:
   /** `runs` if it is found, `after` so long since its insert has failed. */
-  private final case class Unclear(tenant: String, runs: Boolean, since: Long, after: FiniteDuration):
-    def isDue(now: Long): Boolean = now - since >= after.toMicros
+  private final case class Unclear(
+      tenant: String,
+      runs: Boolean,
+      since: MonotonicTime,
+      after: FiniteDuration
+  ):
+    def isDue(now: MonotonicTime): Boolean = since + after <= now
 
   private val Most = 10_000
   private val Pause: FiniteDuration = 5.seconds

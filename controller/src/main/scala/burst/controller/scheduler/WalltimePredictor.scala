@@ -1,25 +1,26 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.DefinitionRef
+import scala.concurrent.duration.FiniteDuration
 
 /** Since when a flare holds its slots, and when it gives them back: `latest` is promised (the flare's
-  * time-out ends it), `expected` is a guess. Microseconds by a clock that only goes on. Of an `openEnded`
-  * one, a group's, nobody knows.
+  * time-out ends it), `expected` is a guess. Of an `openEnded` one, a group's, nobody knows.
   */
 final case class Walltime(
     definition: DefinitionRef,
-    since: Long,
-    expected: Long,
-    latest: Long,
+    since: MonotonicTime,
+    expected: MonotonicTime,
+    latest: MonotonicTime,
     openEnded: Boolean = false
 ):
 
   /** When to reckon with the slots at `now`. What has outlasted the guess is believed its promise; what has
     * outlasted that (a pack that does not end) may end at any moment.
     */
-  def expectedAfter(now: Long): Long = if expected > now then expected else latestAfter(now)
-  def latestAfter(now: Long): Long = latest.max(now)
+  def expectedAfter(now: MonotonicTime): MonotonicTime = if expected > now then expected else latestAfter(now)
+  def latestAfter(now: MonotonicTime): MonotonicTime = latest.max(now)
 
 /** How long flares hold their slots, learned from those that did. An immutable value.
   *
@@ -28,29 +29,43 @@ final case class Walltime(
   * expected to use up its time-out. `grace` is what packs get to end beyond it. Nothing of this is stored: a
   * controller that starts anew learns anew.
   */
-final case class WalltimePredictor private (grace: Long, recent: Map[WalltimePredictor.Key, Vector[Long]]):
+final case class WalltimePredictor private (
+    grace: FiniteDuration,
+    recent: Map[WalltimePredictor.Key, Vector[FiniteDuration]]
+):
+  import MonotonicTime.Never
   import WalltimePredictor.*
 
-  /** How long a flare of this kind will hold its slots, in microseconds, as far as one can tell. */
-  def expected(request: FlareRequest): Long =
-    recent.get(keyOf(request.definition)).fold(bound(request))(_.max.min(bound(request)))
+  /** When a flare of this kind will give its slots back that it is given at `start`, as far as one can tell.
+    */
+  def expectedEnd(request: FlareRequest, start: MonotonicTime): MonotonicTime =
+    val latest = latestEnd(request, start)
+    recent.get(keyOf(request.definition)).fold(latest)(lasted => (start + lasted.max).min(latest))
 
   /** The walltime of a flare that is given its slots `now`. */
-  def walltime(request: FlareRequest, now: Long): Walltime =
-    if request.isGroup then Walltime(request.definition, now, Long.MaxValue, Long.MaxValue, openEnded = true)
-    else Walltime(request.definition, now, now + expected(request), now + bound(request))
+  def walltime(request: FlareRequest, now: MonotonicTime): Walltime =
+    if request.isGroup then
+      Walltime(request.definition, since = now, expected = Never, latest = Never, openEnded = true)
+    else
+      Walltime(
+        request.definition,
+        since = now,
+        expected = expectedEnd(request, now),
+        latest = latestEnd(request, now)
+      )
 
   /** A flare gave its last slots back. */
-  def learn(walltime: Walltime, now: Long): WalltimePredictor =
+  def learn(walltime: Walltime, now: MonotonicTime): WalltimePredictor =
     if walltime.openEnded then this else learned(walltime, now)
 
-  private def learned(walltime: Walltime, now: Long): WalltimePredictor =
+  private def learned(walltime: Walltime, now: MonotonicTime): WalltimePredictor =
     val key = keyOf(walltime.definition)
     val known = recent.getOrElse(key, Vector.empty)
     val rest = if recent.size >= Definitions && known.isEmpty then recent.removed(recent.head(0)) else recent
-    copy(recent = rest.updated(key, (known :+ (now - walltime.since).max(0)).takeRight(Flares)))
+    copy(recent = rest.updated(key, (known :+ (now - walltime.since)).takeRight(Flares)))
 
-  private def bound(request: FlareRequest): Long = request.timeout * 1000 + grace
+  private def latestEnd(request: FlareRequest, start: MonotonicTime): MonotonicTime =
+    start + request.timeout + grace
 
 object WalltimePredictor:
   /** Namespace and name: a new version is expected to take as long as the last. */
@@ -60,6 +75,6 @@ object WalltimePredictor:
   private val Flares = 5
   private val Definitions = 10000
 
-  def empty(grace: Long): WalltimePredictor = WalltimePredictor(grace, Map.empty)
+  def empty(grace: FiniteDuration): WalltimePredictor = WalltimePredictor(grace, Map.empty)
 
   private def keyOf(definition: DefinitionRef): Key = (definition.namespace, definition.name)

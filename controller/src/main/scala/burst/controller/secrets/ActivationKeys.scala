@@ -1,5 +1,6 @@
 package burst.controller.secrets
 
+import burst.protocol.Timestamp
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
@@ -17,19 +18,15 @@ final class ActivationKeys(key: Option[SecretsKey]):
 
   private val signing = key.map(_.derived("activation keys"))
 
-  /** @param until
-    *   in milliseconds since the epoch
-    * @return
-    *   to stand behind `uuid:`
-    */
-  def make(uuid: String, until: Long): Option[String] = signing.map: secret =>
-    val time = HexFormat.of.toHexDigits(until)
+  /** To stand behind `uuid:`. */
+  def make(uuid: String, until: Timestamp): Option[String] = signing.map: secret =>
+    val time = HexFormat.of.toHexDigits(until.millis)
     time + sign(secret, uuid, time)
 
-  def opens(uuid: String, shown: String, now: Long): Boolean = signing.exists: secret =>
+  def opens(uuid: String, shown: String, now: Timestamp): Boolean = signing.exists: secret =>
     val (time, signature) = shown.splitAt(TimeDigits)
     val same = MessageDigest.isEqual(sign(secret, uuid, time).getBytes(UTF_8), signature.getBytes(UTF_8))
-    same && Try(HexFormat.fromHexDigitsToLong(time)).toOption.exists(_ > now)
+    same && Try(HexFormat.fromHexDigitsToLong(time)).toOption.exists(_ > now.millis)
 
   private def sign(secret: Array[Byte], uuid: String, time: String): String =
     val mac = Mac.getInstance(Algorithm)

@@ -1,13 +1,13 @@
 package burst.controller.store
 
 import burst.controller.flare.{Flare, Output, Submission}
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.JsonObject
 import scala.concurrent.duration.FiniteDuration
 
 /** Records of invocations as OpenWhisk's clients see them: of flares that were begun as such, and of what is
-  * no flare. Calls block. Times in microseconds since the epoch. Leases go by the database's clock
-  * ([[Database.now]]), as one controller writes them and another compares them.
+  * no flare. Calls block. Leases go by the database's clock ([[Database.now]]), as one controller writes them
+  * and another compares them.
   */
 trait ActivationStore:
   /** One that has ended. */
@@ -32,17 +32,17 @@ trait ActivationStore:
   def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit
 
   /** Stores how something ended, be it open or new. */
-  def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit
+  def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit
 
   /** Ends those whose lease has been over for more than this. */
-  def endAbandoned(over: FiniteDuration, now: Long): Int
+  def endAbandoned(over: FiniteDuration, now: Timestamp): Int
 
 /** A record of what is no flare; what only its readers know of it is in `fields`. */
 final case class OpenRecord(
     id: FlareId,
     namespace: String,
     name: String,
-    created: Long,
+    created: Timestamp,
     fields: JsonObject,
     submission: Option[Submission] = None
 )
@@ -52,8 +52,8 @@ final case class OpenRecord(
   */
 final case class ActivationFilter(
     name: Option[String] = None,
-    since: Option[Long] = None,
-    upto: Option[Long] = None
+    since: Option[Timestamp] = None,
+    upto: Option[Timestamp] = None
 )
 
 /** @param body
@@ -67,7 +67,7 @@ final case class StoredActivation(
     id: FlareId,
     namespace: String,
     body: Either[JsonObject, Flare],
-    abandoned: Option[Long],
+    abandoned: Option[Timestamp],
     output: Option[Output],
     logs: Vector[String]
 )

@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.metrics.DatabaseMetrics
 import burst.node.metrics.MetricsRegistry
+import burst.protocol.Timestamp
 import com.zaxxer.hikari.HikariDataSource
 import java.sql.Connection
 import scala.util.Try
@@ -28,7 +29,7 @@ enum Durability:
   * @param validity
   *   of what is remembered of it
   * @param clock
-  *   what all who write to it go by, in microseconds since the epoch: of a database on one machine its own
+  *   what all who write to it go by, as a [[Timestamp]]: of a database on one machine its own
   */
 final class Database(
     reader: HikariDataSource,
@@ -39,7 +40,7 @@ final class Database(
     oneWriter: Boolean,
     validity: Validity,
     metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry()),
-    clock: () => SQLSyntax = () => sqls"${System.currentTimeMillis() * 1000}"
+    clock: () => SQLSyntax = () => sqls"${Timestamp.now()}"
 ) extends AutoCloseable:
   import Database.Transaction
 

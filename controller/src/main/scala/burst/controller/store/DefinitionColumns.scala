@@ -8,6 +8,7 @@ import burst.controller.definition.{
   SealedSecret,
   Version
 }
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
@@ -65,6 +66,6 @@ private[store] object DefinitionColumns:
     packageSize = row.long("package_size"),
     options = Stored.json[FlareOptions](row.string("options")),
     parameters = parameters,
-    updated = row.long("updated"),
+    updated = row.get[Timestamp]("updated"),
     action = Stored.json[ActionFields](row.string("action"))
   )

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.FlareTerms
 import burst.controller.flare.*
-import burst.protocol.{DefinitionRef, Failure, GroupRole, Inputs, Origin}
+import burst.protocol.{DefinitionRef, Failure, GroupRole, Inputs, Origin, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Codec, Json}
 import scalikejdbc.WrappedResultSet
@@ -24,8 +24,8 @@ private[store] object FlareColumns:
   final case class Progress(
       attempt: Int,
       granularity: Option[Int],
-      placed: Option[Long],
-      started: Option[Long],
+      placed: Option[Timestamp],
+      started: Option[Timestamp],
       error: Option[Failure]
   ) derives Codec.AsObject
 
@@ -49,7 +49,7 @@ private[store] object FlareColumns:
   def attempt(progress: String): Int = Stored.json[Progress](progress).attempt
 
   /** When an invocation that has ended began. */
-  def begun(flare: Flare): Option[Long] =
+  def begun(flare: Flare): Option[Timestamp] =
     Option.when(flare.state.isFinal && flare.request.activation.isDefined)(flare.begun)
 
   def parts(flare: Flare): String = Parts(flare.packs, flare.workers).asJson.noSpaces
@@ -81,10 +81,10 @@ private[store] object FlareColumns:
       state(row.string("state")),
       p.attempt,
       p.granularity,
-      row.long("created"),
+      row.get[Timestamp]("created"),
       p.placed,
       p.started,
-      row.longOpt("ended"),
+      row.get[Option[Timestamp]]("ended"),
       p.error,
       split.packs,
       split.workers

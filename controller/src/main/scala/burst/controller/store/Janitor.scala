@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
@@ -17,14 +17,14 @@ final class Janitor(
     blobs: FlareBlobStore,
     retention: Retention,
     storedBytes: String => Long,
-    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+    clock: () => Timestamp = () => Timestamp.now()
 ):
   private val log = LoggerFactory.getLogger(classOf[Janitor])
 
   @volatile private var stopping = false
 
   /** When packages were last swept: all there are need not be looked at in each round. */
-  @volatile private var swept = Option.empty[Long]
+  @volatile private var swept = Option.empty[Timestamp]
 
   /** Flares that had blobs and no record then. */
   @volatile private var strangers = Set.empty[FlareId]
@@ -35,8 +35,8 @@ final class Janitor(
   /** One round: as many steps as it takes. Returns how many flares went. */
   def round(): Int =
     val deleted = flares.namespaces().map(prune).sum
-    val now = nowMicros()
-    val due = swept.forall(_ + Packages.Patience.toMicros <= now)
+    val now = clock()
+    val due = swept.forall(_ + Packages.Patience <= now)
     if due then
       packages.sweep()
       sweepBlobs()
@@ -45,7 +45,11 @@ final class Janitor(
     deleted
 
   private def prune(namespace: String): Int =
-    val keep = Keep(retention.flares, nowMicros() - retention.age.toMicros, storedBytes(namespace))
+    val keep = Keep(
+      flares = retention.flares,
+      endedSince = clock() - retention.age,
+      bytes = storedBytes(namespace)
+    )
     flares.outdated(namespace, keep).fold(0): until =>
       Iterator
         .continually(if stopping then Janitor.Nothing else flares.prune(namespace, until, retention.batch))

@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Codec, JsonObject}
 import scala.concurrent.duration.{Duration, FiniteDuration}
@@ -77,7 +77,7 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
         sql"""UPDATE flare SET lease = ${database.now} + ${lease.toMicros}
               WHERE id IN (${some.map(_.value)}) AND lease IS NOT NULL""".update()
 
-  def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit =
+  def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit =
     val (fields, lines) = (record.fields.asJson.noSpaces, Logs(logs).asJson.noSpaces)
     database.write("ending an activation"):
       def update(): Int = sql"""
@@ -91,7 +91,7 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
                       ${result.bytes.utf8String})
                     ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output""".update()
 
-  def endAbandoned(over: FiniteDuration, now: Long): Int =
+  def endAbandoned(over: FiniteDuration, now: Timestamp): Int =
     database.write("ending abandoned activations"):
       sql"""UPDATE flare SET state = $Abandoned, ended = $now, begun = created, lease = NULL
             WHERE lease IS NOT NULL AND lease < ${database.now} - ${over.toMicros}""".update()
@@ -104,7 +104,7 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
       row.string("namespace"),
       if isRecord then Left(Stored.json[JsonObject](row.string("progress")))
       else Right(FlareColumns.flare(row, parts)),
-      row.longOpt("ended").filter(_ => row.string("state") == Abandoned),
+      row.get[Option[Timestamp]]("ended").filter(_ => row.string("state") == Abandoned),
       ResultRows.output(row),
       if isRecord then parts.fold(Vector.empty)(Stored.json[Logs](_).lines) else Vector.empty
     )

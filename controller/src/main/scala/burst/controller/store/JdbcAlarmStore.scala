@@ -1,10 +1,10 @@
 package burst.controller.store
 
 import burst.controller.alarm.{Alarm, Schedule}
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import java.time.Instant
-import java.time.temporal.ChronoUnit
 import scalikejdbc.*
 
 /** Alarms in any SQL database. */
@@ -25,24 +25,28 @@ final class JdbcAlarmStore(database: Database) extends AlarmStore:
         val stored = sql"""
           INSERT INTO alarm ($Columns)
           VALUES ($namespace, $trigger, ${alarm.schedule.asJson.noSpaces}, ${alarm.payload.asJson.noSpaces},
-            ${alarm.due.map(micros)}, ${alarm.remaining}, ${alarm.reason}, ${micros(alarm.changed)})
+            ${alarm.due.map(Timestamp.of)}, ${alarm.remaining}, ${alarm.reason}, ${Timestamp.of(
+            alarm.changed
+          )})
           ON CONFLICT (namespace, trigger_name) DO NOTHING""".update()
         Either.cond(stored == 1, (), AlarmRefusal.Exists)
 
   def due(now: Instant, most: Int, but: Set[String]): Vector[Alarm] =
     val others = if but.isEmpty then sqls"" else sqls"AND namespace NOT IN (${but.toVector})"
     database.read("looking for alarms"):
-      sql"SELECT $Columns FROM alarm WHERE due <= ${micros(now)} $others ORDER BY due LIMIT $most".rows(read)
+      sql"SELECT $Columns FROM alarm WHERE due <= ${Timestamp.of(now)} $others ORDER BY due LIMIT $most".rows(
+        read
+      )
 
   def replace(present: Alarm, next: Alarm): Boolean =
-    val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${micros(due)}")
+    val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${Timestamp.of(due)}")
     // By power, or one that has been fired would be fired again after it was cut.
     database.write("changing an alarm", Durability.Power):
       sql"""UPDATE alarm SET schedule = ${next.schedule.asJson.noSpaces},
-              payload = ${next.payload.asJson.noSpaces}, due = ${next.due.map(micros)},
-              remaining = ${next.remaining}, reason = ${next.reason}, changed = ${micros(next.changed)}
+              payload = ${next.payload.asJson.noSpaces}, due = ${next.due.map(Timestamp.of)},
+              remaining = ${next.remaining}, reason = ${next.reason}, changed = ${Timestamp.of(next.changed)}
             WHERE namespace = ${present.namespace} AND trigger_name = ${present.trigger}
-              AND changed = ${micros(present.changed)} AND $isSame""".update() == 1
+              AND changed = ${Timestamp.of(present.changed)} AND $isSame""".update() == 1
 
   def delete(namespace: String, trigger: String): Unit =
     database.write("deleting an alarm", Durability.Power):
@@ -57,11 +61,8 @@ private object JdbcAlarmStore:
     trigger = row.string("trigger_name"),
     schedule = Stored.json[Schedule](row.string("schedule")),
     payload = Stored.json[JsonObject](row.string("payload")),
-    due = row.longOpt("due").map(instant),
+    due = row.get[Option[Timestamp]]("due").map(_.instant),
     remaining = row.longOpt("remaining"),
     reason = row.stringOpt("reason"),
-    changed = instant(row.long("changed"))
+    changed = row.get[Timestamp]("changed").instant
   )
-
-  private def micros(instant: Instant): Long = ChronoUnit.MICROS.between(Instant.EPOCH, instant)
-  private def instant(micros: Long): Instant = Instant.EPOCH.plus(micros, ChronoUnit.MICROS)

@@ -4,6 +4,7 @@ import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, SealedEnvironment, SealedSecret, VariableChanges, Version}
 import burst.controller.secrets.SecretsKey
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
@@ -78,7 +79,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       name: String,
       version: Option[String],
       limits: NamespaceLimits,
-      now: Long
+      now: Timestamp
   ): Either[DeployRefusal, DefinitionChange] =
     database.change("rolling a definition back"):
       holdNamespace(namespace)

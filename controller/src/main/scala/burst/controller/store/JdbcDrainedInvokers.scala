@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.protocol.InvokerId
+import burst.protocol.{InvokerId, Timestamp}
 import scalikejdbc.*
 
 /** Drained machines in any SQL database. */
@@ -11,7 +11,7 @@ final class JdbcDrainedInvokers(database: Database) extends DrainedInvokers:
 
   def add(id: InvokerId): Unit = database.write("draining an invoker", Durability.Power):
     val _ =
-      sql"""INSERT INTO drained_invoker (id, since) VALUES (${id.value}, ${System.currentTimeMillis() * 1000})
+      sql"""INSERT INTO drained_invoker (id, since) VALUES (${id.value}, ${Timestamp.now()})
                   ON CONFLICT (id) DO NOTHING""".update()
 
   def remove(id: InvokerId): Boolean = database.write("resuming an invoker", Durability.Power):

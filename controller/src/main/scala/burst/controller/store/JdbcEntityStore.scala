@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.trigger.TriggerRefusal
+import burst.protocol.Timestamp
 import scalikejdbc.*
 
 /** The entities of a collection in any SQL database.
@@ -21,7 +22,7 @@ private[store] abstract class JdbcEntityStore[E, C](
 
   /** What a first change is made to. */
   protected def blank(namespace: String, name: String, change: C): Either[TriggerRefusal, E]
-  protected def changed(there: E, change: C, now: Long): E
+  protected def changed(there: E, change: C, now: Timestamp): E
   protected def store(entity: E)(using DBSession): Either[TriggerRefusal, E]
 
   /** Before it is deleted. */
@@ -43,7 +44,7 @@ private[store] abstract class JdbcEntityStore[E, C](
       overwrite: Boolean,
       change: C,
       most: Int,
-      now: Long
+      now: Timestamp
   ): Either[TriggerRefusal, E] =
     database.write(s"storing a $word", Durability.Power):
       Collection.hold(database, namespace)

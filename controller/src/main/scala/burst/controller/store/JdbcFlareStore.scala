@@ -3,7 +3,7 @@ package burst.controller.store
 import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.*
-import burst.protocol.{Failure, FlareId, Inputs}
+import burst.protocol.{Failure, FlareId, Inputs, Timestamp}
 import java.nio.file.NoSuchFileException
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
@@ -123,7 +123,7 @@ final class JdbcFlareStore(
   def phases(id: FlareId): Vector[PhaseMark] =
     database.read("reading phases"):
       sql"SELECT worker, name, at FROM flare_phase WHERE flare_id = ${id.value} ORDER BY worker, at, id"
-        .rows(row => PhaseMark(row.int("worker"), Stored.free(row, "name"), row.long("at")))
+        .rows(row => PhaseMark(row.int("worker"), Stored.free(row, "name"), row.get[Timestamp]("at")))
 
   def clearAttempt(id: FlareId): Unit =
     database.write("clearing an attempt"):
@@ -162,14 +162,14 @@ final class JdbcFlareStore(
           .flatten
           .map(next => (next, next))
 
-  def outdated(namespace: String, keep: Keep): Option[Long] =
+  def outdated(namespace: String, keep: Keep): Option[Timestamp] =
     val ended = sqls"FROM flare WHERE namespace = $namespace AND ended IS NOT NULL"
     database.read("looking for old flares"):
-      def first(query: SQL[Nothing, NoExtractor])(using DBSession): Option[Long] =
-        query.row(_.longOpt(1)).flatten
+      def first(query: SQL[Nothing, NoExtractor])(using DBSession): Option[Timestamp] =
+        query.row(_.get[Option[Timestamp]](1)).flatten
       val byAge = first(sql"SELECT MAX(ended) $ended AND ended < ${keep.endedSince}")
       val byNumber = first(sql"SELECT ended $ended ORDER BY ended DESC LIMIT 1 OFFSET ${keep.flares}")
-      val total = first(sql"SELECT SUM(stored_bytes) $ended")
+      val total = sql"SELECT SUM(stored_bytes) $ended".row(_.longOpt(1)).flatten
       val byBytes = total
         .filter(_ > keep.bytes)
         .flatMap: _ =>
@@ -180,7 +180,7 @@ final class JdbcFlareStore(
             WHERE bytes > ${keep.bytes} AND place > 1""")
       Vector(byAge, byNumber, byBytes).flatten.maxOption
 
-  def prune(namespace: String, until: Long, batch: Int): Pruned =
+  def prune(namespace: String, until: Timestamp, batch: Int): Pruned =
     val ended = sqls"namespace = $namespace AND ended IS NOT NULL AND ended <= $until"
     val oldest = database.read("looking for old flares"):
       sql"""SELECT id, stored_bytes, phase_count,

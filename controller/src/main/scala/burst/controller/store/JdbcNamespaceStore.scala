@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.secrets.ActivationKeys
+import burst.protocol.Timestamp
 import io.circe.syntax.*
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.{MessageDigest, SecureRandom}
@@ -31,7 +32,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     val expected = found.fold(NoHash)((hash, _) => hash)
     val matches = MessageDigest.isEqual(hash(key).getBytes(UTF_8), expected.getBytes(UTF_8))
     // Only who has the right one learns that this takes less.
-    val opens = matches && found.isDefined || keys.opens(known, key, System.currentTimeMillis())
+    val opens = matches && found.isDefined || keys.opens(known, key, Timestamp.now())
     found.collect { case (_, identity) if opens => identity }
 
   def issue(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[Issued] =
@@ -60,7 +61,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
   ): Boolean =
     sql"""
     INSERT INTO namespace (name, uuid, key_hash, limits, created, administered)
-    VALUES ($namespace, $uuid, ${hash(key)}, $limits, ${System.currentTimeMillis() * 1000}, $administered)
+    VALUES ($namespace, $uuid, ${hash(key)}, $limits, ${Timestamp.now()}, $administered)
     ON CONFLICT (name) DO NOTHING""".update() == 1
 
   def renewKey(namespace: String): Option[String] =
@@ -86,7 +87,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
 
   def revoke(namespace: String): Option[Namespace] =
     database.change("revoking a key"):
-      sql"""UPDATE namespace SET revoked = ${System.currentTimeMillis() * 1000}
+      sql"""UPDATE namespace SET revoked = ${Timestamp.now()}
             WHERE name = $namespace AND revoked IS NULL""".update()
       select(namespace)
 
@@ -108,8 +109,8 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
   private def read(row: WrappedResultSet): Namespace = Namespace(
     row.string("name"),
     limits(row.stringOpt("limits")),
-    row.long("created"),
-    row.longOpt("revoked"),
+    row.get[Timestamp]("created"),
+    row.get[Option[Timestamp]]("revoked"),
     row.string("uuid")
   )
 

@@ -1,13 +1,13 @@
 package burst.controller.store
 
 import burst.controller.blob.PackageCopy
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import scalikejdbc.*
 
 /** The index of packages in any SQL database. */
 final class JdbcPackageIndex(
     database: Database,
-    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+    now: () => Timestamp = () => Timestamp.now()
 ) extends PackageIndex:
   import JdbcFlareStore.Live
 
@@ -22,7 +22,7 @@ final class JdbcPackageIndex(
   def announce(copy: PackageCopy): Unit =
     database.write("announcing a package"):
       val _ =
-        sql"INSERT INTO package_upload (id, tag, begun) VALUES (${copy.id.value}, ${copy.tag}, ${nowMicros()})"
+        sql"INSERT INTO package_upload (id, tag, begun) VALUES (${copy.id.value}, ${copy.tag}, ${now()})"
           .update()
 
   def confirm(copy: PackageCopy): Unit =
@@ -55,7 +55,7 @@ final class JdbcPackageIndex(
       held.filter: _ =>
         sql"DELETE FROM package WHERE id = ${id.value} AND NOT ${neededBy(sqls"package.id")}".update() == 1
 
-  def forgetAnnounced(before: Long): Unit =
+  def forgetAnnounced(before: Timestamp): Unit =
     database.write("forgetting packages that never came"):
       val _ = sql"DELETE FROM package_upload WHERE begun < $before".update()
 

@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.EntityVersion
 import burst.controller.trigger.*
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
@@ -23,9 +24,19 @@ final class JdbcRuleStore(database: Database)
       .zip(change.action)
       .toRight(NoTriggerOrAction)
       .map: (trigger, action) =>
-        Rule(namespace, name, "", publish = false, trigger, action, RuleStatus.Active, JsonObject.empty, 0)
+        Rule(
+          namespace,
+          name,
+          "",
+          publish = false,
+          trigger,
+          action,
+          RuleStatus.Active,
+          JsonObject.empty,
+          Timestamp.Epoch
+        )
 
-  protected def changed(there: Rule, change: RuleChange, now: Long): Rule = there.copy(
+  protected def changed(there: Rule, change: RuleChange, now: Timestamp): Rule = there.copy(
     version = change.version.getOrElse(EntityVersion.after(there.version)),
     publish = change.publish.getOrElse(there.publish),
     trigger = change.trigger.getOrElse(there.trigger),

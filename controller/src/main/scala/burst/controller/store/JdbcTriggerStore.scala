@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.EntityVersion
 import burst.controller.trigger.*
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
@@ -31,12 +32,12 @@ final class JdbcTriggerStore(database: Database)
       JsonObject.empty,
       JsonObject.empty,
       None,
-      updated = 0
+      updated = Timestamp.Epoch
     )
     // Of one that is there OpenWhisk does not ask.
     Either.cond(change.hasFeedName, blank, TriggerRefusal.InvalidFeed)
 
-  protected def changed(there: Trigger, change: TriggerChange, now: Long): Trigger = there.copy(
+  protected def changed(there: Trigger, change: TriggerChange, now: Timestamp): Trigger = there.copy(
     version = change.version.getOrElse(EntityVersion.after(there.version)),
     publish = change.publish.getOrElse(there.publish),
     parameters = change.parameters.getOrElse(there.parameters),

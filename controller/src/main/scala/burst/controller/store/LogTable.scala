@@ -59,8 +59,12 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
             FROM flare WHERE id = ${id.value}"""
         .row: row =>
           val until = row.long("log_chunks")
-          LogExtent(row.longOpt("first").getOrElse(until), until, row.int("log_truncated") != 0)
-        .getOrElse(LogExtent(0, 0, truncated = false))
+          LogExtent(
+            from = row.longOpt("first").getOrElse(until),
+            until = until,
+            truncated = row.int("log_truncated") != 0
+          )
+        .getOrElse(LogExtent(from = 0, until = 0, truncated = false))
 
   def part(id: FlareId, from: Long, until: Long): Option[LogPart] =
     val rows = database.read("reading logs"):

@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.definition.{ActionPackage, PackageName, Parameters}
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import scalikejdbc.*
 
@@ -33,5 +34,5 @@ private[store] object PackageColumns:
     row.stringOpt("bound_namespace").zip(row.stringOpt("bound_name")).map(PackageName(_, _)),
     Parameters.Empty,
     Stored.json[JsonObject](row.string("annotations")),
-    row.long("updated")
+    row.get[Timestamp]("updated")
   )

@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.PackageCopy
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 
 /** Which packages there are, as the database has it; it alone decides, and no lock is held while bytes are on
   * their way.
@@ -35,8 +35,8 @@ trait PackageIndex:
   /** Forgets a package unless something needs it; the copy's bytes may go then. */
   def forget(id: PackageId): Option[PackageCopy]
 
-  /** Forgets copies that were announced before that time, in microseconds, and never confirmed. */
-  def forgetAnnounced(before: Long): Unit
+  /** Forgets copies that were announced before that time and never confirmed. */
+  def forgetAnnounced(before: Timestamp): Unit
 
   /** Announced ones, too. */
   def copies(): Set[PackageCopy]

@@ -1,14 +1,14 @@
 package burst.controller.store
 
 import burst.controller.blob.{PackageCopy, PackageSource, PackageStore}
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** Packages: what the index knows, and their bytes. Calls block. */
 final class Packages(
     index: PackageIndex,
     bytes: PackageStore,
-    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+    now: () => Timestamp = () => Timestamp.now()
 ) extends PackageSource:
   def size(id: PackageId): Option[Long] = index.find(id).flatMap(bytes.size)
 
@@ -39,7 +39,7 @@ final class Packages(
     */
   def sweep(): Unit =
     removeUnneeded()
-    index.forgetAnnounced(nowMicros() - Packages.Patience.toMicros)
+    index.forgetAnnounced(now() - Packages.Patience)
     // In this order: of what is being stored now, bytes that are seen have been announced.
     val stored = bytes.copies()
     val known = index.copies()

@@ -1,6 +1,10 @@
 package burst.controller.store
 
+import burst.protocol.Timestamp
 import scalikejdbc.*
+
+/** In a statement a time is the number that it is. */
+private[store] given TypeBinder[Timestamp] = TypeBinder.long.map(Timestamp.ofMicros)
 
 /** What a statement finds. */
 extension (statement: SQL[Nothing, NoExtractor])

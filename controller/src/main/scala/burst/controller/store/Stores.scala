@@ -4,7 +4,7 @@ import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, Submitted, WorkerResult}
-import burst.protocol.{FlareId, Inputs, InvokerId, PackageId}
+import burst.protocol.{FlareId, Inputs, InvokerId, PackageId, Timestamp}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher. What a call has
@@ -59,7 +59,7 @@ trait DefinitionStore:
       name: String,
       version: Option[String],
       limits: NamespaceLimits,
-      now: Long
+      now: Timestamp
   ): Either[DeployRefusal, DefinitionChange]
 
   /** Removes all versions. */
@@ -174,13 +174,13 @@ trait FlareStore extends LogReader, ResultReader:
   def namespaces(): Vector[String]
 
   /** The end of the newest ended flare of a namespace that is not to be kept, if there is any. */
-  def outdated(namespace: String, keep: Keep): Option[Long]
+  def outdated(namespace: String, keep: Keep): Option[Timestamp]
 
   /** Deletes the oldest ended flares of a namespace with all they left, those that ended at that time or
     * before: up to `batch`, and fewer when they are large, so that others who write need not wait for long.
     * None when none is left.
     */
-  def prune(namespace: String, until: Long, batch: Int): Pruned
+  def prune(namespace: String, until: Timestamp, batch: Int): Pruned
 
 /** How many flares were deleted, and which of them may have blobs. */
 final case class Pruned(flares: Int, withBlobs: Vector[FlareId])
@@ -189,7 +189,7 @@ final case class Pruned(flares: Int, withBlobs: Vector[FlareId])
   * `flares` of them, as long as they take no more than `bytes` together. The newest is kept whatever it
   * takes.
   */
-final case class Keep(flares: Int, endedSince: Long, bytes: Long)
+final case class Keep(flares: Int, endedSince: Timestamp, bytes: Long)
 
 /** Counts the schedulers there have been, so that of two the later one is known. */
 trait EpochStore:
@@ -238,14 +238,12 @@ final case class LogPart(texts: Vector[LogText], next: Long)
   */
 final case class Identity(namespace: String, limits: NamespaceLimits, uuid: Option[String] = None)
 
-/** A namespace as the platform knows it, with the name of its credentials. Times in microseconds since the
-  * epoch.
-  */
+/** A namespace as the platform knows it, with the name of its credentials. */
 final case class Namespace(
     name: String,
     limits: NamespaceLimits,
-    created: Long,
-    revoked: Option[Long],
+    created: Timestamp,
+    revoked: Option[Timestamp],
     uuid: String
 ):
   /** As whoever acts for it without its key. */

@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.flare.{Submission, Submitted}
+import burst.protocol.Timestamp
 import scala.concurrent.duration.FiniteDuration
 import scalikejdbc.*
 
@@ -27,7 +28,7 @@ private[store] final class SubmissionKeys(keptFor: FiniteDuration):
             WHERE namespace = $namespace AND submission_key = $key AND created <= $since""".update()
     forgotten > 0
 
-  private def since: Long = System.currentTimeMillis() * 1000 - keptFor.toMicros
+  private def since: Timestamp = Timestamp.now() - keptFor
 
 private[store] object SubmissionKeys:
   val Free: SQLSyntax =

@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.trigger.*
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import scalikejdbc.*
 
@@ -21,7 +22,7 @@ private[store] object TriggerRows:
     parameters = JsonObject.empty,
     annotations = Stored.json[JsonObject](row.string("annotations")),
     rules = None,
-    updated = row.long("updated")
+    updated = row.get[Timestamp]("updated")
   )
 
   /** Still without those of its rules that it may have. */
@@ -39,7 +40,7 @@ private[store] object TriggerRows:
     action = ActionPlace(row.string("action_path"), row.string("action_name")),
     status = row.stringOpt("status").flatMap(RuleStatus.of).getOrElse(RuleStatus.Inactive),
     annotations = Stored.json[JsonObject](row.string("annotations")),
-    updated = row.long("updated")
+    updated = row.get[Timestamp]("updated")
   )
 
   def find(namespace: String, name: String)(using DBSession): Option[Trigger] =

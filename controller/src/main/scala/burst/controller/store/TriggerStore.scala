@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.trigger.*
+import burst.protocol.Timestamp
 
 /** Entities of one kind, changed by what requests say of them. Calls block, and are atomic (see
   * [[DefinitionStore]]).
@@ -21,7 +22,7 @@ trait EntityStore[E, C]:
       overwrite: Boolean,
       change: C,
       most: Int,
-      now: Long
+      now: Timestamp
   ): Either[TriggerRefusal, E]
 
   def delete(namespace: String, name: String): Option[E]

@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.node.MonotonicTime
 import java.util.concurrent.atomic.AtomicLong
 import scala.concurrent.duration.FiniteDuration
 
@@ -35,10 +36,11 @@ private[store] object Validity:
   /** Where others do: for so long, by each one's own clock, and whoever changes something waits for as long.
     * So what is told as done is seen by all, and nobody needs to be asked.
     */
-  final class Lasting(span: FiniteDuration, clock: () => Long = () => System.nanoTime()) extends Validity:
-    def stamp(): Long = clock()
-    def covers(stamp: Long): Boolean = clock() - stamp < span.toNanos
-    def isAging(stamp: Long): Boolean = clock() - stamp > span.toNanos * 2 / 3
+  final class Lasting(span: FiniteDuration, clock: () => MonotonicTime = () => MonotonicTime.now())
+      extends Validity:
+    def stamp(): Long = clock().nanos
+    def covers(stamp: Long): Boolean = clock() < MonotonicTime.ofNanos(stamp) + span
+    def isAging(stamp: Long): Boolean = clock() > MonotonicTime.ofNanos(stamp) + span * 2 / 3
     def changed(): Unit = ()
 
     /** A little longer, as no two clocks go alike. */

@@ -1,10 +1,10 @@
 package burst.controller.trigger
 
 import burst.controller.definition.EntityName
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 
-/** What may be fired: runs the action of each rule that is active. `updated` is in microseconds since the
-  * epoch.
+/** What may be fired: runs the action of each rule that is active.
   *
   * @param rules
   *   those attached to it, by name; nothing when it never had any
@@ -17,7 +17,7 @@ final case class Trigger(
     parameters: JsonObject,
     annotations: JsonObject,
     rules: Option[Vector[AttachedRule]],
-    updated: Long
+    updated: Timestamp
 )
 
 /** A rule as its trigger knows it. */
@@ -45,7 +45,7 @@ final case class Rule(
     action: ActionPlace,
     status: RuleStatus,
     annotations: JsonObject,
-    updated: Long
+    updated: Timestamp
 )
 
 /** What a request says of a trigger; what it leaves out stays as it is. */

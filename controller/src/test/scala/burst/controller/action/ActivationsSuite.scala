@@ -13,7 +13,7 @@ import burst.controller.store.{
   Samples as StoreSamples,
   StoredActivation
 }
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import java.nio.file.Path
 import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.duration.FiniteDuration
@@ -23,7 +23,7 @@ class ActivationsSuite extends munit.FunSuite:
   private val caller = Identity("guest", StoreSamples.limits)
   private val action = FakeActions.action(ActionName("guest", None, "hello"))
   private val flare = AdmissionControl
-    .accept(Samples.request(1), 0)
+    .accept(Samples.request(1), Timestamp.Epoch)
     .copy(state = FlareState.Succeeded)
   private val begun =
     flare.copy(request = flare.request.copy(activation = Some(FlareInvocation.fields(caller, action, "t"))))
@@ -38,8 +38,8 @@ class ActivationsSuite extends munit.FunSuite:
     def open(record: OpenRecord, lease: FiniteDuration): Unit = ???
     def areOpen(ids: Vector[FlareId]): Set[FlareId] = ???
     def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit = ???
-    def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit = ???
-    def endAbandoned(over: FiniteDuration, now: Long): Int = ???
+    def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit = ???
+    def endAbandoned(over: FiniteDuration, now: Timestamp): Int = ???
 
   private object blobs extends FlareBlobStore:
     val read: AtomicInteger = AtomicInteger()

@@ -21,14 +21,14 @@ import burst.controller.store.{
   StoreException,
   Transfers
 }
-import burst.protocol.{FlareId, Inputs, JsonText, Origin}
+import burst.protocol.{FlareId, Inputs, JsonText, Origin, Timestamp}
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
 import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Try
 
@@ -46,7 +46,7 @@ class CompositionsSuite extends EmbeddedStorage:
 
   private val caller = Identity("guest", Samples.limits)
   private val pieces = JsonPieces(256)
-  private val terms = FlareTerms(None, Packing.Mixed, "direct", None, 60000, 256, 0)
+  private val terms = FlareTerms(None, Packing.Mixed, "direct", None, 60.seconds, 256, 0)
 
   private final class Setup(val storage: Storage):
     val service = FakeFlareService(storage.flares)
@@ -55,7 +55,7 @@ class CompositionsSuite extends EmbeddedStorage:
     var programs = Map.empty[String, Json => Json]
     var builtIns = Map.empty[String, BuiltIn]
     var stateMemory = StateBudget.total
-    val counts = MinuteCounts(() => 0)
+    val counts = MinuteCounts(() => Timestamp.Epoch)
     def taken: Int = counts.take("guest", 0).fold(_.count, _ => 0)
 
     /** How many actions cannot be read. */
@@ -183,7 +183,7 @@ class CompositionsSuite extends EmbeddedStorage:
     name,
     "0.0.1",
     "guest",
-    1700000000000L,
+    Timestamp.ofMillis(1700000000000L),
     None,
     None,
     None,
@@ -221,7 +221,7 @@ class CompositionsSuite extends EmbeddedStorage:
     parts.foreach: part =>
       assertEquals(part.head.cause, Some(whole.id))
       assertEquals(annotation(part, "causedBy"), Some("sequence".asJson))
-    assertEquals(whole.duration, Some(parts.flatMap(_.duration).sum))
+    assertEquals(whole.duration, Some(parts.flatMap(_.duration).reduce(_ + _)))
     // Each component is a flare, and the sequence none.
     assertEquals(s.taken, 2)
     assertEquals(s.storage.flares.list(Some("guest"), None, None, 10, 0).size, 2)
@@ -397,15 +397,15 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.activations.find("guest", id), None)
     // It is not heard of again.
     s.storage.activations.renew(Vector(id), -1.second)
-    val began = System.currentTimeMillis()
+    val began = Timestamp.now()
     var second = 0
     object database extends ActivationStore:
       export s.storage.activations.{endAbandoned as _, *}
-      def endAbandoned(over: FiniteDuration, now: Long): Int =
+      def endAbandoned(over: FiniteDuration, now: Timestamp): Int =
         if second >= 70 && second < 110 then
           throw StoreException("ending activations", RuntimeException("no connection"))
         s.storage.activations.endAbandoned(over, now)
-    val other = Records(database, s.blocking, 30.seconds, () => (began + second * 1000L) * 1000)
+    val other = Records(database, s.blocking, 30.seconds, () => began + second.seconds)
     def rounds(seconds: Range): Unit = seconds.foreach: now =>
       second = now
       val _ = Try(other.round())
@@ -424,7 +424,7 @@ class CompositionsSuite extends EmbeddedStorage:
   setup("leases go by the database's clock: one whose own is behind loses nothing, and has the last word"):
     s =>
       var second = 0L
-      def at(offset: Long) = () => System.currentTimeMillis() * 1000 + (second + offset) * 1_000_000
+      def at(offset: Long) = () => Timestamp.now() + (second + offset).seconds
       val (behind, other) = (
         Records(s.storage.activations, s.blocking, 30.seconds, at(-3600)),
         Records(s.storage.activations, s.blocking, 30.seconds, at(0))
@@ -441,7 +441,11 @@ class CompositionsSuite extends EmbeddedStorage:
       assertEquals(s.activations.find("guest", left.id).map(_.status), Some(ActivationStatus.InternalError))
       behind.round()
       val ended =
-        left.copy(end = Some(left.start + 5), duration = Some(5L), status = ActivationStatus.Success)
+        left.copy(
+          end = Some(left.start + 5.millis),
+          duration = Some(5.millis),
+          status = ActivationStatus.Success
+        )
       val record = ActivationRecord(ended, JsonText("""{"n":1}"""))
       Await.result(behind.end(record, "left"), 60.seconds)
       assertEquals(s.activations.find("guest", left.id), Some(record))

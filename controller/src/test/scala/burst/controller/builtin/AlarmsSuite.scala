@@ -1,6 +1,6 @@
 package burst.controller.builtin
 
-import burst.protocol.Origin
+import burst.protocol.{Origin, Timestamp}
 import burst.controller.action.{ActionName, Invocation}
 import burst.controller.alarm.Alarm
 import burst.controller.firing.FakeActions
@@ -39,7 +39,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
   private val success = Json.obj("status" -> Json.fromString("success"))
 
   private def withTrigger(storage: Storage): Feeds =
-    storage.triggers.put("guest", "t", overwrite = true, TriggerChange(), 9, 1)
+    storage.triggers.put("guest", "t", overwrite = true, TriggerChange(), 9, Timestamp.ofMicros(1))
     Feeds(storage)
 
   private def fails(result: Json, words: String)(using munit.Location): Unit =

@@ -30,9 +30,15 @@ class ActorSchedulingSuite extends FunSuite:
   private val prompt = Behaviors.receiveMessage[InvokerRequest] {
     case InvokerRequest(PreparePack(a), replyTo) =>
       val workers = a.workers.flatMap(w =>
-        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, w.toString, 1))
+        Vector(
+          PackEvent.WorkerStarted(w, Timestamp.ofMicros(1)),
+          PackEvent.WorkerSucceeded(w, w.toString, Timestamp.ofMicros(1))
+        )
       )
-      val events = PackEvent.Ready(None, 1) +: workers.toVector :+ PackEvent.PackEnded(true, None, 2)
+      val events = PackEvent.Ready(
+        None,
+        Timestamp.ofMicros(1)
+      ) +: workers.toVector :+ PackEvent.PackEnded(true, None, Timestamp.ofMicros(2))
       replyTo ! PackReport(a.flareId, a.attempt, a.pack, InvokerId("a"), Some(PackStart.Warm), events)
       Behaviors.same
     case _ => Behaviors.same
@@ -75,7 +81,7 @@ class ActorSchedulingSuite extends FunSuite:
       val times = Vector.fill(200)(run()).drop(50).sorted
       println(s"submit to result, 48 workers, embedded store: median ${times(75)} µs, p99 ${times(148)} µs")
       // as a controller that dies leaves it
-      val queued = AdmissionControl.accept(Samples.request(2), 7)
+      val queued = AdmissionControl.accept(Samples.request(2), Timestamp.ofMicros(7))
       storage.flares.insert(queued)
       left = Some(queued.id)
     }

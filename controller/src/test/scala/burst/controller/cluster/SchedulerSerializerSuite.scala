@@ -41,7 +41,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     travels(NamespaceEnded)
     travels(Awaited.NotActive)
     travels(Located(None))
-    travels(Located(Some(QueueEstimate(1, Right(5)))))
+    travels(Located(Some(QueueEstimate(1, Right(Timestamp.ofMicros(5))))))
     WaitsFor.values.foreach(why => travels(Located(Some(QueueEstimate(1, Left(why))))))
     val refusals = Vector(
       Refusal.TooLarge(9, 8),
@@ -55,7 +55,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     val status = InvokerStatus(InvokerId("a"), 8, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))
     travels(InvokerList(Vector(
       InvokerView(status, 8, up = true),
-      InvokerView(status, 8, up = true, Some(Suspicion("no room on the disk", 5)))
+      InvokerView(status, 8, up = true, Some(Suspicion("no room on the disk", Timestamp.ofMicros(5))))
     )))
 
   test("the largest request fits whatever is in it, and so does what invokers say of themselves"):
@@ -82,7 +82,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     arrived(Submitted.NotStored("insert", RuntimeException("no disk"))) match
       case Submitted.NotStored("insert", cause) => assertEquals(cause.getMessage, "no disk")
       case other => fail(s"arrived as $other")
-    val flare = AdmissionControl.accept(Samples.request(2), 7)
+    val flare = AdmissionControl.accept(Samples.request(2), Timestamp.ofMicros(7))
     assertEquals(arrived(Awaited.Ended(flare)), Awaited.NotActive)
     assertEquals(serializer.manifest(Awaited.NotActive), "awaited/2")
     arrived(Submitted.Accepted(flare)) match
@@ -93,8 +93,15 @@ class SchedulerSerializerSuite extends munit.FunSuite:
 
   test("a flare whose results are told with its end arrives with them, but for what is nobody's to see"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
-    val accepted = AdmissionControl.accept(Samples.request(2), 7)
-    val worker = WorkerRecord(0, Some(0), WorkerState.Succeeded, Some(1), Some(2), None)
+    val accepted = AdmissionControl.accept(Samples.request(2), Timestamp.ofMicros(7))
+    val worker = WorkerRecord(
+      0,
+      Some(0),
+      WorkerState.Succeeded,
+      Some(Timestamp.ofMicros(1)),
+      Some(Timestamp.ofMicros(2)),
+      None
+    )
     val pack = PackRecord(0, InvokerId("i"), Vector(0, 1), Some(PackStart.Warm))
     val failure = Failure(FailureKind.Panic, "boom", worker = Some(1))
     val flare = accepted.copy(workers = Vector(worker), packs = Vector(pack), error = Some(failure))

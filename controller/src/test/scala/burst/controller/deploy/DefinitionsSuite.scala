@@ -3,7 +3,7 @@ package burst.controller.deploy
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
 import burst.controller.store.*
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import java.nio.file.Files
 import java.util.concurrent.{Callable, Executors}
 import scala.concurrent.duration.DurationInt
@@ -23,7 +23,7 @@ abstract class DefinitionsContract extends StorageFixtures:
 
   /** Those that the fixture keeps are not of interest. */
   private def packages(s: Storage) = s.packages.ids().filterNot(Set(Samples.package1, Samples.package2))
-  private def janitor(s: Storage, retention: Retention, now: Long = 0) =
+  private def janitor(s: Storage, retention: Retention, now: Timestamp = Timestamp.Epoch) =
     Janitor(s.flares, s.packages, s.blobs, retention, _ => 1 << 20, () => now)
 
   storage.test("a refused deploy leaves neither definition nor package"): s =>
@@ -114,7 +114,7 @@ abstract class DefinitionsContract extends StorageFixtures:
         () =>
           i % 4 match
             case 0 | 1 => deploy(definitions, "a", i % 5)
-            case 2 => definitions.rollBack("guest", "a", None, Samples.limits, i)
+            case 2 => definitions.rollBack("guest", "a", None, Samples.limits, Timestamp.ofMicros(i))
             case _ => if i % 5 == 0 then definitions.remove("guest", "a")
           ()
       pool.invokeAll(work.asJava).asScala.foreach(_.get)
@@ -152,9 +152,9 @@ abstract class DefinitionsContract extends StorageFixtures:
   storage.test("the janitor keeps as many ended flares as it is told, and none beyond the age"): s =>
     val flares = Vector.tabulate(4)(i => Samples.flare(created = i * 1000L, state = FlareState.Failed))
     flares.foreach(s.flares.insert(_))
-    def left = s.flares.list(Some("guest"), None, None, 10, 0).map(_.created)
+    def left = s.flares.list(Some("guest"), None, None, 10, 0).map(_.created.micros)
     assertEquals(janitor(s, Retention(3, 1.day, 1.hour, 10)).round(), 1)
     assertEquals(left, Vector(3000L, 2000L, 1000L))
-    val later = 1.day.toMicros + 2500
+    val later = Timestamp.ofMicros(2500) + 1.day
     assertEquals(janitor(s, Retention(3, 1.day, 1.hour, 10), later).round(), 2)
     assertEquals(left, Vector(3000L))

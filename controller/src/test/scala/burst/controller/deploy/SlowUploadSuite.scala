@@ -3,7 +3,7 @@ package burst.controller.deploy
 import burst.controller.definition.Definition
 import burst.controller.blob.{BlobStoreException, DirectoryPackageStore, PackageCopy, PackageStore}
 import burst.controller.store.*
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import java.nio.file.{Files, Path}
 import java.util.Comparator
 import java.util.concurrent.atomic.AtomicReference
@@ -85,7 +85,7 @@ class SlowUploadSuite extends munit.FunSuite:
 
   setup.test("one that takes longer than any is stored once more"): s =>
     s.meanwhile.set: () =>
-      s.index.forgetAnnounced(Long.MaxValue)
+      s.index.forgetAnnounced(Timestamp.ofMicros(Long.MaxValue))
       s.others.sweep()
     intercept[PackageGone](s.deploy())
     assertEquals(s.files, 0)

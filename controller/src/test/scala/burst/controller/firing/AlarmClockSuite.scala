@@ -5,6 +5,7 @@ import burst.controller.alarm.*
 import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
 import burst.controller.trigger.*
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import java.time.temporal.ChronoUnit
@@ -120,9 +121,9 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       namespace: String = "guest"
   ): Unit =
     storage.namespaces.create(namespace)
-    storage.triggers.put(namespace, name, overwrite = true, TriggerChange(), 99, 1)
+    storage.triggers.put(namespace, name, overwrite = true, TriggerChange(), 99, Timestamp.ofMicros(1))
     val rule = RuleChange(trigger = Some(name), action = Some(ActionPlace(namespace, "a")))
-    storage.rules.put(namespace, s"r-$name", overwrite = true, rule, 99, 1)
+    storage.rules.put(namespace, s"r-$name", overwrite = true, rule, 99, Timestamp.ofMicros(1))
     val payload = JsonObject("p" -> 1.asJson)
     val alarm = Alarm(namespace, name, Schedule(times), payload, Some(due), None, None, begin)
     assertEquals(storage.alarms.create(alarm), Right(()))
@@ -265,7 +266,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   storage.test("a claim whose answer is lost is known again, and fires once"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
-    val fires = MinuteCounts(() => 0)
+    val fires = MinuteCounts(() => Timestamp.Epoch)
     val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, s.alarms.replace)))
     intercept[StoreException](clock.alarms.round())
     clock.waits(1)
@@ -284,7 +285,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   storage.test("who finds that somebody else has claimed does not fire, and the firing does not count"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
-    val fires = MinuteCounts(() => 0)
+    val fires = MinuteCounts(() => Timestamp.Epoch)
     def byAnother(present: Alarm) =
       s.alarms.replace(present, present.fired(begin.plus(1, ChronoUnit.MICROS)))
     val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, (present, _) => byAnother(present))))
@@ -294,7 +295,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   storage.test("what comes again, and may have been claimed by somebody else, is left out this time"): s =>
     alarmed(s, "t", minutely)
-    val fires = MinuteCounts(() => 0)
+    val fires = MinuteCounts(() => Timestamp.Epoch)
     val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, s.alarms.replace)))
     intercept[StoreException](clock.alarms.round())
     eventually(fires.take("guest", 1).isRight)
@@ -323,7 +324,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
     alarmed(s, "t", minutely)
-    val minute = MinuteCounts(() => 53_000)
+    val minute = MinuteCounts(() => Timestamp.ofMillis(53_000))
     val allowed = s.namespaces.limits("guest").fold(0)(_.firesPerMinute)
     (1 to allowed).foreach(_ => minute.take("guest", allowed))
     val limited = Clock(s, minute)

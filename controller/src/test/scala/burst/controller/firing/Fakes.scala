@@ -3,7 +3,7 @@ package burst.controller.firing
 import burst.controller.action.*
 import burst.controller.definition.{Definition, FlareOptions, SealedEnvironment}
 import burst.controller.store.{Identity, StoreException}
-import burst.protocol.{FlareId, PackageId}
+import burst.protocol.{FlareId, PackageId, Timestamp}
 import io.circe.JsonObject
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicInteger
@@ -35,7 +35,7 @@ object FakeActions:
       1,
       FlareOptions(),
       JsonObject.empty,
-      0,
+      Timestamp.Epoch,
       SealedEnvironment.Empty
     )
     Action(name, definition, JsonObject.empty, JsonObject.empty)

@@ -1,6 +1,6 @@
 package burst.controller.firing
 
-import burst.protocol.Origin
+import burst.protocol.{Origin, Timestamp}
 import burst.controller.action.*
 import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
@@ -37,7 +37,7 @@ class FiringSuite extends munit.FunSuite:
     JsonObject("a" -> 1.asJson, "b" -> 2.asJson),
     JsonObject.empty,
     Option.when(rules.nonEmpty)(rules.toVector),
-    updated = 0
+    updated = Timestamp.Epoch
   )
 
   private def fire(invocations: FakeInvocations, trigger: Trigger, payload: (String, Json)*) =
@@ -54,7 +54,7 @@ class FiringSuite extends munit.FunSuite:
       invocations,
       Blocking(kit.system.executionContext),
       _ => (false, "It is not to be."),
-      () => 17
+      () => Timestamp.ofMillis(17)
     )
     Await.result(
       firing.fire(
@@ -93,7 +93,10 @@ class FiringSuite extends munit.FunSuite:
       )
     val record = invocations.recorded.asScala.head
     assertEquals(Some(record.id), id)
-    assertEquals((record.namespace, record.name, record.version, record.start), ("guest", "t", "0.0.7", 17L))
+    assertEquals(
+      (record.namespace, record.name, record.version, record.start),
+      ("guest", "t", "0.0.7", Timestamp.ofMillis(17))
+    )
     assertEquals((record.end, record.duration, record.status), (None, None, ActivationStatus.Success))
     assertEquals(record.result, Json.obj("b" -> 3.asJson, smuggled))
 

@@ -1,20 +1,33 @@
 package burst.controller.flare
 
 import burst.controller.store.Samples
+import burst.protocol.Timestamp
 
+/** In microseconds. */
 class TimelineSuite extends munit.FunSuite:
   private def flare(placed: Option[Long], ended: Option[Long], workers: WorkerRecord*): Flare =
-    Samples.flare(created = 100).copy(placed = placed, ended = ended, workers = workers.toVector)
+    Samples.flare(created = 100).copy(
+      placed = placed.map(Timestamp.ofMicros),
+      ended = ended.map(Timestamp.ofMicros),
+      workers = workers.toVector
+    )
 
   private def worker(started: Option[Long], ended: Option[Long]): WorkerRecord =
-    WorkerRecord(0, Some(0), WorkerState.Running, started, ended, None)
+    WorkerRecord(
+      0,
+      Some(0),
+      WorkerState.Running,
+      started.map(Timestamp.ofMicros),
+      ended.map(Timestamp.ofMicros),
+      None
+    )
 
   private def phases(flare: Flare, marks: (String, Long)*): Vector[(String, Long, Option[Long])] =
     Timeline
-      .of(flare, marks.map((name, at) => PhaseMark(0, name, at)).toVector)
+      .of(flare, marks.map((name, at) => PhaseMark(0, name, Timestamp.ofMicros(at))).toVector)
       .head
       .phases
-      .map(p => (p.name, p.start, p.end))
+      .map(p => (p.name, p.start.micros, p.end.map(_.micros)))
 
   test("a flare that waits is in its invocation"):
     assertEquals(phases(flare(None, None, worker(None, None))), Vector(("invocation", 100L, None)))

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.store.{addLogs, insert}
 import burst.controller.flare.{FlareState, LogText}
 import burst.controller.store.Samples
-import burst.protocol.LogStream
+import burst.protocol.{LogStream, Timestamp}
 import java.io.EOFException
 import java.net.http.HttpResponse.BodyHandlers
 import java.net.http.{HttpClient, HttpRequest}
@@ -130,7 +130,8 @@ class IdleSuite extends ConnectionSuite:
   test("a request that came before the last answer was sent may take as long"):
     val flare = Samples.flare(state = FlareState.Running)
     storage.flares.insert(flare)
-    val text = LogText(Some(0), 0, LogStream.Stdout, 1, Vector.fill(100)("x" * 200).mkString("\n"))
+    val text =
+      LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1), Vector.fill(100)("x" * 200).mkString("\n"))
     storage.flares.addLogs(flare.id, Vector.fill(300)(text))
     raw: c =>
       c.send(get(s"$flares/${flare.id.value}/logs") + head("POST", s"$bursts/x", "Content-Length: 2"))

@@ -1,10 +1,11 @@
 package burst.controller.http
 
+import burst.node.MonotonicTime
 import scala.concurrent.{ExecutionContext, Future}
 
 class FailedLoginsSuite extends munit.FunSuite:
   private given ExecutionContext = ExecutionContext.parasitic
-  private val rates = RateLimiter(() => 0L)
+  private val rates = RateLimiter(() => MonotonicTime.Zero)
   private val logins = FailedLogins(2, rates)
 
   private def login(client: String)(look: => Future[Option[Int]]) =

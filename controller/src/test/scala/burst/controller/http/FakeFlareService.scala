@@ -32,7 +32,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var program: Option[FlareRequest => JsonText] = None
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
   @volatile var views: Vector[InvokerView] = Vector(machine)
-  @volatile var estimates: Map[FlareId, QueueEstimate] = Map.empty
+  @volatile var estimates: Map[FlareId, QueueEstimate[Timestamp]] = Map.empty
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
 
@@ -84,7 +84,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   private def store(request: FlareRequest): Either[Refusal, Flare] =
     val plain = FakeFlareService.queued(request)
     // A key is forgotten some time after its flare was begun.
-    val now = request.submission.map(_ => System.currentTimeMillis() * 1000)
+    val now = request.submission.map(_ => Timestamp.now())
     val flare = plain.copy(created = now.getOrElse(plain.created))
     try
       flares.insert(flare)
@@ -114,7 +114,8 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   def endRevoked(namespace: String): Future[Unit] =
     ended.set(Some(namespace))
     breaking.fold(Future.unit)(Future.failed)
-  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] = Future.successful(estimates.get(id))
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate[Timestamp]]] =
+    Future.successful(estimates.get(id))
   def invokers(): Future[Vector[InvokerView]] =
     if silent then Future.never else Future.successful(views)
 
@@ -132,7 +133,7 @@ object FakeFlareService:
     FlareState.Queued,
     1,
     None,
-    1000,
+    Timestamp.ofMicros(1000),
     None,
     None,
     None,
@@ -145,9 +146,9 @@ object FakeFlareService:
   def ended(state: FlareState, error: Option[Failure] = None)(flare: Flare): Flare = flare.copy(
     state = state,
     granularity = Some(flare.request.size),
-    placed = Some(1010),
-    started = Some(1020),
-    ended = Some(1100),
+    placed = Some(Timestamp.ofMicros(1010)),
+    started = Some(Timestamp.ofMicros(1020)),
+    ended = Some(Timestamp.ofMicros(1100)),
     error = error,
     packs = Vector(
       PackRecord(0, InvokerId("invoker0"), flare.workers.map(_.worker), Some(PackStart.Cold))
@@ -156,8 +157,8 @@ object FakeFlareService:
       _.copy(
         pack = Some(0),
         state = if error.isEmpty then WorkerState.Succeeded else WorkerState.Failed,
-        started = Some(1030),
-        ended = Some(1090),
+        started = Some(Timestamp.ofMicros(1030)),
+        ended = Some(Timestamp.ofMicros(1090)),
         error = error
       )
     )

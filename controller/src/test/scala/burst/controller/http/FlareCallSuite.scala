@@ -9,6 +9,7 @@ import burst.controller.store.StoreException
 import burst.protocol.{Failure, FailureKind, Inputs, JsonText}
 import io.circe.syntax.*
 import java.io.IOException
+import scala.concurrent.duration.DurationInt
 
 class FlareCallSuite extends HttpSuite:
   override def beforeAll(): Unit =
@@ -108,7 +109,10 @@ class FlareCallSuite extends HttpSuite:
     val r = request("""{"size":3,"params":{"who":"me"}}""")
     assertEquals(r.size, 3)
     assertEquals(r.inputs, Inputs.Shared(JsonText("""{"kept":1,"who":"me"}""")))
-    assertEquals((r.granularity, r.timeout, r.packing, r.backend), (Some(2), 5000L, Packing.Mixed, "direct"))
+    assertEquals(
+      (r.granularity, r.timeout, r.packing, r.backend),
+      (Some(2), 5.seconds, Packing.Mixed, "direct")
+    )
     assertEquals((r.chunkSize, r.memory, r.retries), (None, 256, 0))
     assertEquals(r.definition.version, "0.0.1")
     val own = request(
@@ -117,7 +121,7 @@ class FlareCallSuite extends HttpSuite:
     )
     assertEquals(own.inputs, Inputs.Shared(JsonText("""{"who":"all","kept":1}""")))
     assertEquals((own.granularity, own.packing, own.backend), (Some(1), Packing.Heterogeneous, "redis-list"))
-    assertEquals((own.chunkSize, own.timeout, own.memory, own.retries), (Some(4096), 1L, 64, 2))
+    assertEquals((own.chunkSize, own.timeout, own.memory, own.retries), (Some(4096), 1.milli, 64, 2))
 
   test("one input for each worker, objects over the definition's parameters and others as they are"):
     val r = request("""{"params":[{"who":"me"},7,null],"size":3}""")

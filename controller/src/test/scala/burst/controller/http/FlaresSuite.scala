@@ -6,7 +6,7 @@ import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.{CancelOutcome, QueueEstimate, WaitsFor}
 import burst.controller.store.Samples
-import burst.protocol.{FlareId, JsonText, LogStream}
+import burst.protocol.{FlareId, JsonText, LogStream, Timestamp}
 import io.circe.parser.parse
 
 class FlaresSuite extends HttpSuite:
@@ -55,7 +55,10 @@ class FlaresSuite extends HttpSuite:
     val waits = stored(Samples.flare())
     val done = stored(Samples.flare(state = FlareState.Failed))
     service.estimates =
-      Map(waits.id -> QueueEstimate(3, Right(7000)), done.id -> QueueEstimate(1, Left(WaitsFor.Slots)))
+      Map(
+        waits.id -> QueueEstimate(3, Right(Timestamp.ofMicros(7000))),
+        done.id -> QueueEstimate(1, Left(WaitsFor.Slots))
+      )
     def queue(flare: Flare) = send("GET", s"$flares/${flare.id.value}").json.hcursor.downField("queue").focus
     assertEquals(queue(waits), Some(json("""{"position":3,"start":7000,"waitsFor":null,"reason":null}""")))
     assertEquals(queue(done), Some(io.circe.Json.Null))
@@ -112,9 +115,9 @@ class FlaresSuite extends HttpSuite:
     storage.flares.addLogs(
       f.id,
       Vector(
-        LogText(Some(1), 0, LogStream.Stdout, 7, "one\n\n\u001b\"1"),
-        LogText(None, 0, LogStream.Stderr, 8, "pack"),
-        LogText(Some(0), 0, LogStream.Stdout, 9, "zero")
+        LogText(Some(1), 0, LogStream.Stdout, Timestamp.ofMicros(7), "one\n\n\u001b\"1"),
+        LogText(None, 0, LogStream.Stderr, Timestamp.ofMicros(8), "pack"),
+        LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(9), "zero")
       )
     )
     def lines(query: String) =
@@ -132,15 +135,24 @@ class FlaresSuite extends HttpSuite:
     val next = send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Long]("next").toTry.get
     assertEquals(lines("?from=0"), lines(""))
     assertEquals(lines(s"?from=$next"), Vector.empty)
-    storage.flares.addLogs(f.id, Vector(LogText(Some(1), 0, LogStream.Stdout, 10, "later")))
+    storage.flares.addLogs(
+      f.id,
+      Vector(LogText(Some(1), 0, LogStream.Stdout, Timestamp.ofMicros(10), "later"))
+    )
     assertEquals(lines(s"?from=$next"), Vector("later"))
     assertEquals(lines(s"?from=$next&worker=0"), Vector.empty)
     // What was cleared counts, so that who has read of the attempt before gets all of this one.
     storage.flares.clearAttempt(f.id)
-    storage.flares.addLogs(f.id, Vector(LogText(Some(1), 0, LogStream.Stdout, 11, "again")))
+    storage.flares.addLogs(
+      f.id,
+      Vector(LogText(Some(1), 0, LogStream.Stdout, Timestamp.ofMicros(11), "again"))
+    )
     assertEquals(lines(s"?from=$next"), Vector("again"))
     refused(send("GET", s"$flares/${f.id.value}/logs?from=x"), 400, "'from'")
-    storage.flares.addLogs(f.id, Vector(LogText(None, 0, LogStream.Stdout, 9, "x" * (11 << 20))))
+    storage.flares.addLogs(
+      f.id,
+      Vector(LogText(None, 0, LogStream.Stdout, Timestamp.ofMicros(9), "x" * (11 << 20)))
+    )
     assertEquals(
       send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Boolean]("truncated"),
       Right(true)
@@ -155,7 +167,7 @@ class FlaresSuite extends HttpSuite:
 
   test("a timeline has the platform's phases and the function's own"):
     val f = stored(ended(FlareState.Succeeded)(Samples.flare()))
-    storage.flares.addPhases(f.id, Vector(PhaseMark(0, "read", 1050)))
+    storage.flares.addPhases(f.id, Vector(PhaseMark(0, "read", Timestamp.ofMicros(1050))))
     val timeline = send("GET", s"$flares/${f.id.value}/timeline").json.hcursor
     assert(timeline.get[Long]("now").exists(_ > 1090), "phases that last need to know the present")
     assertEquals(

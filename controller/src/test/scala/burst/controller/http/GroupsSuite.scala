@@ -3,7 +3,8 @@ package burst.controller.http
 import burst.controller.store.update
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.{CancelOutcome, Refusal}
-import burst.protocol.{Failure, FailureKind, FlareId, GroupRole, Inputs, JsonText}
+import burst.protocol.{Failure, FailureKind, FlareId, GroupRole, Inputs, JsonText, Timestamp}
+import scala.concurrent.duration.DurationInt
 
 class GroupsSuite extends HttpSuite:
   override def beforeAll(): Unit =
@@ -22,21 +23,21 @@ class GroupsSuite extends HttpSuite:
 
   test("a group is submitted with its definition's terms, and nothing is tried again"):
     opened()
-    assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 5000L))
-    assertEquals(submitted.group, Some(GroupRole.Holder(300_000)))
+    assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 5.seconds))
+    assertEquals(submitted.group, Some(GroupRole.Holder(300.seconds)))
     assertEquals(submitted.retries, 0)
     opened(""","idleTimeout":1500,"granularity":1""")
-    assertEquals((submitted.idleTimeout, submitted.granularity), (Some(1500L), Some(1)))
+    assertEquals((submitted.idleTimeout, submitted.granularity), (Some(1500.millis), Some(1)))
 
   test("a flare of a group runs on its terms, with the group's parameters under its inputs"):
     val group = opened()
     assertEquals(flare(group, """{"params":{"n":1},"timeout":70}""").status, 202)
     assertEquals(submitted.memberOf, FlareId.parse(group))
-    assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 70L))
+    assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 70.millis))
     assertEquals(submitted.inputs, Inputs.Shared(JsonText("""{"who":"all","n":1}""")))
     flare(group, """{"params":[{"who":"me"},7]}""")
     assertEquals(submitted.inputs, Inputs.Each(Vector(JsonText("""{"who":"me"}"""), JsonText("7"))))
-    assertEquals(submitted.timeout, 5000L)
+    assertEquals(submitted.timeout, 5.seconds)
 
   test("what cannot be a group, or run on one, is told why"):
     refused(open("{}"), 400, "'definition'")
@@ -82,7 +83,7 @@ class GroupsSuite extends HttpSuite:
     assertEquals(send("GET", s"$groups/$group").string("state"), "queued")
     def stored(state: FlareState, isCancelled: Boolean = false) =
       storage.flares.find(id).foreach: found =>
-        val ended = Option.when(state.isFinal)(5L)
+        val ended = Option.when(state.isFinal)(Timestamp.ofMicros(5))
         val error = Option.when(isCancelled)(Failure(FailureKind.Cancelled, "the group was closed"))
         storage.flares.update(found.copy(state = state, ended = ended, error = error))
       send("GET", s"$groups/$group")

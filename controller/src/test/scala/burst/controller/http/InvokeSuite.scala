@@ -6,7 +6,17 @@ import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
-import burst.protocol.{Failure, FailureKind, FlareId, Inputs, InvokerId, JsonText, LogStream, PackStart}
+import burst.protocol.{
+  Failure,
+  FailureKind,
+  FlareId,
+  Inputs,
+  InvokerId,
+  JsonText,
+  LogStream,
+  PackStart,
+  Timestamp
+}
 import io.circe.{parser, Json}
 import java.nio.file.Files
 import java.sql.DriverManager
@@ -211,10 +221,10 @@ class InvokeSuite extends HttpSuite:
       service.ending = flare =>
         val whole = ended(FlareState.Succeeded)(flare)
         whole.copy(
-          placed = Some(flare.created + 7_500),
+          placed = Some(flare.created + 7_500.micros),
           packs = whole.packs.map(_.copy(start = Some(start))),
-          workers = whole.workers.map(_.copy(started = Some(flare.created + 30_000))),
-          ended = Some(flare.created + 50_000)
+          workers = whole.workers.map(_.copy(started = Some(flare.created + 30.millis))),
+          ended = Some(flare.created + 50.millis)
         )
       val reply = invoke("?blocking=true", name = "tools/timed")
       assertEquals(reply.status, 200, reply.body)
@@ -303,8 +313,8 @@ class InvokeSuite extends HttpSuite:
     storage.flares.addLogs(
       flare,
       Vector(
-        LogText(Some(0), 0, LogStream.Stdout, 1_700_000_000_123_456L, "one\ntwo"),
-        LogText(Some(0), 0, LogStream.Stderr, 1_700_000_000_000_000L, "bad")
+        LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1_700_000_000_123_456L), "one\ntwo"),
+        LogText(Some(0), 0, LogStream.Stderr, Timestamp.ofMicros(1_700_000_000_000_000L), "bad")
       )
     )
     val lines = Vector(
@@ -330,7 +340,10 @@ class InvokeSuite extends HttpSuite:
     assertEquals(send("PUT", s"$bursts/listed", deployment()).status, 200)
     val ids = Vector(5000L, 7000L, 6000L).map: begun =>
       service.ending = flare =>
-        ended(FlareState.Succeeded)(flare).copy(placed = Some(begun * 1000), ended = Some(begun * 1000 + 5))
+        ended(FlareState.Succeeded)(flare).copy(
+          placed = Some(Timestamp.ofMillis(begun)),
+          ended = Some(Timestamp.ofMillis(begun) + 5.micros)
+        )
       service.program = Some(_ => JsonText("{}"))
       begun -> id(invoke("?blocking=true", name = "listed"))
     .toMap

@@ -4,7 +4,7 @@ import burst.controller.store.insert
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.Suspicion
 import burst.controller.store.Samples
-import burst.protocol.{InvokerId, JsonText, RuntimeInfo}
+import burst.protocol.{InvokerId, JsonText, RuntimeInfo, Timestamp}
 import io.circe.Json
 import io.circe.syntax.*
 
@@ -139,7 +139,9 @@ class MetaSuite extends HttpSuite:
     )
 
   test("an invoker that is avoided says why and until when; one that is down is just down"):
-    val avoided = FakeFlareService.machine.copy(quarantine = Some(Suspicion("no room on the disk", 7)))
+    val avoided = FakeFlareService.machine.copy(quarantine =
+      Some(Suspicion("no room on the disk", Timestamp.ofMicros(7)))
+    )
     def shown = send("GET", "/api/v1/invokers").json.hcursor.downArray
     service.views = Vector(avoided)
     assertEquals(shown.get[String]("state"), Right("quarantined"))

@@ -1,10 +1,11 @@
 package burst.controller.http
 
-import scala.concurrent.duration.DurationInt
+import burst.node.MonotonicTime
+import scala.concurrent.duration.{DurationInt, DurationLong}
 
 class RateLimiterSuite extends munit.FunSuite:
-  private var now = 0L
-  private def pass(seconds: Double): Unit = now += (seconds * 1e9).toLong
+  private var now = MonotonicTime.Zero
+  private def pass(seconds: Double): Unit = now += (seconds * 1e9).toLong.nanos
 
   test("a namespace has its minute's worth at once, then as it fills up"):
     val limiter = RateLimiter(() => now)
@@ -16,7 +17,7 @@ class RateLimiterSuite extends munit.FunSuite:
     pass(1.1)
     assertEquals(limiter.take("a", 6), Right(()))
     assertEquals(limiter.take("a", 6), Left(10L))
-    now += 1.hour.toNanos
+    now += 1.hour
     assertEquals((1 to 10).count(_ => limiter.take("a", 6).isRight), 6)
 
   test("a limit that was lowered holds at once, and one of zero lets nothing through"):

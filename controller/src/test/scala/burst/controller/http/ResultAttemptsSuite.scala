@@ -5,7 +5,7 @@ import burst.controller.blob.{BlobName, DirectoryFlareBlobStore, FlareBlobStore}
 import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
 import burst.controller.scheduler.{AdmissionControl, MemoryFlareStore, Samples}
 import burst.controller.store.{Blocking, FlareStore, Transfers}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import java.nio.file.{Files, Path}
 import java.util.Comparator
 import org.apache.pekko.actor.typed.ActorSystem
@@ -32,7 +32,8 @@ class ResultAttemptsSuite extends munit.FunSuite:
   private final class Bench(root: Path, size: Int):
     val store = MemoryFlareStore()
     val kept = DirectoryFlareBlobStore.open(root.resolve("flares"))
-    val flare: Flare = AdmissionControl.accept(Samples.request(size), 0).copy(state = FlareState.Running)
+    val flare: Flare =
+      AdmissionControl.accept(Samples.request(size), Timestamp.Epoch).copy(state = FlareState.Running)
     store.insert(flare)
 
     def keep(text: String): Unit =

@@ -5,7 +5,7 @@ import burst.controller.flare.{FlareState, LogText}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.OwnLimits
 import burst.controller.store.Samples
-import burst.protocol.LogStream
+import burst.protocol.{LogStream, Timestamp}
 
 /** How much of the API one namespace, or one who guesses, may have. */
 class ShareSuite extends ConnectionSuite:
@@ -83,7 +83,8 @@ class ShareSuite extends ConnectionSuite:
 
   test("an answer that is streamed counts until it ends, or its client has left"):
     val auth = namespace("streaming", OwnLimits(concurrentRequests = Some(1)))
-    val text = LogText(Some(0), 0, LogStream.Stdout, 1, Vector.fill(100)("x" * 200).mkString("\n"))
+    val text =
+      LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1), Vector.fill(100)("x" * 200).mkString("\n"))
     val flare = Samples.flare(namespace = "streaming", state = FlareState.Running)
     storage.flares.insert(flare)
     storage.flares.addLogs(flare.id, Vector.fill(300)(text))

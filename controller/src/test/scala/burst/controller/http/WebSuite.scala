@@ -4,7 +4,7 @@ import burst.controller.action.*
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.limits.{OwnLimits, PlatformLimits}
 import burst.controller.store.{Blocking, Identity, Issued, Namespace, NamespaceStore, Samples}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import com.typesafe.config.{Config, ConfigFactory}
 import io.circe.parser.parse
 import io.circe.{Json, JsonObject}
@@ -188,9 +188,9 @@ final class FakeInvocations extends Invocations:
       invocation.action.name.name,
       "0.0.1",
       invocation.caller.namespace,
-      0,
-      Some(1),
-      Some(1),
+      Timestamp.Epoch,
+      Some(Timestamp.ofMillis(1)),
+      Some(1.milli),
       invocation.cause,
       status,
       JsonObject.empty
@@ -208,8 +208,8 @@ final class FakeNamespaces(limits: burst.controller.limits.NamespaceLimits, pair
   def authenticate(uuid: String, key: String): Option[Identity] =
     Option.when((uuid, key) == pair)(Identity("guest", limits))
   def find(namespace: String): Option[Namespace] = namespace match
-    case "guest" => Some(Namespace(namespace, limits, 0, None, pair(0)))
-    case "gone" => Some(Namespace(namespace, limits, 0, Some(1), pair(0)))
+    case "guest" => Some(Namespace(namespace, limits, Timestamp.Epoch, None, pair(0)))
+    case "gone" => Some(Namespace(namespace, limits, Timestamp.Epoch, Some(Timestamp.ofMicros(1)), pair(0)))
     case _ => None
   def issue(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[Issued] = None
   def establish(namespace: String): Option[String] = None

@@ -1,8 +1,11 @@
 package burst.controller.limits
 
+import burst.protocol.Timestamp
+
 class MinuteCountsSuite extends munit.FunSuite:
+  /** In milliseconds. */
   private var now = 0L
-  private def counts(most: Int = 100) = MinuteCounts(() => now, most)
+  private def counts(most: Int = 100) = MinuteCounts(() => Timestamp.ofMillis(now), most)
 
   test("a namespace has so many in each minute of the calendar"):
     val minutes = counts()

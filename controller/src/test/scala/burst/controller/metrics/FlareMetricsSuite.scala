@@ -4,6 +4,7 @@ import burst.controller.flare.FlareState
 import burst.node.metrics.MetricsRegistry
 import burst.protocol.*
 import munit.FunSuite
+import scala.concurrent.duration.DurationInt
 
 class FlareMetricsSuite extends FunSuite:
   private def definition(namespace: String, name: String) =
@@ -13,7 +14,7 @@ class FlareMetricsSuite extends FunSuite:
     String(registry.text(), "UTF-8").linesIterator.filterNot(_.startsWith("#")).toVector
 
   private def ends(metrics: FlareMetrics, namespace: String, name: String): Unit =
-    metrics.of(definition(namespace, name)).ended(FlareState.Succeeded, None, Some(1_500_000))
+    metrics.of(definition(namespace, name)).ended(FlareState.Succeeded, None, Some(1500.millis))
 
   test("no namespace is told where the settings do not want it"):
     val registry = MetricsRegistry()
@@ -57,8 +58,8 @@ class FlareMetricsSuite extends FunSuite:
     val registry = MetricsRegistry()
     val figures = FlareMetrics(registry, MetricsSettings.Plain).of(definition("a", "b"))
     figures.ended(FlareState.Failed, Some(Failure(FailureKind.OutOfMemory, "too much")), None)
-    figures.started(PackStart.Prewarmed, 20_000)
-    figures.waited(-5)
+    figures.started(PackStart.Prewarmed, 20.millis)
+    figures.waited(-5.micros)
     val lines = shown(registry)
     for line <- Seq(
         """burst_flare_failures_total{kind="out-of-memory"} 1.0""",

@@ -27,9 +27,15 @@ class ActorFlareServiceSuite extends SchedulerFixture:
   private val prompt: Behavior[InvokerRequest] = Behaviors.receiveMessage {
     case InvokerRequest(PreparePack(a), replyTo) =>
       val workers = a.workers.flatMap(w =>
-        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, "null", 1))
+        Vector(
+          PackEvent.WorkerStarted(w, Timestamp.ofMicros(1)),
+          PackEvent.WorkerSucceeded(w, "null", Timestamp.ofMicros(1))
+        )
       )
-      val events = PackEvent.Ready(None, 1) +: workers.toVector :+ PackEvent.PackEnded(true, None, 2)
+      val events = PackEvent.Ready(
+        None,
+        Timestamp.ofMicros(1)
+      ) +: workers.toVector :+ PackEvent.PackEnded(true, None, Timestamp.ofMicros(2))
       replyTo ! PackReport(a.flareId, a.attempt, a.pack, InvokerId("a"), Some(PackStart.Warm), events)
       Behaviors.same
     case _ => Behaviors.same
@@ -82,7 +88,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
       ActorFlareService(silent.ref, world.store, world.limits, Samples.settings, ExecutionContext.parasitic)
     val answer = asking.await(flare.id, 30.seconds)
     silent.expectMessageType[GangScheduler.Await]
-    world.store.update(flare.copy(state = FlareState.Failed, ended = Some(1)))
+    world.store.update(flare.copy(state = FlareState.Failed, ended = Some(Timestamp.ofMicros(1))))
     world.pass(5.seconds)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Failed))
 
@@ -110,7 +116,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     world.invoker("a", 1)
     private val flare = world.submit(Samples.request(1))
     private val store = MemoryFlareStore()
-    store.insert(flare.copy(state = FlareState.Failed, ended = Some(1)))
+    store.insert(flare.copy(state = FlareState.Failed, ended = Some(Timestamp.ofMicros(1))))
     private val asking =
       ActorFlareService(scheduler, store, world.limits, Samples.settings, ExecutionContext.parasitic)
     val reads = AtomicInteger()

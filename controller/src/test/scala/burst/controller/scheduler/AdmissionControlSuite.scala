@@ -2,13 +2,15 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.{ActivationFields, FlareRequest}
+import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.FunSuite
+import scala.concurrent.duration.Duration
 
 /** What a flare that can never run is told. */
 class AdmissionControlSuite extends FunSuite:
   private val round =
-    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), 0, depth = 100)
+    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
   private def refusal(size: Int, granularity: Option[Int], packing: Packing, machines: Int*) =
     val cluster = machines.zipWithIndex.foldLeft(ClusterState.empty) { case (state, (slots, i)) =>
       state.up(InvokerId(s"m$i"), slots)
@@ -45,7 +47,7 @@ class AdmissionControlSuite extends FunSuite:
   private def overflow(waiting: Seq[FlareRequest], next: FlareRequest) =
     val settings = Samples.settings.copy(queueLimit = 3, namespaceQueueLimit = 2)
     val queue = (waiting :+ next).foldLeft(FlareQueue.empty): (queue, request) =>
-      queue.enqueue(Waiting(FlareId.random(), 1, request, since = 0))
+      queue.enqueue(Waiting(FlareId.random(), 1, request, since = MonotonicTime.Zero))
     AdmissionControl.overflow(queue, next, settings)
 
   private def whole(namespace: String) = Samples.request(1, namespace)

@@ -2,15 +2,16 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
 import burst.protocol.*
+import scala.concurrent.duration.DurationInt
 
 /** Groups that another scheduler had opened go on, with what runs on them and what waits for them. */
 class AdoptedGroupsSuite extends AdoptionFixture:
   /** Of one pack of two workers on each of these machines. */
   private def group(state: FlareState, invokers: String*): Flare =
     val flare = placed(state, invokers*)
-    flare.copy(request = flare.request.copy(group = Some(GroupRole.Holder(60_000))))
+    flare.copy(request = flare.request.copy(group = Some(GroupRole.Holder(1.minute))))
 
-  private def member(group: Flare, state: FlareState, created: Long): Flare =
+  private def member(group: Flare, state: FlareState, created: Timestamp): Flare =
     val flare = state match
       case FlareState.Queued => AdmissionControl.accept(Samples.request(group.request.size), created)
       case _ => placed(state, group.packs.map(_.invoker.value)*)
@@ -36,21 +37,24 @@ class AdoptedGroupsSuite extends AdoptionFixture:
 
   test("what runs on a group goes on, and after it what waits, in the order it came"):
     val open = group(FlareState.Running, "a")
-    val running = member(open, FlareState.Running, 1)
-    val (second, third) = (member(open, FlareState.Queued, 2), member(open, FlareState.Queued, 3))
+    val running = member(open, FlareState.Running, Timestamp.ofMicros(1))
+    val (second, third) = (
+      member(open, FlareState.Queued, Timestamp.ofMicros(2)),
+      member(open, FlareState.Queued, Timestamp.ofMicros(3))
+    )
     val world = successor(third, running, second, open)
     val ends = Vector(running, second, third).map(flare => world.await(flare.id))
     val a = world.invoker("a", 4)
     world.eventuallyFree("a" -> 2)
     holds(world, a, unbroken = true, held(open), held(running))
     val packs = adoptAll(a, open, running)
-    packs(running.id).tell(PackEvent.Ready(None, 1))
+    packs(running.id).tell(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     packs(running.id).succeed(0, 1)
     packs(running.id).end()
     assertEquals(world.ended(ends(0)).state, FlareState.Succeeded)
     // The group itself says later that it is there.
     assertEquals(asked(a).flareId, second.id)
-    packs(open.id).tell(PackEvent.Ready(None, 1))
+    packs(open.id).tell(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     assertEquals(world.cancel(second.id), CancelOutcome.Accepted)
     assert(told(a).collectFirst { case abort: AbortPack => abort.flareId }.contains(second.id))
     world.eventuallyFree("a" -> 2)
@@ -58,25 +62,25 @@ class AdoptedGroupsSuite extends AdoptionFixture:
 
   test("a group that rests is open again when its packs have said so, and runs what comes"):
     val open = group(FlareState.Running, "a")
-    val waiting = member(open, FlareState.Queued, 2)
+    val waiting = member(open, FlareState.Queued, Timestamp.ofMicros(2))
     val world = successor(waiting, open)
     val end = world.await(waiting.id)
     val a = world.invoker("a", 2)
     holds(world, a, unbroken = true, held(open))
     val pack = adopt(a, open)
-    pack.tell(PackEvent.Ready(None, 1))
+    pack.tell(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     val first = a.prepared()
     assertEquals(first.assignment.flareId, waiting.id)
     assertEquals(first.assignment.group, Some(GroupRole.Member(open.id)))
     a.succeed(first)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
-    val next = world.submit(member(open, FlareState.Queued, 3).request)
+    val next = world.submit(member(open, FlareState.Queued, Timestamp.ofMicros(3)).request)
     assertEquals(asked(a).flareId, next.id)
 
   test("a group that waits for its slots goes on waiting, and so does what waits for it"):
-    val queued = Samples.request(2).copy(group = Some(GroupRole.Holder(60_000)))
-    val group = AdmissionControl.accept(queued, 1)
-    val waiting = member(group, FlareState.Queued, 2)
+    val queued = Samples.request(2).copy(group = Some(GroupRole.Holder(1.minute)))
+    val group = AdmissionControl.accept(queued, Timestamp.ofMicros(1))
+    val waiting = member(group, FlareState.Queued, Timestamp.ofMicros(2))
     val world = successor(waiting, group)
     val end = world.await(waiting.id)
     val a = world.invoker("a", 2)
@@ -88,8 +92,8 @@ class AdoptedGroupsSuite extends AdoptionFixture:
 
   test("a group whose machine does not come back is lost, with what runs and what waits"):
     val open = group(FlareState.Running, "a", "b")
-    val running = member(open, FlareState.Running, 1)
-    val waiting = member(open, FlareState.Queued, 2)
+    val running = member(open, FlareState.Running, Timestamp.ofMicros(1))
+    val waiting = member(open, FlareState.Queued, Timestamp.ofMicros(2))
     val world = successor(waiting, running, open)
     val ends = Vector(open, running, waiting).map(flare => world.await(flare.id))
     val a = world.invoker("a", 2)
@@ -109,14 +113,14 @@ class AdoptedGroupsSuite extends AdoptionFixture:
 
   test("of a flare whose packs were not all asked for, the group runs it after all"):
     val open = group(FlareState.Running, "a")
-    val begun = member(open, FlareState.Starting, 1)
+    val begun = member(open, FlareState.Starting, Timestamp.ofMicros(1))
     val world = successor(begun, open)
     val end = world.await(begun.id)
     val a = world.invoker("a", 2)
     holds(world, a, unbroken = true, held(open))
     val (adopted, stored) = a.adoptedAndStored()
     assert(stored.over)
-    kept(a, open, adopted).tell(PackEvent.Ready(None, 1))
+    kept(a, open, adopted).tell(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     val again = a.prepared()
     assertEquals((again.assignment.flareId, again.assignment.attempt), (begun.id, 2))
     a.succeed(again)
@@ -124,7 +128,10 @@ class AdoptedGroupsSuite extends AdoptionFixture:
 
   test("nothing of a group that has ended is adopted"):
     val gone = group(FlareState.Running, "a")
-    val (running, waiting) = (member(gone, FlareState.Running, 1), member(gone, FlareState.Queued, 2))
+    val (running, waiting) = (
+      member(gone, FlareState.Running, Timestamp.ofMicros(1)),
+      member(gone, FlareState.Queued, Timestamp.ofMicros(2))
+    )
     val world = successor(running, waiting)
     val a = world.invoker("a", 2)
     for flare <- Vector(running, waiting) do

@@ -11,11 +11,14 @@ abstract class AdoptionFixture extends SchedulerFixture:
   protected val Bound = 30.seconds
 
   protected def placed(state: FlareState, invokers: String*): Flare =
-    val fresh = AdmissionControl.accept(Samples.request(2 * invokers.length, timeout = 600_000), 5)
+    val fresh = AdmissionControl.accept(
+      Samples.request(2 * invokers.length, timeout = 10.minutes),
+      Timestamp.ofMicros(5)
+    )
     fresh.copy(
       state = state,
-      placed = Some(900_000L),
-      started = Option.when(state == FlareState.Running)(950_000L),
+      placed = Some(Timestamp.ofMicros(900_000)),
+      started = Option.when(state == FlareState.Running)(Timestamp.ofMicros(950_000)),
       granularity = Some(2),
       packs = invokers.toVector.zipWithIndex.map: (name, pack) =>
         PackRecord(pack, InvokerId(name), Vector(2 * pack, 2 * pack + 1), None),
@@ -28,7 +31,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
     World(store, adoption = Some(Bound))
 
   /** Of an invoker that has just come. */
-  protected def holdsSince(world: World, invoker: ScriptedInvoker, since: Long, packs: HeldPack*): Unit =
+  protected def holdsSince(world: World, invoker: ScriptedInvoker, since: Timestamp, packs: HeldPack*): Unit =
     val holds = Holds(packs.toVector, unbroken = false, Some(since))
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, holds)
 
@@ -59,12 +62,12 @@ abstract class AdoptionFixture extends SchedulerFixture:
     def succeed(workers: Int*): Unit =
       tell(workers.flatMap(worker =>
         Vector(
-          PackEvent.WorkerStarted(worker, 1),
-          PackEvent.WorkerSucceeded(worker, s"\"$worker again\"", 2)
+          PackEvent.WorkerStarted(worker, Timestamp.ofMicros(1)),
+          PackEvent.WorkerSucceeded(worker, s"\"$worker again\"", Timestamp.ofMicros(2))
         )
       )*)
 
-    def end(): Unit = tell(PackEvent.PackEnded(true, None, 3))
+    def end(): Unit = tell(PackEvent.PackEnded(true, None, Timestamp.ofMicros(3)))
 
   protected def adopt(invoker: ScriptedInvoker, flare: Flare): Kept =
     kept(invoker, flare, invoker.adopted())

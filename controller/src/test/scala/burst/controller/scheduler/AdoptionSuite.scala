@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.store.{addResults, insert}
 import burst.controller.flare.*
 import burst.protocol.*
-import scala.concurrent.duration.DurationLong
+import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Promise}
 
 /** A scheduler that takes over from another one, as the cluster's do: what was placed goes on. */
@@ -18,8 +18,11 @@ class AdoptionSuite extends AdoptionFixture:
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     holds(world, b, unbroken = true, HeldPack(flare.id, 1, 1))
     val (first, second) = (adopt(a, flare), adopt(b, flare))
-    first.tell(PackEvent.Ready(Some("a:1"), 1), PackEvent.WorkerStarted(0, 1))
-    second.tell(PackEvent.Ready(Some("b:1"), 1))
+    first.tell(
+      PackEvent.Ready(Some("a:1"), Timestamp.ofMicros(1)),
+      PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))
+    )
+    second.tell(PackEvent.Ready(Some("b:1"), Timestamp.ofMicros(1)))
     // whether the last scheduler had said so is not known
     assertEquals(Vector(a.started(), b.started()).map(_.pack), Vector(0, 1))
     first.succeed(0, 1)
@@ -45,7 +48,7 @@ class AdoptionSuite extends AdoptionFixture:
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     isThere.success(())
     val pack = adopt(a, flare)
-    pack.tell(PackEvent.Ready(Some("a:1"), 1))
+    pack.tell(PackEvent.Ready(Some("a:1"), Timestamp.ofMicros(1)))
     pack.succeed(0, 1)
     pack.end()
     world.eventuallyFree("a" -> 2)
@@ -110,7 +113,7 @@ class AdoptionSuite extends AdoptionFixture:
     val a = world.invoker("a", 2)
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     val pack = adopt(a, flare)
-    pack.tell(PackEvent.WorkerSucceeded(0, "", 1))
+    pack.tell(PackEvent.WorkerSucceeded(0, "", Timestamp.ofMicros(1)))
     pack.succeed(1)
     pack.end()
     assertEquals(world.ended(end).state, FlareState.Succeeded)
@@ -124,8 +127,8 @@ class AdoptionSuite extends AdoptionFixture:
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     holds(world, b, unbroken = true, HeldPack(flare.id, 1, 1))
     val (first, second) = (adopt(a, flare), adopt(b, flare))
-    first.tell(PackEvent.Ready(Some("a:1"), 1))
-    second.tell(PackEvent.Ready(Some("b:1"), 1))
+    first.tell(PackEvent.Ready(Some("a:1"), Timestamp.ofMicros(1)))
+    second.tell(PackEvent.Ready(Some("b:1"), Timestamp.ofMicros(1)))
     assertEquals(a.started().endpoints, Vector(Some("a:1"), Some("b:1")))
     b.started()
     first.succeed(0, 1)
@@ -141,7 +144,7 @@ class AdoptionSuite extends AdoptionFixture:
     val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     val first = adopt(a, flare)
-    first.tell(PackEvent.Ready(Some("a:1"), 1))
+    first.tell(PackEvent.Ready(Some("a:1"), Timestamp.ofMicros(1)))
     holds(world, b, unbroken = true)
     assertEquals(a.aborted().pack, 0)
     first.end()
@@ -158,13 +161,13 @@ class AdoptionSuite extends AdoptionFixture:
   test(
     "an invoker that has just come says of flares placed since that they were never asked for, and of no others"
   ):
-    for since <- Vector(900_000L, 900_001L) do
+    for since <- Vector(900_000, 900_001).map(Timestamp.ofMicros(_)) do
       val flare = placed(FlareState.Starting, "a")
       val world = successor(flare)
       val end = world.await(flare.id)
       val a = world.invoker("a", 2)
       holdsSince(world, a, since)
-      if since == 900_000L then
+      if since == Timestamp.ofMicros(900_000) then
         a.stored()
         assertEquals(a.prepared().assignment.attempt, 2)
         assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
@@ -228,7 +231,7 @@ class AdoptionSuite extends AdoptionFixture:
     val a = world.invoker("a", 2)
     holds(world, a, unbroken = true, HeldPack(flare.id, 1, 0))
     val pack = adopt(a, flare)
-    world.pass((flare.request.timeout - 50 + 1).millis)
+    world.pass(flare.request.timeout - 50.millis + 1.milli)
     assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
     pack.end()
     assertEquals(world.ended(end).state, FlareState.TimedOut)
@@ -272,7 +275,7 @@ class AdoptionSuite extends AdoptionFixture:
     val pack = adopt(a, flare)
     assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
     assertEquals(world.store.find(flare.id).flatMap(_.error).map(_.kind), Some(FailureKind.Cancelled))
-    pack.tell(PackEvent.WorkerStarted(0, 1))
+    pack.tell(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)))
     kit.createTestProbe[Any]().awaitAssert:
       world.pass(Samples.settings.progressInterval)
       val record = world.store.find(flare.id).get

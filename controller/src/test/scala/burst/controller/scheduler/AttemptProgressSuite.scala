@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.WorkerState
-import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackReport}
+import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackReport, Timestamp}
 import munit.FunSuite
 
 /** What reports change, whoever wrote them. */
@@ -17,17 +17,17 @@ class AttemptProgressSuite extends FunSuite:
     progress.absorb(PackReport(FlareId.random(), 1, 0, invoker, None, events), cause)
 
   test("the phases of a worker are kept up to their limit, over all reports"):
-    val many = Vector.fill(AttemptProgress.Marks - 1)(PackEvent.Phase(0, "x", 1))
+    val many = Vector.fill(AttemptProgress.Marks - 1)(PackEvent.Phase(0, "x", Timestamp.ofMicros(1)))
     val first = absorb(begun, many)
     assertEquals(first.phases.length, AttemptProgress.Marks - 1)
-    val second = absorb(first.progress, many :+ PackEvent.Phase(1, "y", 1))
+    val second = absorb(first.progress, many :+ PackEvent.Phase(1, "y", Timestamp.ofMicros(1)))
     assertEquals(second.phases.map(_.worker), Vector(0, 1))
     assertEquals(absorb(second.progress, many).phases.length, 0)
 
   test("a worker is cancelled where its flare is, whoever told it first, and has failed where it is not"):
     val claim = Failure(FailureKind.Cancelled, "the flare was cancelled", Some(0))
     def told(cause: Option[Cause]) =
-      absorb(begun, Vector(PackEvent.WorkerFailed(0, claim, 1)), cause)
+      absorb(begun, Vector(PackEvent.WorkerFailed(0, claim, Timestamp.ofMicros(1))), cause)
     def ended(cause: Option[Cause]) =
       val worker = told(cause).progress.workers.head
       (worker.state, worker.error.map(_.kind))
@@ -39,9 +39,9 @@ class AttemptProgressSuite extends FunSuite:
   test("a worker whose output is refused in the report of its pack's end is not one that never reported"):
     val events = Vector(
       PackEvent.Output(0, "1" * 900),
-      PackEvent.WorkerSucceeded(1, "1", 1),
-      PackEvent.WorkerSucceeded(0, "1" * 900, 1),
-      PackEvent.PackEnded(reusable = true, None, 2)
+      PackEvent.WorkerSucceeded(1, "1", Timestamp.ofMicros(1)),
+      PackEvent.WorkerSucceeded(0, "1" * 900, Timestamp.ofMicros(1)),
+      PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(2))
     )
     val told = absorb(begun, events)
     assertEquals(told.failures.map(_.kind), Vector(FailureKind.Error))

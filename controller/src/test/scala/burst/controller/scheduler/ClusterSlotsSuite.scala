@@ -9,6 +9,7 @@ import burst.protocol.{
   NodeRoom,
   PackEvent,
   StartOperation,
+  Timestamp,
   WantRoom,
   WantedPacks
 }
@@ -37,7 +38,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
       invoker
     private def becomes(invoker: ScriptedInvoker, nodes: (String, Int)*): Unit =
       world.scheduler ! InvokerReported(status(invoker, nodes*), invoker.ref)
-    private def standing(id: FlareId): Option[QueueEstimate] =
+    private def standing(id: FlareId): Option[QueueEstimate[Timestamp]] =
       world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing
 
   private def status(invoker: ScriptedInvoker, nodes: (String, Int)*) =
@@ -209,7 +210,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val flare = world.submit(Samples.request(2))
     val end = world.await(flare.id)
     val pack = a.prepared()
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, 1))
+    a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)))
     world.pass(1.second)
     a.notUp(pack, StartOperation.Schedule)
     assertEquals(world.ended(end).attempt, 1)

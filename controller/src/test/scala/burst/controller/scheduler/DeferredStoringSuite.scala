@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, FlareRequest, FlareState, Output, Submission}
-import burst.protocol.{PackEvent, WarmPack}
+import burst.protocol.{PackEvent, Timestamp, WarmPack}
 import scala.concurrent.duration.DurationInt
 
 /** Calls whose clients wait for them, and so need not be stored before they begin. */
@@ -62,7 +62,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     val first = world.submit(call)
     val second = world.submit(call)
     val pack = a.prepared()
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, 1))
+    a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)))
     val probe = kit.createTestProbe[Unit]()
     probe.awaitAssert:
       world.pass(100.millis)

@@ -1,34 +1,43 @@
 package burst.controller.scheduler
 
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 
 class DelaySchedulingSuite extends munit.FunSuite:
-  private val wait = 50_000L
+  private val wait = 50.millis
+  private val start = MonotonicTime.Zero
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val round =
-    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), 0, depth = 100)
+    SchedulingRound(
+      PlacementPolicy.all(Samples.settings.defaultGranularity),
+      overtaking = Duration.Zero,
+      depth = 100
+    )
 
   /** Two machines of four slots, of which others hold three each for so long. */
-  private def busy(micros: Long) = Vector(a, b).foldLeft(ClusterState.empty.up(a, 4).up(b, 4)): (state, id) =>
-    val walltime = Walltime(Samples.request(3).definition, 0, micros, 60_000_000)
-    state
-      .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(id -> 3), 3), walltime)
-      .getOrElse(fail("no room"))
+  private def busy(time: FiniteDuration) =
+    Vector(a, b).foldLeft(ClusterState.empty.up(a, 4).up(b, 4)): (state, id) =>
+      val walltime = Samples.walltime.copy(expected = start + time, latest = start + 1.minute)
+      state
+        .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(id -> 3), 3), walltime)
+        .getOrElse(fail("no room"))
 
   /** One that is expected to take so long. */
-  private def waiting(size: Int, takes: Long = 60_000_000) =
+  private def waiting(size: Int, takes: FiniteDuration = 1.minute) =
     val request = Samples.request(size)
-    Waiting(FlareId.random(), 1, request.copy(definition = request.definition.copy(name = s"$takes")), 0)
+    Waiting(FlareId.random(), 1, request.copy(definition = request.definition.copy(name = s"$takes")), start)
 
-  private val known = Vector(wait, 60_000_000).foldLeft(WalltimePredictor.empty(grace = 0)): (known, takes) =>
-    known.learn(Walltime(waiting(1, takes).request.definition, 0, 0, 0), takes)
+  private val known = Vector(wait, 1.minute).foldLeft(WalltimePredictor.empty(grace = Duration.Zero)):
+    (known, takes) =>
+      known.learn(Samples.walltime.copy(waiting(1, takes).request.definition), start + takes)
 
-  private def run(cluster: ClusterState, now: Long, delays: DelayScheduling, flares: Waiting*) =
+  private def run(cluster: ClusterState, now: FiniteDuration, delays: DelayScheduling, flares: Waiting*) =
     val queue = flares.foldLeft(FlareQueue.empty)(_.enqueue(_))
     round.run(
       cluster,
       queue,
-      now,
+      start + now,
       _ => Int.MaxValue,
       known,
       delays = delays
@@ -38,16 +47,16 @@ class DelaySchedulingSuite extends munit.FunSuite:
 
   test("who would be split waits for a machine that short ones will leave, and others pass"):
     val (two, one) = (waiting(2), waiting(1, takes = wait))
-    val outcome = run(busy(wait), 0, DelayScheduling(wait), two, one)
+    val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, one)
     assertEquals(outcome.placed.map(_.flare), Vector(one))
-    assertEquals(outcome.delays.since, Map(two.id -> 0L))
+    assertEquals(outcome.delays.since, Map(two.id -> start))
     val left = outcome.cluster.release(outcome.cluster.packsOn(b).head(0), Vector(0))
     val after = round.run(
       left,
       outcome.queue,
-      1,
+      start + 1.micro,
       _ => Int.MaxValue,
-      WalltimePredictor.empty(0),
+      WalltimePredictor.empty(Duration.Zero),
       delays = outcome.delays
     )
     assertEquals(machines(after), Vector(Set(b)))
@@ -55,29 +64,29 @@ class DelaySchedulingSuite extends munit.FunSuite:
 
   test("who stays longer does not take what the one that waits could begin with"):
     val (two, long) = (waiting(2), waiting(1))
-    val outcome = run(busy(wait), 0, DelayScheduling(wait), two, long)
+    val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, long)
     assertEquals(outcome.placed, Vector.empty)
     // There is more than that.
-    val more = run(busy(wait).up(InvokerId("c"), 1), 0, DelayScheduling(wait), two, long)
+    val more = run(busy(wait).up(InvokerId("c"), 1), Duration.Zero, DelayScheduling(wait), two, long)
     assertEquals(machines(more), Vector(Set(InvokerId("c"))))
 
   test("nobody waits longer than may be, from when it could first be split"):
     val two = waiting(2)
-    val outcome = run(busy(wait), 7, DelayScheduling(wait), two)
-    val later = run(busy(wait), 6 + wait, outcome.delays, two)
-    assertEquals((machines(later), later.delays.since), (Vector.empty, Map(two.id -> 7L)))
-    val last = run(busy(wait), 7 + wait, later.delays, two)
+    val outcome = run(busy(wait), 7.micros, DelayScheduling(wait), two)
+    val later = run(busy(wait), 6.micros + wait, outcome.delays, two)
+    assertEquals((machines(later), later.delays.since), (Vector.empty, Map(two.id -> (start + 7.micros))))
+    val last = run(busy(wait), 7.micros + wait, later.delays, two)
     assertEquals((machines(last), last.delays.since), (Vector(Set(a, b)), Map.empty))
 
   test("nobody waits for what takes longer, for what no machine holds, or where that is off"):
     Vector(
-      run(busy(wait + 1), 0, DelayScheduling(wait), waiting(2)),
-      run(ClusterState.empty.up(a, 4).up(b, 4), 0, DelayScheduling(wait), waiting(5)),
-      run(busy(wait), 0, DelayScheduling.Off, waiting(2))
+      run(busy(wait + 1.micro), Duration.Zero, DelayScheduling(wait), waiting(2)),
+      run(ClusterState.empty.up(a, 4).up(b, 4), Duration.Zero, DelayScheduling(wait), waiting(5)),
+      run(busy(wait), Duration.Zero, DelayScheduling.Off, waiting(2))
     ).foreach(outcome => assertEquals(machines(outcome), Vector(Set(a, b))))
 
   test("who waits no more is forgotten"):
     val id = FlareId.random()
-    val waiting = DelayScheduling(wait).waits(id, 0)
-    assertEquals((waiting.left(1), waiting.left(wait)), (Some(wait - 1), None))
-    assertEquals(waiting.over(id).left(1), None)
+    val waiting = DelayScheduling(wait).waits(id, start)
+    assertEquals((waiting.left(start + 1.micro), waiting.left(start + wait)), (Some(wait - 1.micro), None))
+    assertEquals(waiting.over(id).left(start + 1.micro), None)

@@ -1,11 +1,12 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom, WantedPacks}
 
 /** What a cluster would have to grow by. */
 class DemandSuite extends munit.FunSuite:
-  private def waiting(request: FlareRequest) = Waiting(FlareId.random(), 1, request, 0)
+  private def waiting(request: FlareRequest) = Waiting(FlareId.random(), 1, request, MonotonicTime.Zero)
 
   private def cluster(most: Int, nodes: Int*) =
     val rooms = nodes.zipWithIndex.map((slots, i) => NodeRoom(s"n$i", slots, 1L << 20)).toVector

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerState}
-import burst.protocol.{FailureKind, FlareCleaned, FlareId, PackEvent}
+import burst.protocol.{FailureKind, FlareCleaned, FlareId, PackEvent, Timestamp}
 import scala.concurrent.duration.DurationInt
 
 /** How flares end: well, too late, cancelled, by a failure of their own or of a machine; and run again. */
@@ -37,7 +37,7 @@ class FlareEndSuite extends SchedulerFixture:
   test("a time-out stops every pack; one that never reports holds its slots until its invoker is lost"):
     val world = World()
     val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
-    val flare = world.submit(Samples.request(4, timeout = 20000))
+    val flare = world.submit(Samples.request(4, timeout = 20.seconds))
     val end = world.await(flare.id)
     val (first, second) = (a.prepared(), b.prepared())
     a.ready(first)
@@ -74,8 +74,12 @@ class FlareEndSuite extends SchedulerFixture:
     val flare = world.submit(Samples.request(4))
     val end = world.await(flare.id)
     val (first, second) = (a.prepared(), b.prepared())
-    a.report(first, PackEvent.Ready(None, 0))
-    b.report(second, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(2, "2", 1))
+    a.report(first, PackEvent.Ready(None, Timestamp.Epoch))
+    b.report(
+      second,
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.WorkerSucceeded(2, "2", Timestamp.ofMicros(1))
+    )
     a.started()
     b.started()
     a.fail(first, 0, FailureKind.Panic)
@@ -116,7 +120,11 @@ class FlareEndSuite extends SchedulerFixture:
     val flare = world.submit(Samples.request(2, retries = 1))
     val end = world.await(flare.id)
     val first = a.prepared()
-    a.report(first, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "\"old\"", 1))
+    a.report(
+      first,
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.WorkerSucceeded(0, "\"old\"", Timestamp.ofMicros(1))
+    )
     a.fail(first, 1, FailureKind.Error)
     a.aborted()
     a.end(first)

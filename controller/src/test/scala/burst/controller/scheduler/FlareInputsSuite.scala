@@ -8,7 +8,7 @@ import burst.protocol.{Inputs, JsonText}
 import java.io.IOException
 import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.{ExecutionContext, Future}
-import scala.concurrent.duration.{DurationInt, DurationLong}
+import scala.concurrent.duration.DurationInt
 
 /** Large inputs, which are given to packs as soon as there is memory for them. */
 class FlareInputsSuite extends SchedulerFixture:
@@ -68,12 +68,12 @@ class FlareInputsSuite extends SchedulerFixture:
     val end = world.await(flare.id)
     behindFlare(memory)
     world.pass(Samples.settings.startDeadline * 2)
-    world.pass(flare.request.timeout.millis * 2)
+    world.pass(flare.request.timeout * 2)
     a.hearsNothing()
     assertEquals(quarantined(world), Vector.empty)
     held.close()
     val pack = a.prepared()
-    assertEquals(pack.assignment.timeLeft, flare.request.timeout * 1000)
+    assertEquals(pack.assignment.timeLeft, flare.request.timeout)
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 

@@ -14,13 +14,13 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
   private val kinds = Gen.oneOf(FailureKind.values.toVector)
   private val packEvents: Gen[PackEvent] = Gen.choose(-1, 4).flatMap { worker =>
     Gen.frequency(
-      4 -> Gen.const(PackEvent.Ready(Some("h:1"), 0)),
-      2 -> Gen.const(PackEvent.WorkerStarted(worker, 0)),
-      4 -> Gen.const(PackEvent.WorkerSucceeded(worker, "null", 0)),
-      2 -> kinds.map(kind => PackEvent.WorkerFailed(worker, Failure(kind, "broken"), 0)),
-      1 -> Gen.const(PackEvent.Phase(worker, "p", 0)),
-      1 -> Gen.const(PackEvent.Log(Some(worker), LogStream.Stdout, "line", 0)),
-      2 -> Gen.option(kinds.map(Failure(_, "pack broke"))).map(PackEvent.PackEnded(true, _, 0))
+      4 -> Gen.const(PackEvent.Ready(Some("h:1"), Timestamp.Epoch)),
+      2 -> Gen.const(PackEvent.WorkerStarted(worker, Timestamp.Epoch)),
+      4 -> Gen.const(PackEvent.WorkerSucceeded(worker, "null", Timestamp.Epoch)),
+      2 -> kinds.map(kind => PackEvent.WorkerFailed(worker, Failure(kind, "broken"), Timestamp.Epoch)),
+      1 -> Gen.const(PackEvent.Phase(worker, "p", Timestamp.Epoch)),
+      1 -> Gen.const(PackEvent.Log(Some(worker), LogStream.Stdout, "line", Timestamp.Epoch)),
+      2 -> Gen.option(kinds.map(Failure(_, "pack broke"))).map(PackEvent.PackEnded(true, _, Timestamp.Epoch))
     )
   }
 
@@ -34,11 +34,15 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     2 -> Gen
       .zip(Gen.choose(1, 3), Gen.choose(0, 1), packEvents)
       .map((attempt, p, event) => _.reportOf(attempt, p, event)),
-    1 -> Gen.oneOf("a", "b", "c").map(id => _.happen(FlareEvent.InvokerLost(InvokerId(id), "silent", 0))),
-    1 -> Gen.const(_.happen(FlareEvent.Cancel(0))),
+    1 -> Gen.oneOf("a", "b", "c").map(id =>
+      _.happen(FlareEvent.InvokerLost(InvokerId(id), "silent", Timestamp.Epoch))
+    ),
+    1 -> Gen.const(_.happen(FlareEvent.Cancel(Timestamp.Epoch))),
     3 -> Gen.oneOf(FlareTimer.values.toVector).map(timer => _.expire(timer)),
-    1 -> Gen.const(_.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))),
-    1 -> Gen.option(Gen.const(Failure(FailureKind.Backend, "b"))).map(e => _.happen(FlareEvent.Cleaned(e, 0)))
+    1 -> Gen.const(_.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), Timestamp.Epoch))),
+    1 -> Gen.option(Gen.const(Failure(FailureKind.Backend, "b"))).map(e =>
+      _.happen(FlareEvent.Cleaned(e, Timestamp.Epoch))
+    )
   )
 
   /** What the world owes the flare from here on: writes return, timers expire, packs asked to end do, and so
@@ -46,7 +50,8 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     */
   private def settle(driver: LifecycleDriver, early: Boolean): Unit =
     def endPacks() =
-      for id <- Vector("a", "b") do driver.happen(FlareEvent.InvokerLost(InvokerId(id), "gone", 0))
+      for id <- Vector("a", "b") do
+        driver.happen(FlareEvent.InvokerLost(InvokerId(id), "gone", Timestamp.Epoch))
     var steps = 0
     while driver.life.stage != Stage.Ended && steps < 50 do
       steps += 1

@@ -19,10 +19,13 @@ final class LifecycleDriver(
     activation: Option[ActivationFields] = None
 ):
   val flare: Flare =
-    AdmissionControl.accept(Samples.request(size, retries = retries).copy(activation = activation), 0)
+    AdmissionControl.accept(
+      Samples.request(size, retries = retries).copy(activation = activation),
+      Timestamp.Epoch
+    )
   var life: FlareLifecycle = FlareLifecycle.queued(flare, Samples.settings.terms(cleans))
   var effects: Vector[FlareEffect] = Vector.empty
-  var at: Long = 0L
+  var at: Timestamp = Timestamp.Epoch
 
   def happen(event: FlareEvent): LifecycleDriver =
     val step = life.step(event)
@@ -46,7 +49,7 @@ final class LifecycleDriver(
   def expire(timer: FlareTimer): LifecycleDriver = happen(FlareEvent.Expired(timer, attempt, at))
   def run(): LifecycleDriver =
     start()
-    packs.indices.foreach(p => report(p, PackEvent.Ready(Some(s"host:$p"), 0)))
+    packs.indices.foreach(p => report(p, PackEvent.Ready(Some(s"host:$p"), Timestamp.Epoch)))
     this
 
   def announced: Vector[Flare] = effects.collect { case Announce(flare) => flare }
@@ -57,33 +60,48 @@ final class LifecycleDriver(
   def aborts: Vector[Failure] = effects.collect { case Abort(_, failure) => failure }
 
 class FlareLifecycleSuite extends FunSuite:
-  private def ok(worker: Int) = PackEvent.WorkerSucceeded(worker, worker.toString, 1)
-  private def ended(error: Option[Failure] = None) = PackEvent.PackEnded(error.isEmpty, error, 2)
+  private def ok(worker: Int) = PackEvent.WorkerSucceeded(worker, worker.toString, Timestamp.ofMicros(1))
+  private def ended(error: Option[Failure] = None) =
+    PackEvent.PackEnded(error.isEmpty, error, Timestamp.ofMicros(2))
   private def failure(kind: FailureKind, message: String = "it broke") = Failure(kind, message)
   private def failed(worker: Int, kind: FailureKind, message: String = "it broke") =
-    PackEvent.WorkerFailed(worker, failure(kind, message), 1)
+    PackEvent.WorkerFailed(worker, failure(kind, message), Timestamp.ofMicros(1))
 
   private def failedBy(worker: Int, kind: FailureKind, who: Option[Int], operation: Option[String] = None) =
-    PackEvent.WorkerFailed(worker, failure(kind).copy(worker = who, operation = operation), 1)
+    PackEvent.WorkerFailed(
+      worker,
+      failure(kind).copy(worker = who, operation = operation),
+      Timestamp.ofMicros(1)
+    )
   private def overdue(worker: Int, operation: String) =
     failedBy(worker, FailureKind.Timeout, Some(worker), Some(operation))
 
   test(
     "a flare whose start is told with its end began when its first worker did, between asking and the end"
   ):
-    def started(worker: Long): Option[Long] =
+    def started(worker: Timestamp): Option[Timestamp] =
       val driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1))
-      driver.at = 100
+      driver.at = Timestamp.ofMicros(100)
       driver.start()
-      driver.at = 500
-      driver.report(0, PackEvent.Ready(None, 0), PackEvent.WorkerStarted(0, worker), ok(0), ended())
+      driver.at = Timestamp.ofMicros(500)
+      driver.report(
+        0,
+        PackEvent.Ready(None, Timestamp.Epoch),
+        PackEvent.WorkerStarted(0, worker),
+        ok(0),
+        ended()
+      )
       assertEquals(driver.life.flare.state, FlareState.Succeeded)
       driver.life.flare.started
-    assertEquals(Vector(300L, 7L, 9000L).map(started), Vector(Some(300L), Some(100L), Some(500L)))
+    assertEquals(
+      Vector(300, 7, 9000).map(worker => started(Timestamp.ofMicros(worker))),
+      Vector(300, 100, 500).map(start => Some(Timestamp.ofMicros(start)))
+    )
 
   test("what packs say of a failure is cut, and lines of workers they do not have are dropped"):
     val driver = LifecycleDriver().run()
-    def log(worker: Option[Int], text: String) = PackEvent.Log(worker, LogStream.Stdout, text, 1)
+    def log(worker: Option[Int], text: String) =
+      PackEvent.Log(worker, LogStream.Stdout, text, Timestamp.ofMicros(1))
     driver.report(
       0,
       log(Some(0), "own"),
@@ -107,12 +125,12 @@ class FlareLifecycleSuite extends FunSuite:
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "nor before there is what it is to be given")
     driver.inputsRead()
     assert(driver.effects.contains(Prepare(driver.plan)))
-    driver.report(0, PackEvent.Ready(Some("h:0"), 0))
+    driver.report(0, PackEvent.Ready(Some("h:0"), Timestamp.Epoch))
     assertEquals(driver.life.stage, Stage.Starting)
-    driver.report(1, PackEvent.Ready(Some("h:1"), 0))
+    driver.report(1, PackEvent.Ready(Some("h:1"), Timestamp.Epoch))
     assert(driver.effects.contains(Start(Vector(Some("h:0"), Some("h:1")))))
     assertEquals(driver.life.record.state, FlareState.Running)
-    driver.report(0, PackEvent.WorkerStarted(0, 1), ok(0), ok(1), ended())
+    driver.report(0, PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)), ok(0), ok(1), ended())
     assertEquals(driver.released, Vector((1, 0)), "slots of a pack come free when it ends")
     driver.report(1, ok(2), ok(3), ended())
     assertEquals(driver.announced, Vector.empty, "nothing is announced before it is stored")
@@ -124,7 +142,13 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a single pack needs no start"):
     val driver = LifecycleDriver(2, packs = Vector("a" -> 2)).start()
-    driver.report(0, PackEvent.WorkerStarted(0, 1), ok(0), ok(1), ended()).stored(FlareState.Succeeded)
+    driver.report(
+      0,
+      PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)),
+      ok(0),
+      ok(1),
+      ended()
+    ).stored(FlareState.Succeeded)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
     assert(!driver.effects.exists(_.isInstanceOf[Start]))
 
@@ -163,7 +187,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.PeerFailed))
     driver.report(1, ended(Some(failure(FailureKind.PackLost, "killed when told to end"))))
     assertEquals(driver.life.cause.map(_.failure.kind), Some(FailureKind.PeerFailed))
-    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", 0)).stored(FlareState.Failed)
+    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", Timestamp.Epoch)).stored(FlareState.Failed)
     assertEquals(driver.announced.flatMap(_.error).map(_.kind), Vector(FailureKind.InvokerLost))
 
   test("a pack that ends without a word, or before it was ready, fails the flare"):
@@ -185,7 +209,8 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
 
   test("packs of a lost invoker have ended; their workers say so"):
-    val driver = LifecycleDriver().run().happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0))
+    val driver =
+      LifecycleDriver().run().happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", Timestamp.Epoch))
     assertEquals(driver.released, Vector((1, 1)))
     assertEquals(driver.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))
     driver.report(0, ended()).stored(FlareState.Failed)
@@ -207,7 +232,7 @@ class FlareLifecycleSuite extends FunSuite:
     )
   do
     test(s"cancelled while $name"):
-      val driver = reach(LifecycleDriver(retries = 3)).happen(FlareEvent.Cancel(5))
+      val driver = reach(LifecycleDriver(retries = 3)).happen(FlareEvent.Cancel(Timestamp.ofMicros(5)))
       val told = name == "starting" || name == "running"
       assertEquals(driver.aborts.map(_.kind), if told then Vector(FailureKind.Cancelled) else Vector.empty)
       if told then driver.report(0, ended()).report(1, ended())
@@ -220,7 +245,7 @@ class FlareLifecycleSuite extends FunSuite:
       assert(!driver.life.cancellable)
 
   test("slots given to a flare that was cancelled meanwhile go back"):
-    val driver = LifecycleDriver().happen(FlareEvent.Cancel(0)).place()
+    val driver = LifecycleDriver().happen(FlareEvent.Cancel(Timestamp.Epoch)).place()
     assertEquals(driver.released, Vector((1, 0), (1, 1)))
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
 
@@ -232,7 +257,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals((error.kind, error.worker, error.pack), (FailureKind.Timeout, Some(1), Some(0)))
     assertEquals(driver.results.count(_.error.exists(_.kind == FailureKind.Timeout)), 3)
     val early = LifecycleDriver().run()
-    early.at = 60_000_000
+    early.at = Timestamp.Epoch + 1.minute
     early.report(0, failed(0, FailureKind.Timeout)).report(0, ended()).report(1, ended())
     assertEquals(early.life.flare.state, FlareState.TimedOut)
 
@@ -248,7 +273,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("a time-out names who ran, not who waited, whoever reports first and in whichever pack"):
     def error(events: (Int, PackEvent)*) =
       val driver = LifecycleDriver().run()
-      driver.at = 60_000_000
+      driver.at = Timestamp.Epoch + 1.minute
       events.foreach((pack, event) => driver.report(pack, event))
       driver.report(0, ended()).report(1, ended()).stored(FlareState.TimedOut)
       assertEquals(driver.announced.map(_.state), Vector(FlareState.TimedOut))
@@ -272,7 +297,8 @@ class FlareLifecycleSuite extends FunSuite:
     assert(silent.message.endsWith("; what workers 2 and 3 were doing is not known"), silent.message)
 
   test("a time-out before all packs were ready names one that was not"):
-    val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Deadline)
+    val driver =
+      LifecycleDriver().start().report(0, PackEvent.Ready(None, Timestamp.Epoch)).expire(FlareTimer.Deadline)
     driver.report(0, overdue(0, "start"), overdue(1, "start"), ended()).report(1, ended())
     driver.stored(FlareState.TimedOut)
     val error = driver.announced.head.error.get
@@ -290,7 +316,8 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(silent.aborts.map(f => (f.worker, f.pack)), Vector((None, Some(1))))
 
   test("packs that are not ready in time are named"):
-    val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Start)
+    val driver =
+      LifecycleDriver().start().report(0, PackEvent.Ready(None, Timestamp.Epoch)).expire(FlareTimer.Start)
     val error = driver.aborts.head
     assertEquals(
       (error.kind, error.pack, error.invoker),
@@ -303,7 +330,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.announced.flatMap(_.error).map(_.operation), Vector(Some("queue")))
 
   test("packs that never report are given up; their slots only when they are known dead"):
-    val driver = LifecycleDriver().run().happen(FlareEvent.Cancel(0)).report(0, ended())
+    val driver = LifecycleDriver().run().happen(FlareEvent.Cancel(Timestamp.Epoch)).report(0, ended())
     driver.expire(FlareTimer.Abort).stored(FlareState.Cancelled)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Cancelled))
     assertEquals(driver.released, Vector((1, 0)))
@@ -316,14 +343,19 @@ class FlareLifecycleSuite extends FunSuite:
       "before its end is stored" -> (_.report(1, ended()).stored(FlareState.Cancelled)),
       "after its end was stored" -> (_.stored(FlareState.Cancelled).report(1, ended())),
       "with its invoker, before" ->
-        (_.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0)).stored(FlareState.Cancelled))
+        (_.happen(FlareEvent.InvokerLost(
+          InvokerId("b"),
+          "silent",
+          Timestamp.Epoch
+        )).stored(FlareState.Cancelled))
     )
   do
     test(s"what a pack that was given up on left is cleaned once it has ended, $order"):
-      val driver = LifecycleDriver(cleans = true).run().happen(FlareEvent.Cancel(0)).report(0, ended())
+      val driver =
+        LifecycleDriver(cleans = true).run().happen(FlareEvent.Cancel(Timestamp.Epoch)).report(0, ended())
       driver.expire(FlareTimer.Abort)
       assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Closing, 0))
-      last(driver).report(1, ended()).happen(FlareEvent.Cleaned(None, 0))
+      last(driver).report(1, ended()).happen(FlareEvent.Cleaned(None, Timestamp.Epoch))
       assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Ended, 1))
       assertEquals(driver.effects.count(_ == Retire), 1)
 
@@ -338,7 +370,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("who is to be tried again is, once a machine that fell silent is known to be lost"):
     val driver = silent(retries = 1)
     assertEquals((driver.life.stage, driver.announced), (Stage.Stopping, Vector.empty))
-    driver.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0))
+    driver.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", Timestamp.Epoch))
     assert(driver.effects.contains(Requeue(2)), driver.effects)
     assertEquals(driver.released.toSet, Set((1, 0), (1, 1)))
 
@@ -356,7 +388,7 @@ class FlareLifecycleSuite extends FunSuite:
     "who is not to be tried again waits for nobody's loss, and who is cancelled meanwhile for no more of it"
   ):
     assertEquals(silent(retries = 0).stored(FlareState.Failed).announced.length, 1)
-    val driver = silent(retries = 1).happen(FlareEvent.Cancel(0)).stored(FlareState.Failed)
+    val driver = silent(retries = 1).happen(FlareEvent.Cancel(Timestamp.Epoch)).stored(FlareState.Failed)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
 
   test("a retry: the attempt is forgotten, late reports of it too"):
@@ -380,23 +412,23 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a retry of an attempt no pack was asked for clears nothing: it may be a successor's by now"):
     val driver = LifecycleDriver(retries = 1).place()
-    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", 0))
+    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", Timestamp.Epoch))
     assertEquals(
       driver.effects.filter(e => e == ClearAttempt || e == Requeue(2)),
       Vector(Requeue(2))
     )
-    driver.happen(FlareEvent.Stored(1, FlareState.Starting, 0))
+    driver.happen(FlareEvent.Stored(1, FlareState.Starting, Timestamp.Epoch))
     assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
 
   test("a flare whose machine goes before it was asked for a pack is placed anew, whatever its retries"):
     val driver = LifecycleDriver(retries = 0).place()
-    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "it was stopped", 0))
+    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "it was stopped", Timestamp.Epoch))
     assert(driver.effects.contains(Requeue(2)))
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
 
   test("a flare whose group ends while its inputs are awaited ends with it"):
     for driver <- Vector(LifecycleDriver().place(), LifecycleDriver().place().stored(FlareState.Starting)) do
-      driver.happen(FlareEvent.GroupEnded(0)).inputsRead().stored(FlareState.Failed)
+      driver.happen(FlareEvent.GroupEnded(Timestamp.Epoch)).inputsRead().stored(FlareState.Failed)
       assertEquals(driver.announced.flatMap(_.error), Vector(FlareEnding.groupEnded.failure))
       assertEquals(driver.released, Vector((1, 0), (1, 1)))
       assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
@@ -421,11 +453,11 @@ class FlareLifecycleSuite extends FunSuite:
     assert(good.effects.exists(_.isInstanceOf[Note]))
     val bad =
       LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
-    bad.report(1, ended()).happen(FlareEvent.Cleaned(None, 0))
+    bad.report(1, ended()).happen(FlareEvent.Cleaned(None, Timestamp.Epoch))
     assertEquals(bad.life.flare.attempt, 2)
     val dirty =
       LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
-    dirty.report(1, ended()).happen(FlareEvent.Cleaned(Some(failure(FailureKind.Backend)), 0))
+    dirty.report(1, ended()).happen(FlareEvent.Cleaned(Some(failure(FailureKind.Backend)), Timestamp.Epoch))
     assertEquals(
       dirty.life.flare.state,
       FlareState.Failed,
@@ -444,7 +476,7 @@ class FlareLifecycleSuite extends FunSuite:
     assert(driver.effects.contains(SetTimer(FlareTimer.Loss)), driver.effects)
     assert(driver.life.cancellable)
     // Its time-out was of the attempt that is over.
-    driver.expire(FlareTimer.Deadline).happen(FlareEvent.Cleaned(None, 0))
+    driver.expire(FlareTimer.Deadline).happen(FlareEvent.Cleaned(None, Timestamp.Epoch))
     assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
     assert(driver.effects.contains(StopTimer(FlareTimer.Loss)), driver.effects)
     assertEquals(driver.effects.filter(e => e == Clean || e == Requeue(2)), Vector(Clean, Requeue(2)))
@@ -460,22 +492,22 @@ class FlareLifecycleSuite extends FunSuite:
     val never = over(slowlyCleaned(retries = 1).expire(FlareTimer.Loss))
     assert(never.contains("not cleaned within 37 seconds"), never)
     val error = Some(failure(FailureKind.Backend, "it is gone"))
-    val failed = over(slowlyCleaned(retries = 1).happen(FlareEvent.Cleaned(error, 0)))
+    val failed = over(slowlyCleaned(retries = 1).happen(FlareEvent.Cleaned(error, Timestamp.Epoch)))
     assert(failed.contains("it is gone"), failed)
     val last = over(slowlyCleaned(retries = 0))
     assert(last.contains("not cleaned within 2 seconds"), last)
 
   test("who is cancelled, or broken, while it waits for a slow clean-up ends at once"):
-    for event <- Vector(FlareEvent.Cancel(0), FlareEvent.Broken("a defect", 0)) do
+    for event <- Vector(FlareEvent.Cancel(Timestamp.Epoch), FlareEvent.Broken("a defect", Timestamp.Epoch)) do
       val driver = slowlyCleaned(retries = 1).happen(event)
       assertEquals((driver.life.stage, driver.life.cancellable), (Stage.Closing, false))
-      driver.happen(FlareEvent.Cleaned(None, 0)).stored(FlareState.Failed)
+      driver.happen(FlareEvent.Cleaned(None, Timestamp.Epoch)).stored(FlareState.Failed)
       assertEquals(driver.announced.map(f => (f.state, f.attempt)), Vector((FlareState.Failed, 1)))
 
   test("who is cancelled before is not cleaned for longer than its end may be delayed"):
     val driver =
       LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
-    driver.report(1, ended()).happen(FlareEvent.Cancel(0))
+    driver.report(1, ended()).happen(FlareEvent.Cancel(Timestamp.Epoch))
     assertEquals(driver.life.stage, Stage.Cleaning)
     driver.expire(FlareTimer.Clean).stored(FlareState.Failed)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
@@ -488,15 +520,18 @@ class FlareLifecycleSuite extends FunSuite:
       assertEquals(SchedulerSettings.from(config).lossDeadline, 35.seconds)
 
   test("a store that fails ends the flare, and it is announced though it cannot be stored"):
-    val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))
+    val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed(
+      Unkept(StoreProblem.DatabaseAway),
+      Timestamp.Epoch
+    ))
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.Internal))
     driver.report(
       0,
       ended()
-    ).report(1, ended()).happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))
+    ).report(1, ended()).happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), Timestamp.Epoch))
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
     val late = LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
-    late.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), 0))
+    late.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), Timestamp.Epoch))
     assertEquals(
       late.announced.map(_.state),
       Vector(FlareState.Failed),
@@ -525,7 +560,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("outputs that are given up are none, and whoever put them out has failed"):
     val driver =
       LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
-    driver.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.BlobsAway, Set(1, 3)), 7))
+    driver.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.BlobsAway, Set(1, 3)), Timestamp.ofMicros(7)))
     val flare = driver.announced.head
     assertEquals((flare.state, flare.error.map(_.kind)), (FlareState.Failed, Some(FailureKind.Internal)))
     assertEquals(
@@ -547,11 +582,11 @@ class FlareLifecycleSuite extends FunSuite:
     val before = driver.life
     driver.happen(FlareEvent.Reported(
       PackReport(driver.flare.id, 1, 0, InvokerId("b"), None, Vector(ended())),
-      0
+      Timestamp.Epoch
     ))
     driver.happen(FlareEvent.Reported(
       PackReport(driver.flare.id, 1, 9, InvokerId("b"), None, Vector(ended())),
-      0
+      Timestamp.Epoch
     ))
     driver.report(0, ok(2), ok(99), failed(-1, FailureKind.Error))
     assertEquals(driver.life, before)
@@ -559,7 +594,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("an invocation that had not begun is started elsewhere, twice at most; one that had is not"):
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false, None)
     def driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1), activation = Some(fields))
-    def lost = FlareEvent.InvokerLost(InvokerId("a"), "gone", 5)
+    def lost = FlareEvent.InvokerLost(InvokerId("a"), "gone", Timestamp.ofMicros(5))
     val unbegun = driver.start().happen(lost)
     assertEquals((unbegun.life.stage, unbegun.attempt), (Stage.Waiting, 2))
     unbegun.start().happen(lost)
@@ -572,7 +607,7 @@ class FlareLifecycleSuite extends FunSuite:
     def begins(driver: LifecycleDriver, begins: Boolean) =
       val report =
         PackReport(driver.flare.id, 1, 0, InvokerId("a"), None, Vector.empty, begins = Some(begins))
-      driver.happen(FlareEvent.Reported(report, 4))
+      driver.happen(FlareEvent.Reported(report, Timestamp.ofMicros(4)))
     assertEquals(begins(about, true).happen(lost).life.stage, Stage.Closing)
     def died = ended(Some(failure(FailureKind.PackLost)))
     assertEquals(begins(driver.start(), true).report(0, died).life.stage, Stage.Closing)

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, FlareState, Output, WorkerState}
-import burst.protocol.{FailureKind, FlareId, PackEvent}
+import burst.protocol.{FailureKind, FlareId, PackEvent, Timestamp}
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.DurationInt
 
@@ -19,13 +19,17 @@ class FlareOutputSuite extends SchedulerFixture:
     val pack = a.prepared()
     a.report(
       pack,
-      PackEvent.Ready(None, 0),
+      PackEvent.Ready(None, Timestamp.Epoch),
       PackEvent.Output(0, "\"" + "x" * 5000),
       PackEvent.Output(1, "[1")
     )
     assertEquals((a.outputStored().flareId, pack.assignment.pack), (flare.id, 0))
-    a.report(pack, PackEvent.Output(0, "yé"), PackEvent.WorkerSucceeded(0, "z\"", 1))
-    a.report(pack, PackEvent.WorkerSucceeded(1, ",2]", 1), PackEvent.PackEnded(true, None, 3))
+    a.report(pack, PackEvent.Output(0, "yé"), PackEvent.WorkerSucceeded(0, "z\"", Timestamp.ofMicros(1)))
+    a.report(
+      pack,
+      PackEvent.WorkerSucceeded(1, ",2]", Timestamp.ofMicros(1)),
+      PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))
+    )
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assertEquals(
       world.store.results(flare.id, 0, 2).map(_.output),
@@ -39,18 +43,27 @@ class FlareOutputSuite extends SchedulerFixture:
     val flare = world.submit(Samples.request(2, retries = 1))
     val end = world.await(flare.id)
     val first = a.prepared()
-    a.report(first, PackEvent.Ready(None, 0), PackEvent.Output(0, "\"old"), PackEvent.Output(1, "\"older"))
+    a.report(
+      first,
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.Output(0, "\"old"),
+      PackEvent.Output(1, "\"older")
+    )
     a.fail(first, 1, FailureKind.Error)
     a.aborted()
     a.end(first)
     val second = a.prepared()
     a.report(
       second,
-      PackEvent.Ready(None, 0),
+      PackEvent.Ready(None, Timestamp.Epoch),
       PackEvent.Output(0, "\"n"),
-      PackEvent.WorkerSucceeded(0, "ew\"", 1)
+      PackEvent.WorkerSucceeded(0, "ew\"", Timestamp.ofMicros(1))
     )
-    a.report(second, PackEvent.WorkerSucceeded(1, "1", 1), PackEvent.PackEnded(true, None, 3))
+    a.report(
+      second,
+      PackEvent.WorkerSucceeded(1, "1", Timestamp.ofMicros(1)),
+      PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))
+    )
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assertEquals(kept(flare.id, 0), "\"new\"")
     assertEquals(world.outputs(flare.id), Vector((0, None), (1, Some("1"))))
@@ -61,7 +74,7 @@ class FlareOutputSuite extends SchedulerFixture:
     val flare = world.submit(Samples.request(2))
     val end = world.await(flare.id)
     val pack = a.prepared()
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.Output(0, "x" * 5000))
+    a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.Output(0, "x" * 5000))
     a.outputStored()
     a.report(pack, PackEvent.Output(1, "x" * 5000))
     assert(a.aborted().failure.message.contains("8000 bytes"))
@@ -75,18 +88,22 @@ class FlareOutputSuite extends SchedulerFixture:
       val world = World(settings = Samples.settings.copy(storeDeadline = 2.minutes))
       val a = world.invoker("a", 3)
       val flare =
-        world.submit(Samples.request(3).copy(terms = Samples.request(3).terms.copy(timeout = 20_000)))
+        world.submit(Samples.request(3).copy(terms = Samples.request(3).terms.copy(timeout = 20.seconds)))
       val end = world.await(flare.id)
       val pack = a.prepared()
       world.store.fails = _ => true
       // Its program may put out more though nothing of this is stored: a part, a whole in parts, a short one.
-      a.report(pack, PackEvent.Ready(None, 0), PackEvent.Output(0, "\"" + "x" * 5000))
+      a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.Output(0, "\"" + "x" * 5000))
       assertEquals(a.outputStored().flareId, flare.id)
-      a.report(pack, PackEvent.WorkerSucceeded(0, "\"", 1))
-      a.report(pack, PackEvent.WorkerSucceeded(1, "\"" + "y" * 5000 + "\"", 1))
+      a.report(pack, PackEvent.WorkerSucceeded(0, "\"", Timestamp.ofMicros(1)))
+      a.report(pack, PackEvent.WorkerSucceeded(1, "\"" + "y" * 5000 + "\"", Timestamp.ofMicros(1)))
       assertEquals(a.outputStored().flareId, flare.id)
       if !isLate then
-        a.report(pack, PackEvent.WorkerSucceeded(2, "2", 1), PackEvent.PackEnded(true, None, 3))
+        a.report(
+          pack,
+          PackEvent.WorkerSucceeded(2, "2", Timestamp.ofMicros(1)),
+          PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))
+        )
         world.eventuallyFree("a" -> 3)
       world.pass(20.seconds)
       if isLate then
@@ -113,19 +130,29 @@ class FlareOutputSuite extends SchedulerFixture:
     private val settings = Samples.settings.copy(storeDeadline = 2.minutes)
     val world: World = World(settings = settings, spool = Spool.open(root, Samples.blobs))
     private val a = world.invoker("a", 2)
-    val flare: Flare = world.submit(Samples.request(2, timeout = 20_000))
+    val flare: Flare = world.submit(Samples.request(2, timeout = 20.seconds))
     private val end = world.await(flare.id)
     private val pack = a.prepared()
     private val full = Files.createDirectory(root.resolve(flare.id.value)).resolve(BlobName.output(0).text)
     Files.createSymbolicLink(full, Path.of("/dev/full"))
     if other.length > 4096 then
-      a.report(pack, PackEvent.Ready(None, 0), PackEvent.Output(1, other.init))
+      a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.Output(1, other.init))
       a.outputStored()
-      a.report(pack, PackEvent.WorkerSucceeded(1, other.takeRight(1), 1))
-    else a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(1, other, 1))
+      a.report(pack, PackEvent.WorkerSucceeded(1, other.takeRight(1), Timestamp.ofMicros(1)))
+    else
+      a.report(
+        pack,
+        PackEvent.Ready(None, Timestamp.Epoch),
+        PackEvent.WorkerSucceeded(1, other, Timestamp.ofMicros(1))
+      )
     private val beginning = PackEvent.Output(0, "\"" + "x" * 5000)
     if inTime then
-      a.report(pack, beginning, PackEvent.WorkerSucceeded(0, "\"", 1), PackEvent.PackEnded(true, None, 3))
+      a.report(
+        pack,
+        beginning,
+        PackEvent.WorkerSucceeded(0, "\"", Timestamp.ofMicros(1)),
+        PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))
+      )
     else
       a.report(pack, beginning)
       // Its program is not to put out more.

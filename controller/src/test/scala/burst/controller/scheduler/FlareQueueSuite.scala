@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.ActivationFields
+import burst.node.MonotonicTime
 import burst.protocol.FlareId
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
@@ -11,7 +12,7 @@ class FlareQueueSuite extends ScalaCheckSuite:
     val request = Samples.request(size, tenant)
     val cause = Option.when(part)(FlareId.random())
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, cause, part, None, false, None)
-    Waiting(FlareId.random(), 1, request.copy(activation = Some(fields)), since = 0)
+    Waiting(FlareId.random(), 1, request.copy(activation = Some(fields)), since = MonotonicTime.Zero)
 
   private enum Step:
     case Comes(flare: Waiting)

@@ -4,7 +4,7 @@ import burst.controller.RecordedSpans
 import burst.controller.RecordedSpans.tells
 import burst.controller.flare.{FlareRequest, FlareState}
 import burst.node.traces.SpanKeys
-import burst.protocol.{FailureKind, GroupRole, Origin, PackEvent, TraceContext}
+import burst.protocol.{FailureKind, GroupRole, Origin, PackEvent, Timestamp, TraceContext}
 import scala.concurrent.duration.DurationInt
 
 /** What flares leave in their traces. */
@@ -40,9 +40,9 @@ class FlareSpansSuite extends SchedulerFixture:
     assertEquals(whole.tells(SpanKeys.Size), Some(java.lang.Long.valueOf(4)))
     assertEquals(whole.tells(SpanKeys.State), Some("succeeded"))
     assertEquals(whole.tells(SpanKeys.Transaction), Some("request1"))
-    assertEquals(whole.end - whole.start, 5.seconds.toMicros)
+    assertEquals(whole.end - whole.start, 5.seconds)
     val waited = spans.of("queue").find(_.tells(SpanKeys.Flare).contains(second.id.value)).get
-    assertEquals(waited.end - waited.start, 5.seconds.toMicros)
+    assertEquals(waited.end - waited.start, 5.seconds)
 
   test("each attempt waits by itself, and how the flare failed is told by its kind alone"):
     val spans = RecordedSpans()
@@ -77,14 +77,14 @@ class FlareSpansSuite extends SchedulerFixture:
     val spans = RecordedSpans()
     val world = World(spans = spans)
     val a = world.invoker("a", 2)
-    val group = Samples.request(1).copy(group = Some(GroupRole.Holder(60_000)))
+    val group = Samples.request(1).copy(group = Some(GroupRole.Holder(60.seconds)))
     val opened = world.submit(traced(group, request))
     val end = world.await(opened.id)
     val pack = a.prepared()
     a.ready(pack)
     world.cancel(opened.id): Unit
     a.aborted()
-    a.report(pack, PackEvent.PackEnded(reusable = false, None, 4))
+    a.report(pack, PackEvent.PackEnded(reusable = false, None, Timestamp.ofMicros(4)))
     world.ended(end): Unit
     assertEquals(spans.of("flare").map(_.error), Vector(None))
 

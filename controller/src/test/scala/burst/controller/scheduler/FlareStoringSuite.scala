@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.blob.{BlobName, BlobStoreException, FlareBlobStore}
 import burst.controller.flare.{FlareState, Submission}
 import burst.controller.store.logTexts
-import burst.protocol.{FailureKind, FlareId, Inputs, JsonText, LogStream, PackEvent}
+import burst.protocol.{FailureKind, FlareId, Inputs, JsonText, LogStream, PackEvent, Timestamp}
 import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.concurrent.{CountDownLatch, Executors}
@@ -21,10 +21,10 @@ class FlareStoringSuite extends SchedulerFixture:
     val pack = a.prepared()
     a.report(
       pack,
-      PackEvent.Ready(None, 0),
-      PackEvent.WorkerStarted(0, 1),
-      PackEvent.Phase(0, "read", 1),
-      PackEvent.Log(Some(0), LogStream.Stdout, "hello", 1)
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)),
+      PackEvent.Phase(0, "read", Timestamp.ofMicros(1)),
+      PackEvent.Log(Some(0), LogStream.Stdout, "hello", Timestamp.ofMicros(1))
     )
     world.Steps(a, pack).settle()
     world.pass(100.millis)
@@ -78,7 +78,11 @@ class FlareStoringSuite extends SchedulerFixture:
     val pack = a.prepared()
     val steps = world.Steps(a, pack)
     world.store.fails = _ => true
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "null", 1))
+    a.report(
+      pack,
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.WorkerSucceeded(0, "null", Timestamp.ofMicros(1))
+    )
     steps.settle()
     world.pass(100.millis)
     // each pause is twice as long as the one before
@@ -135,7 +139,11 @@ class FlareStoringSuite extends SchedulerFixture:
     val end = world.await(flare.id)
     val pack = a.prepared()
     world.store.taken = true
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "null", 1))
+    a.report(
+      pack,
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.WorkerSucceeded(0, "null", Timestamp.ofMicros(1))
+    )
     world.Steps(a, pack).settle()
     world.pass(100.millis)
     assertEquals(a.aborted().failure.kind, FailureKind.Internal)
@@ -159,9 +167,9 @@ class FlareStoringSuite extends SchedulerFixture:
     val pack = a.prepared()
     a.report(
       pack,
-      PackEvent.Ready(None, 0),
-      PackEvent.WorkerStarted(0, 1),
-      PackEvent.Log(Some(0), LogStream.Stdout, "x" * 70_000, 1)
+      PackEvent.Ready(None, Timestamp.Epoch),
+      PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)),
+      PackEvent.Log(Some(0), LogStream.Stdout, "x" * 70_000, Timestamp.ofMicros(1))
     )
     world.Steps(a, pack).settle()
     kit.createTestProbe[Unit]().awaitAssert:

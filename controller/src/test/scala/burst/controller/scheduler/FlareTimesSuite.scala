@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.FlareState
 import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.node.metrics.MetricsRegistry
-import burst.protocol.{FailureKind, GroupRole, PackEvent}
+import burst.protocol.{FailureKind, GroupRole, PackEvent, Timestamp}
 import scala.concurrent.duration.DurationInt
 
 /** What flares that ran leave in the metrics. */
@@ -90,13 +90,13 @@ class FlareTimesSuite extends SchedulerFixture:
     val measured = Measured()
     import measured.world
     val a = world.invoker("a", 2)
-    val group = world.submit(Samples.request(1).copy(group = Some(GroupRole.Holder(60_000))))
+    val group = world.submit(Samples.request(1).copy(group = Some(GroupRole.Holder(60.seconds))))
     val end = world.await(group.id)
     val pack = a.prepared()
     a.ready(pack)
     world.cancel(group.id): Unit
     a.aborted()
-    a.report(pack, PackEvent.PackEnded(reusable = false, None, 4))
+    a.report(pack, PackEvent.PackEnded(reusable = false, None, Timestamp.ofMicros(4)))
     assertEquals(world.ended(end).state, FlareState.Cancelled)
     measured.shows(
       """burst_flare_results_total{result="cancelled"} 0.0""",

@@ -3,7 +3,8 @@ package burst.controller.scheduler
 import burst.controller.definition.{SealedEnvironment, SealedSecret}
 import burst.controller.flare.{ActivationFields, FlareRequest}
 import burst.controller.secrets.{DefinitionName, Secrets, SecretsKey}
-import burst.protocol.{Environment, FlareId}
+import burst.protocol.{Environment, FlareId, Timestamp}
+import scala.concurrent.duration.DurationInt
 
 /** Environment variables of a flare's programs: secrets are opened when the packs are asked for. */
 class FlareVariablesSuite extends SchedulerFixture:
@@ -55,8 +56,8 @@ class FlareVariablesSuite extends SchedulerFixture:
     val shown = variables("api_key")
     assert(shown.startsWith(s"$uuid:"), shown)
     assertEquals(variables.get("api_host"), Some(Samples.apiHost))
-    val deadline = variables("deadline").toLong
-    assert(secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline - 1))
+    val deadline = Timestamp.ofMillis(variables("deadline").toLong)
+    assert(secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline - 1.milli))
     assert(!secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline))
     assertEquals(told(None, secrets).get("api_key"), None)
     assertEquals(told(Some(uuid), Secrets(None)).get("api_key"), None, "without a key of the platform's")
@@ -64,7 +65,7 @@ class FlareVariablesSuite extends SchedulerFixture:
   test("the program of an invocation is told all that OpenWhisk's are of it, in OpenWhisk's words"):
     val world = World()
     val invoker = world.invoker("a", 1)
-    val begun = world.clock.get
+    val begun = Timestamp.ofMicros(world.clock.get)
     // What it runs is another's, of a package: the namespace is its caller's.
     val flare = world.submit(Samples.request(1).copy(activation = Some(activation("other/tools/hello"))))
     assertEquals(
@@ -76,7 +77,7 @@ class FlareVariablesSuite extends SchedulerFixture:
         "action_version" -> "1.0.2",
         "activation_id" -> flare.id.value,
         "transaction_id" -> "t",
-        "deadline" -> ((begun / 1000) + flare.request.timeout).toString
+        "deadline" -> (begun + flare.request.timeout).millis.toString
       )
     )
 
@@ -84,10 +85,10 @@ class FlareVariablesSuite extends SchedulerFixture:
     val environment = InvocationEnvironment(Secrets(None).activationKeys, Samples.apiHost)
     val id = FlareId.random()
     val own = Samples.request(1)
-    assertEquals(environment.of(id, own, 7_000_999), Environment.Empty)
+    assertEquals(environment.of(id, own, Timestamp.ofMicros(7_000_999)), Environment.Empty)
     val python = own.copy(definition = own.definition.copy(kind = "python:3.10"))
     assertEquals(
-      environment.of(id, python, 7_000_999).variables,
+      environment.of(id, python, Timestamp.ofMicros(7_000_999)).variables,
       Map(
         "api_host" -> Samples.apiHost,
         "namespace" -> "guest",

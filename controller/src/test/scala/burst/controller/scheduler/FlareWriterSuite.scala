@@ -3,15 +3,15 @@ package burst.controller.scheduler
 import burst.controller.blob.{BlobName, BlobStoreException, FlareBlobStore}
 import burst.controller.flare.{FlareState, LogText, Output, OutputPiece, WorkerResult}
 import burst.controller.store.{logTexts, LogChunk}
-import burst.protocol.{FlareId, LogStream}
+import burst.protocol.{FlareId, LogStream, Timestamp}
 import java.nio.file.Files
 import munit.FunSuite
 import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
 
 class FlareWriterSuite extends FunSuite:
-  private val flare = AdmissionControl.accept(Samples.request(1), 0)
-  private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, n, f"line $n%3d")
+  private val flare = AdmissionControl.accept(Samples.request(1), Timestamp.Epoch)
+  private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(n), f"line $n%3d")
 
   /** A store thread that runs when told to, and what was told of its writes. */
   private final class Bench(
@@ -86,7 +86,7 @@ class FlareWriterSuite extends FunSuite:
 
   test("a large part of a log stands beside the database, and nothing more is written of one that is full"):
     val bench = Bench(logBuffer = 1 << 20)
-    val large = LogText(Some(0), 0, LogStream.Stdout, 0, "x" * 70_000)
+    val large = LogText(Some(0), 0, LogStream.Stdout, Timestamp.Epoch, "x" * 70_000)
     bench.writer.confirm(flare)
     bench.writer.logs(Vector(line(1)))
     bench.writer.flush()
@@ -401,7 +401,8 @@ class FlareWriterSuite extends FunSuite:
   test("a large log stands beside the database in parts that are not read all at once"):
     val bench = Bench(logBuffer = 2 << 20)
     bench.writer.confirm(flare)
-    val texts = Vector.tabulate(100)(at => LogText(Some(0), 0, LogStream.Stdout, at, "x" * 10_000))
+    val texts =
+      Vector.tabulate(100)(at => LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(at), "x" * 10_000))
     bench.writer.logs(texts)
     bench.writer.flush()
     bench.run()

@@ -1,14 +1,21 @@
 package burst.controller.scheduler
 
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import munit.FunSuite
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 
 class ForecastSuite extends FunSuite:
-  private val second = 1_000_000L
+  private val start = MonotonicTime.Zero
   private val a = InvokerId("a")
 
-  private def waiting(size: Int, since: Long, timeout: Int, tenant: String = "A") =
-    Waiting(FlareId.random(), 1, Samples.request(size, tenant, timeout = timeout * 1000L), since)
+  private def waiting(size: Int, since: Int, timeout: Int, tenant: String = "A") =
+    Waiting(
+      FlareId.random(),
+      1,
+      Samples.request(size, tenant, timeout = timeout.seconds),
+      start + since.micros
+    )
 
   /** 8 slots, all lent until second 5. */
   private val full = ClusterState.empty
@@ -17,35 +24,39 @@ class ForecastSuite extends FunSuite:
       AttemptId(FlareId.random(), 1),
       "other",
       Plan.of(Vector(a -> 8), 8),
-      Samples.walltime.copy(expected = 5 * second)
+      Samples.walltime.copy(expected = start + 5.seconds)
     )
     .get
-  private val nothingKnown = WalltimePredictor.empty(grace = 0)
+  private val nothingKnown = WalltimePredictor.empty(grace = Duration.Zero)
   private val (one, two) = (waiting(6, 0, 10), waiting(4, 1, 10))
   private val queue = FlareQueue.empty.enqueue(one).enqueue(two)
 
   private def estimate(
       flare: Waiting,
       cluster: ClusterState = full,
-      now: Long = 0,
+      now: MonotonicTime = start,
       known: WalltimePredictor = nothingKnown
   ) =
     Forecast(cluster, queue, now, known).of(flare.id, queue).map(_.copy(reason = None))
 
   test("the worked example"):
-    assertEquals(estimate(one), Some(QueueEstimate(1, Right(5 * second))))
-    assertEquals(estimate(two), Some(QueueEstimate(2, Right(15 * second))))
+    assertEquals(estimate(one), Some(QueueEstimate(1, Right(start + 5.seconds))))
+    assertEquals(estimate(two), Some(QueueEstimate(2, Right(start + 15.seconds))))
 
   test("past durations shorten the wait, but never beyond the time-out"):
-    val quick = nothingKnown.learn(Walltime(one.request.definition, 0, 0, 0), 2 * second)
-    assertEquals(estimate(two, known = quick), Some(QueueEstimate(2, Right(7 * second))))
-    val slow = nothingKnown.learn(Walltime(one.request.definition, 0, 0, 0), 99 * second)
-    assertEquals(estimate(two, known = slow), Some(QueueEstimate(2, Right(15 * second))))
+    val quick = nothingKnown.learn(Samples.walltime.copy(one.request.definition), start + 2.seconds)
+    assertEquals(estimate(two, known = quick), Some(QueueEstimate(2, Right(start + 7.seconds))))
+    val slow = nothingKnown.learn(Samples.walltime.copy(one.request.definition), start + 99.seconds)
+    assertEquals(estimate(two, known = slow), Some(QueueEstimate(2, Right(start + 15.seconds))))
 
   test("no flare, no estimate; no room, no time"):
     assertEquals(estimate(waiting(1, 0, 10)), None)
     assertEquals(estimate(one, full.up(a, 4)), Some(QueueEstimate(1, Left(WaitsFor.Invokers))))
-    assertEquals(estimate(two, full.up(a, 4)), Some(QueueEstimate(2, Right(5 * second))), "it is passed")
+    assertEquals(
+      estimate(two, full.up(a, 4)),
+      Some(QueueEstimate(2, Right(start + 5.seconds))),
+      "it is passed"
+    )
     assertEquals(estimate(one, full.down(a)), Some(QueueEstimate(1, Left(WaitsFor.Invokers))))
 
   test("slots that a group holds come back nobody knows when, though enough machines are up"):
@@ -64,7 +75,7 @@ class ForecastSuite extends FunSuite:
 
   test("one whose packs fit on no machine waits for invokers, and says so; each kind is looked at once"):
     val two = ClusterState.empty.up(a, 8).up(InvokerId("b"), 8)
-    val wide = Waiting(FlareId.random(), 1, Samples.request(12, granularity = Some(6)), 0)
+    val wide = Waiting(FlareId.random(), 1, Samples.request(12, granularity = Some(6)), start)
     val wider = wide.copy(id = FlareId.random(), request = Samples.request(13, granularity = Some(6)))
     val alike = (1 to 9).map(_ => wider.copy(id = FlareId.random()))
     val all = (wide +: wider +: alike).foldLeft(FlareQueue.empty)(_.enqueue(_))
@@ -72,13 +83,13 @@ class ForecastSuite extends FunSuite:
     val forecast = Forecast(
       two,
       all,
-      0,
+      start,
       nothingKnown,
       request =>
         looks += 1
         request.size <= 12
     )
-    assertEquals(forecast.of(wide.id, all).map(_.start), Some(Right(0L)))
+    assertEquals(forecast.of(wide.id, all).map(_.start), Some(Right(start)))
     val reason =
       "the cluster can give 16 slots now, but not on machines large enough: the flare needs 13 of " +
         s"${wider.request.memory} MiB, in packs of 6"
@@ -87,10 +98,10 @@ class ForecastSuite extends FunSuite:
     assertEquals(looks, 2)
 
   /** Forecasts of a second's quarter that take so long to make, by a clock that is set. */
-  private final class Asked(var queue: FlareQueue, takes: Long = 0):
-    var (made, now) = (0, 0L)
+  private final class Asked(var queue: FlareQueue, takes: FiniteDuration = Duration.Zero):
+    var (made, now) = (0, start)
     private val forecasts = Forecasts(
-      second / 4,
+      250.millis,
       () => now,
       at =>
         made += 1
@@ -105,16 +116,16 @@ class ForecastSuite extends FunSuite:
   test("who asks shares one forecast: five hundred that ask ten times a second make four a second"):
     val asked = Asked(all)
     for tick <- 0 until 10; flare <- many do
-      asked.now = tick * second / 10
+      asked.now = start + 100.millis * tick
       assert(asked.position(flare).isDefined)
     assertEquals(asked.made, 4)
 
   test(
     "one that takes long to make is made rarely, and the scheduler has nineteen of twenty parts of its time"
   ):
-    val asked = Asked(all, takes = second)
+    val asked = Asked(all, takes = 1.second)
     for tick <- 0 to 200 do
-      asked.now = asked.now.max(tick * second / 10)
+      asked.now = asked.now.max(start + 100.millis * tick)
       assert(asked.position(many.head).isDefined)
     assertEquals(asked.made, 2)
 
@@ -134,7 +145,8 @@ class ForecastSuite extends FunSuite:
   test("the longest of the last five counts"):
     val key = one.request.definition
     def after(seconds: Int*) =
-      val known = seconds.foldLeft(nothingKnown)((k, s) => k.learn(Walltime(key, 0, 0, 0), s * second))
-      known.expected(one.request) / second
-    assertEquals(after(3, 9, 2), 9L)
-    assertEquals(after(9, 1, 2, 1, 3, 2), 3L)
+      val known =
+        seconds.foldLeft(nothingKnown)((k, s) => k.learn(Samples.walltime.copy(key), start + s.seconds))
+      known.expectedEnd(one.request, start) - start
+    assertEquals(after(3, 9, 2), 9.seconds)
+    assertEquals(after(9, 1, 2, 1, 3, 2), 3.seconds)

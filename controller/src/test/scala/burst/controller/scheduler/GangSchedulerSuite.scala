@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, FlareState}
-import burst.protocol.{FailureKind, FlareId, InvokerId, PackEvent}
+import burst.protocol.{FailureKind, FlareId, InvokerId, PackEvent, Timestamp}
 import scala.concurrent.duration.DurationInt
 
 class GangSchedulerSuite extends SchedulerFixture:
@@ -86,7 +86,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val end = world.await(one.id)
     val two = world.submit(Samples.request(3))
     val uneven = a.prepared()
-    a.report(uneven, PackEvent.Ready(None, 0))
+    a.report(uneven, PackEvent.Ready(None, Timestamp.Epoch))
     a.needs(uneven, 2)
     world.eventuallyFree("a" -> 2)
     a.needs(uneven, 1)
@@ -107,9 +107,9 @@ class GangSchedulerSuite extends SchedulerFixture:
       world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing.map(
         _.copy(reason = None)
       )
-    val one = world.submit(Samples.request(3, timeout = 20000))
+    val one = world.submit(Samples.request(3, timeout = 20.seconds))
     val (two, three) = (world.submit(Samples.request(4)), world.submit(Samples.request(4)))
-    val released = world.clock.get + 20.seconds.toMicros + Samples.settings.abortDeadline.toMicros
+    val released = Timestamp.ofMicros(world.clock.get) + 20.seconds + Samples.settings.abortDeadline
     assertEquals(estimate(two.id), Some(QueueEstimate(1, Right(released))))
     assertEquals(estimate(three.id).map(_.position), Some(2))
     assertEquals(estimate(one.id), None)
@@ -119,7 +119,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.prepared()
     assertEquals(
       estimate(three.id),
-      Some(QueueEstimate(1, Right(world.clock.get + 3.seconds.toMicros))),
+      Some(QueueEstimate(1, Right(Timestamp.ofMicros(world.clock.get) + 3.seconds))),
       "as the first took"
     )
 

@@ -6,27 +6,31 @@ import munit.FunSuite
 
 import FlareEffect.*
 import FlareLifecycle.Stage
+import scala.concurrent.duration.DurationInt
 
 /** A group's life where it differs from a flare's. */
 class GroupLifecycleSuite extends FunSuite:
-  private val request = Samples.request(4).copy(group = Some(GroupRole.Holder(7000)))
-  private val group: Flare = AdmissionControl.accept(request, 0)
+  private val request = Samples.request(4).copy(group = Some(GroupRole.Holder(7.seconds)))
+  private val group: Flare = AdmissionControl.accept(request, Timestamp.Epoch)
   private val plan = Plan.of(Vector(InvokerId("a") -> 2, InvokerId("b") -> 2), 2)
 
   private def report(pack: Int, event: PackEvent) =
     val invoker = plan.packs(pack).invoker
-    FlareEvent.Reported(PackReport(group.id, 1, pack, invoker, Some(PackStart.Cold), Vector(event)), 0)
+    FlareEvent.Reported(
+      PackReport(group.id, 1, pack, invoker, Some(PackStart.Cold), Vector(event)),
+      Timestamp.Epoch
+    )
 
   private def after(events: FlareEvent*): FlareLifecycle.Step =
     val begun = FlareLifecycle.Step(FlareLifecycle.queued(group, Samples.settings.terms(cleans = false)))
     events.foldLeft(begun)((step, event) => step.andThen(_.step(event)))
 
   private val open = Seq(
-    FlareEvent.Placed(1, plan, 0),
-    FlareEvent.Stored(1, FlareState.Starting, 0),
-    FlareEvent.InputsRead(1, 0),
-    report(0, PackEvent.Ready(None, 0)),
-    report(1, PackEvent.Ready(None, 0))
+    FlareEvent.Placed(1, plan, Timestamp.Epoch),
+    FlareEvent.Stored(1, FlareState.Starting, Timestamp.Epoch),
+    FlareEvent.InputsRead(1, Timestamp.Epoch),
+    report(0, PackEvent.Ready(None, Timestamp.Epoch)),
+    report(1, PackEvent.Ready(None, Timestamp.Epoch))
   )
 
   test("it is open when its packs are up, runs nothing, and has no deadline of its own"):
@@ -39,8 +43,12 @@ class GroupLifecycleSuite extends FunSuite:
   test("idle for too long it ends as timed out; closed it ends as cancelled"):
     for
       (event, state, words) <- Seq(
-        (FlareEvent.Expired(FlareTimer.Deadline, 1, 9), FlareState.TimedOut, "no flare came"),
-        (FlareEvent.Cancel(9), FlareState.Cancelled, "was closed")
+        (
+          FlareEvent.Expired(FlareTimer.Deadline, 1, Timestamp.ofMicros(9)),
+          FlareState.TimedOut,
+          "no flare came"
+        ),
+        (FlareEvent.Cancel(Timestamp.ofMicros(9)), FlareState.Cancelled, "was closed")
       )
     do
       val step = after((open :+ event)*)
@@ -48,14 +56,15 @@ class GroupLifecycleSuite extends FunSuite:
         (packs, failure.message.contains(words))
       }
       assertEquals(aborts, Vector((Vector(0, 1), true)))
-      val ends = Seq(0, 1).map(report(_, PackEvent.PackEnded(reusable = false, None, 10)))
+      val ends = Seq(0, 1).map(report(_, PackEvent.PackEnded(reusable = false, None, Timestamp.ofMicros(10))))
       val ended = after((open :+ event) ++ ends*)
       assertEquals(ended.state.record.state, state)
       assert(!ended.effects.exists(_.isInstanceOf[StoreResults]), "its workers never ran")
 
   test("the first of its packs that ends ends it, with that pack's reason"):
     val panic = Failure(FailureKind.Panic, "oh", worker = Some(3), pack = Some(1))
-    val step = after(open :+ report(1, PackEvent.PackEnded(reusable = false, Some(panic), 5))*)
+    val step =
+      after(open :+ report(1, PackEvent.PackEnded(reusable = false, Some(panic), Timestamp.ofMicros(5)))*)
     assertEquals(step.state.stage, Stage.Stopping)
     assertEquals(step.state.cause.map(_.failure.kind), Some(FailureKind.Panic))
     assertEquals(step.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))

@@ -2,14 +2,14 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.protocol.*
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Groups as the scheduler and invokers played by hand see them. */
 class GroupSchedulingSuite extends SchedulerFixture:
   import GangScheduler.Submitted
 
-  private def holder(size: Int, idle: Long = 60_000) =
+  private def holder(size: Int, idle: FiniteDuration = 1.minute) =
     Samples.request(size).copy(group = Some(GroupRole.Holder(idle)))
   private def accepted(submitted: Submitted) = submitted match
     case Submitted.Accepted(flare, _) => flare
@@ -17,7 +17,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
   private def member(of: Flare) = of.request.copy(group = Some(GroupRole.Member(of.id)))
 
   /** A group of one pack, and that pack. */
-  private final class Open(val world: World, idle: Long = 60_000):
+  private final class Open(val world: World, idle: FiniteDuration = 1.minute):
     val a: ScriptedInvoker = world.invoker("a", 4)
     val group: Flare = world.submit(holder(3, idle))
     val end = world.await(group.id)
@@ -27,13 +27,17 @@ class GroupSchedulingSuite extends SchedulerFixture:
     def loses(kind: FailureKind): Unit =
       a.report(
         pack,
-        PackEvent.PackEnded(reusable = false, Some(Failure(kind, "it is gone", pack = Some(0))), 4)
+        PackEvent.PackEnded(
+          reusable = false,
+          Some(Failure(kind, "it is gone", pack = Some(0))),
+          Timestamp.ofMicros(4)
+        )
       )
 
   test("flares run one after the other on the group's pack and slots"):
     val open = Open(World())
     import open.*
-    assertEquals(pack.assignment.group, Some(GroupRole.Holder(60_000)))
+    assertEquals(pack.assignment.group, Some(GroupRole.Holder(1.minute)))
     val one = flare()
     val two = flare()
     val ends = Vector(one, two).map(flare => world.await(flare.id))
@@ -81,7 +85,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     val (one, two) = (flare(), flare())
     val ends = Vector(one, two).map(flare => world.await(flare.id))
     val running = a.prepared()
-    a.report(running, PackEvent.Ready(None, 0))
+    a.report(running, PackEvent.Ready(None, Timestamp.Epoch))
     a.fail(running, 1, FailureKind.Panic)
     assertEquals(a.aborted().flareId, one.id)
     a.end(running)
@@ -96,7 +100,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(waited).state, FlareState.Failed)
 
   test("idle for too long after its last flare, a group ends and says so"):
-    val open = Open(World(), idle = 5000)
+    val open = Open(World(), idle = 5.seconds)
     import open.*
     val one = flare()
     val oneEnd = world.await(one.id)
@@ -152,7 +156,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     a.hearsNothing()
     assertEquals(world.cancel(group.id), CancelOutcome.Accepted)
     a.aborted()
-    a.report(pack, PackEvent.PackEnded(reusable = false, None, 4))
+    a.report(pack, PackEvent.PackEnded(reusable = false, None, Timestamp.ofMicros(4)))
     assertEquals(Set(a.prepared().assignment.size, a.prepared().assignment.size), Set(2))
 
   test("the loss of an invoker ends the group and the flare that runs on it"):

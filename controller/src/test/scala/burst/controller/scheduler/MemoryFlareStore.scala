@@ -17,7 +17,7 @@ import burst.controller.store.{
   StoreException,
   Superseded
 }
-import burst.protocol.{FlareId, Inputs, PackageId}
+import burst.protocol.{FlareId, Inputs, PackageId, Timestamp}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
@@ -190,5 +190,5 @@ final class MemoryFlareStore extends FlareStore:
   }
   def countByState(): Map[FlareState, Int] = Map.empty
   def namespaces(): Vector[String] = Vector.empty
-  def outdated(namespace: String, keep: Keep): Option[Long] = None
-  def prune(namespace: String, until: Long, batch: Int): Pruned = Pruned(0, Vector.empty)
+  def outdated(namespace: String, keep: Keep): Option[Timestamp] = None
+  def prune(namespace: String, until: Timestamp, batch: Int): Pruned = Pruned(0, Vector.empty)

@@ -5,12 +5,13 @@ import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+import scala.concurrent.duration.Duration
 
 /** The books of an invoker whose slots are those of several nodes. */
 class NodeRoomSuite extends ScalaCheckSuite:
   private val a = InvokerId("a")
   private val round =
-    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), 0, depth = 100)
+    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
 
   private def room(nodes: (String, Int)*): ClusterRoom = roomOf(1L << 20, nodes*)
   private def roomOf(memory: Long, nodes: (String, Int)*): ClusterRoom =

@@ -4,6 +4,7 @@ import burst.protocol.InvokerId
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
 import org.scalacheck.{Gen, Prop}
+import scala.concurrent.duration.DurationInt
 
 class PlacementPolicySuite extends ScalaCheckSuite:
   import DefaultGranularity.*
@@ -76,7 +77,10 @@ class PlacementPolicySuite extends ScalaCheckSuite:
   test("what packs cost"):
     val view = cluster("a" -> 8, "b" -> 6)
     def cost(g: Int, size: Int) =
-      PackCosts(start = 100, leftover = 5).of(UnitAllocation.allocate(view.machines, size, g).get, g)
+      PackCosts(
+        start = 100.micros,
+        leftover = 5.micros
+      ).of(UnitAllocation.allocate(view.machines, size, g).get, g)
     assertEquals(Vector(cost(4, 8), cost(8, 8), cost(2, 14), cost(5, 10)), Vector(200L, 100L, 400L, 120L))
 
   test("what is in use is not offered, and not taken for impossible"):

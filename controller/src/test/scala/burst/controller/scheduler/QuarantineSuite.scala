@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.node.MonotonicTime
 import burst.protocol.*
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
@@ -25,7 +26,7 @@ class QuarantineSuite extends FunSuite:
     steps.foldLeft(Quarantine.empty(1.second, 8.seconds)) { case (so, (at, outcome)) =>
       so.heard(attempt, one, Vector(outcome), seconds(at))
     }
-  private def seconds(n: Int): Long = n * 1000000L
+  private def seconds(n: Int): MonotonicTime = MonotonicTime.Zero + n.seconds
 
   for (operation, whose) <- Vector(
       Some(StartOperation.Fetch) -> Blame.Machine,
@@ -61,32 +62,47 @@ class QuarantineSuite extends FunSuite:
       assertEquals(after(steps*).suspicion(a).map(_.until), until.map(seconds))
 
   test("programs of two namespaces that do not come up are the machine's fault, those of one are not"):
-    val guests = after(0 -> NotUp(a, broken)).heard(attempt, two, Vector(NotUp(a, broken)), 1)
+    val guests =
+      after(0 -> NotUp(a, broken)).heard(attempt, two, Vector(NotUp(a, broken)), MonotonicTime.ofMicros(1))
     assertEquals(guests.suspicion(a), None)
-    val both = guests.heard(attempt, foreign, Vector(NotUp(a, broken)), 2)
+    val both = guests.heard(attempt, foreign, Vector(NotUp(a, broken)), MonotonicTime.ofMicros(2))
     assertEquals(both.suspicion(a).map(_.reason), Some("programs do not come up on it"))
     val between =
-      guests.heard(attempt, two, Vector(Fresh(a)), 2).heard(attempt, foreign, Vector(NotUp(a, broken)), 3)
+      guests.heard(
+        attempt,
+        two,
+        Vector(Fresh(a)),
+        MonotonicTime.ofMicros(2)
+      ).heard(attempt, foreign, Vector(NotUp(a, broken)), MonotonicTime.ofMicros(3))
     assertEquals(between.suspicion(a), None)
 
   test("a flare whose packs come up on one machine and not on another tells both"):
     val told =
-      Quarantine.empty(1.second, 8.seconds).heard(attempt, one, Vector(NotUp(a, broken), Fresh(b)), 0)
+      Quarantine.empty(
+        1.second,
+        8.seconds
+      ).heard(attempt, one, Vector(NotUp(a, broken), Fresh(b)), MonotonicTime.ofMicros(0))
     assertEquals((told.suspicion(a).isDefined, told.suspicion(b)), (true, None))
 
   test("one flare at a time is its trial"):
     val avoided = after(0 -> NotUp(a, full))
-    assertEquals(avoided.trust(a, seconds(1) - 1), Trust.Avoided)
+    assertEquals(avoided.trust(a, seconds(1) - 1.micro), Trust.Avoided)
     assertEquals(avoided.trust(a, seconds(1)), Trust.OnTrial)
     val tried = avoided.placed(attempt, Vector(a, b), seconds(1))
     assertEquals(tried.trust(a, seconds(5)), Trust.Avoided, "until it is known what became of it")
     assertEquals(tried.undecided(AttemptId(attempt.flare, 2)).trust(a, seconds(5)), Trust.Avoided)
     assertEquals(tried.undecided(attempt).trust(a, seconds(5)), Trust.OnTrial)
-    assertEquals(tried.heard(attempt, one, Vector(Warm(a)), 0).trust(a, seconds(5)), Trust.OnTrial)
-    assertEquals(tried.heard(attempt, one, Vector(Fresh(a)), 0).trust(a, seconds(5)), Trust.Trusted)
+    assertEquals(
+      tried.heard(attempt, one, Vector(Warm(a)), MonotonicTime.ofMicros(0)).trust(a, seconds(5)),
+      Trust.OnTrial
+    )
+    assertEquals(
+      tried.heard(attempt, one, Vector(Fresh(a)), MonotonicTime.ofMicros(0)).trust(a, seconds(5)),
+      Trust.Trusted
+    )
     val again = tried.heard(attempt, one, Vector(NotUp(a, full)), seconds(2))
-    assertEquals(again.trust(a, seconds(4) - 1), Trust.Avoided)
+    assertEquals(again.trust(a, seconds(4) - 1.micro), Trust.Avoided)
     assertEquals(again.trust(a, seconds(4)), Trust.OnTrial)
 
   test("a machine that was started anew is trusted"):
-    assertEquals(after(0 -> NotUp(a, full)).forget(a).trust(a, 0), Trust.Trusted)
+    assertEquals(after(0 -> NotUp(a, full)).forget(a).trust(a, MonotonicTime.Zero), Trust.Trusted)

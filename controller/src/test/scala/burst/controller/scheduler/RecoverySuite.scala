@@ -7,7 +7,7 @@ import scala.concurrent.duration.DurationInt
 
 class RecoverySuite extends SchedulerFixture:
   private def flareIn(state: FlareState, size: Int = 2, backend: String = "direct"): Flare =
-    val fresh = AdmissionControl.accept(Samples.request(size, backend = backend), 5)
+    val fresh = AdmissionControl.accept(Samples.request(size, backend = backend), Timestamp.ofMicros(5))
     if state == FlareState.Queued then fresh
     else
       fresh.copy(

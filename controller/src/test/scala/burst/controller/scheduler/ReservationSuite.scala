@@ -1,14 +1,20 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
+import scala.concurrent.duration.Duration
 
 class ReservationSuite extends ScalaCheckSuite:
   private val round =
-    SchedulingRound(PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)), 0, depth = 100)
+    SchedulingRound(
+      PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
+      overtaking = Duration.Zero,
+      depth = 100
+    )
   private val ids = Vector("a", "b", "c").map(InvokerId(_))
 
   /** Three machines, one of them maybe down, drained or too busy, with what runs on them until some moment.
@@ -23,7 +29,8 @@ class ReservationSuite extends ScalaCheckSuite:
         case (state, (id, slots)) => state.up(id, slots)
       val full = running.foldLeft(up):
         case (state, (machine, taken, until, isGroup)) =>
-          val walltime = Samples.walltime.copy(expected = until, latest = until, openEnded = isGroup)
+          val end = MonotonicTime.ofMicros(until)
+          val walltime = Samples.walltime.copy(expected = end, latest = end, openEnded = isGroup)
           val plan = Plan.of(Vector(ids(machine) -> taken), taken)
           state.reserve(AttemptId(FlareId.random(), 1), "n", plan, walltime).getOrElse(state)
       harm match
@@ -39,7 +46,10 @@ class ReservationSuite extends ScalaCheckSuite:
     yield Samples.request(size, granularity = granularity)
 
   /** One moment after the other. */
-  private def first(cluster: ClusterState, request: FlareRequest): Option[(Long, ClusterView, Plan)] =
+  private def first(
+      cluster: ClusterState,
+      request: FlareRequest
+  ): Option[(MonotonicTime, ClusterView, Plan)] =
     val ends = cluster.holdings.values.filterNot(_.walltime.openEnded)
     ends.map(_.walltime.latest).toVector.distinct.sorted.iterator
       .map: moment =>

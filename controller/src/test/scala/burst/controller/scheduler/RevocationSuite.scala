@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.store.insert
 import burst.controller.flare.FlareState
+import burst.protocol.Timestamp
 import scala.concurrent.duration.DurationInt
 
 /** A namespace that is revoked has nothing that goes on, and gets nothing more. */
@@ -35,7 +36,8 @@ class RevocationSuite extends SchedulerFixture:
   test("groups are closed, and what runs on them is cancelled"):
     val world = World()
     val a = world.invoker("a", 4)
-    val group = world.submit(Samples.request(2).copy(group = Some(burst.protocol.GroupRole.Holder(60000))))
+    val group =
+      world.submit(Samples.request(2).copy(group = Some(burst.protocol.GroupRole.Holder(60.seconds))))
     val packs = a.prepared()
     a.ready(packs)
     val member =
@@ -59,7 +61,7 @@ class RevocationSuite extends SchedulerFixture:
 
   test("a scheduler that takes over ends what a namespace has that was revoked meanwhile"):
     val store = MemoryFlareStore()
-    val queued = AdmissionControl.accept(Samples.request(1), 5)
+    val queued = AdmissionControl.accept(Samples.request(1), Timestamp.ofMicros(5))
     store.insert(queued)
     val world = World(store, revoked = Set("guest"))
     val a = world.invoker("a", 1)

@@ -4,11 +4,11 @@ import burst.controller.definition.{FlareTerms, Packing}
 import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
 import burst.controller.limits.NamespaceLimits
-import burst.node.FairSemaphore
+import burst.node.{FairSemaphore, MonotonicTime}
 import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
 import java.nio.file.{Files, Path}
 import java.util.Comparator
-import scala.concurrent.duration.{Duration, DurationInt}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 
 /** Requests and settings for tests. */
 object Samples:
@@ -37,7 +37,7 @@ object Samples:
       packing: Packing = Packing.Mixed,
       retries: Int = 0,
       backend: String = "direct",
-      timeout: Long = 60000
+      timeout: FiniteDuration = 60.seconds
   ): FlareRequest = FlareRequest(
     DefinitionRef(namespace, "hello", "0.0.1", packageId),
     size,
@@ -46,7 +46,12 @@ object Samples:
   )
 
   /** A walltime of which nothing is known. */
-  val walltime: Walltime = Walltime(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
+  val walltime: Walltime = Walltime(
+    request(1).definition,
+    since = MonotonicTime.Zero,
+    expected = MonotonicTime.Never,
+    latest = MonotonicTime.Never
+  )
 
   val limits: NamespaceLimits =
     NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 1000, 1000, 600, 60000, 500, false)

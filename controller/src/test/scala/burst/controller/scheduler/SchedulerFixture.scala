@@ -14,7 +14,7 @@ import burst.controller.store.{
   Transfers
 }
 import burst.controller.limits.OwnLimits
-import burst.node.FairSemaphore
+import burst.node.{FairSemaphore, MonotonicTime}
 import burst.node.metrics.MetricsRegistry
 import burst.node.traces.SpanSink
 import burst.protocol.*
@@ -79,7 +79,7 @@ final class ScriptedInvoker(
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, None, Vector.empty, Some(slots))
 
   def ready(pack: Prepared): Unit =
-    report(pack, PackEvent.Ready(Some(s"${id.value}:${pack.assignment.pack}"), 1))
+    report(pack, PackEvent.Ready(Some(s"${id.value}:${pack.assignment.pack}"), Timestamp.ofMicros(1)))
 
   /** Runs the whole pack at once: each worker answers its input. */
   def succeed(pack: Prepared): Unit =
@@ -89,28 +89,44 @@ final class ScriptedInvoker(
       case Inputs.OutOfLine(_) => throw IllegalStateException("inputs that are not there")
     val workers = pack.assignment.workers.zip(outputs).flatMap { (worker, output) =>
       Vector(
-        PackEvent.WorkerStarted(worker, 1),
-        PackEvent.WorkerSucceeded(worker, output.bytes.utf8String, 2)
+        PackEvent.WorkerStarted(worker, Timestamp.ofMicros(1)),
+        PackEvent.WorkerSucceeded(worker, output.bytes.utf8String, Timestamp.ofMicros(2))
       )
     }
-    report(pack, (PackEvent.Ready(None, 0) +: workers :+ PackEvent.PackEnded(true, None, 3))*)
+    report(
+      pack,
+      (PackEvent.Ready(
+        None,
+        Timestamp.Epoch
+      ) +: workers :+ PackEvent.PackEnded(true, None, Timestamp.ofMicros(3)))*
+    )
 
   def fail(pack: Prepared, worker: Int, kind: FailureKind): Unit =
-    report(pack, PackEvent.WorkerFailed(worker, Failure(kind, s"worker $worker broke"), 2))
+    report(
+      pack,
+      PackEvent.WorkerFailed(worker, Failure(kind, s"worker $worker broke"), Timestamp.ofMicros(2))
+    )
 
   /** The container cannot be made. */
   def notUp(pack: Prepared, operation: String = StartOperation.Create): Unit =
     val why = Failure(FailureKind.StartFailed, "no room on the disk", operation = Some(operation))
     val a = pack.assignment
     pack.replyTo !
-      PackReport(a.flareId, a.attempt, a.pack, id, None, Vector(PackEvent.PackEnded(false, Some(why), 4)))
+      PackReport(
+        a.flareId,
+        a.attempt,
+        a.pack,
+        id,
+        None,
+        Vector(PackEvent.PackEnded(false, Some(why), Timestamp.ofMicros(4)))
+      )
 
   def comesUp(pack: Prepared): Unit =
     val a = pack.assignment
-    val ready = Vector(PackEvent.Ready(None, 1))
+    val ready = Vector(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Cold), ready)
 
-  def end(pack: Prepared): Unit = report(pack, PackEvent.PackEnded(false, None, 4))
+  def end(pack: Prepared): Unit = report(pack, PackEvent.PackEnded(false, None, Timestamp.ofMicros(4)))
 
 /** None but those that were revoked. */
 class Namespaces extends NamespaceStore:
@@ -124,7 +140,13 @@ class Namespaces extends NamespaceStore:
   def limit(namespace: String, limits: OwnLimits): Option[Namespace] = None
   def revoke(namespace: String): Option[Namespace] = None
   def find(namespace: String): Option[Namespace] =
-    Option.when(revoked()(namespace))(Namespace(namespace, Samples.limits, 0, Some(0), ""))
+    Option.when(revoked()(namespace))(Namespace(
+      namespace,
+      Samples.limits,
+      Timestamp.Epoch,
+      Some(Timestamp.Epoch),
+      ""
+    ))
   def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty
 
 /** A scheduler upon a store in memory, with time that passes when told to. */
@@ -154,11 +176,12 @@ abstract class SchedulerFixture extends FunSuite:
       spans: SpanSink = SpanSink.Off,
       ownsStore: Boolean = true
   ):
+    /** What has gone by, in microseconds. */
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
     /** By how much somebody has set the machine's clock, in microseconds. */
     val set: AtomicLong = AtomicLong(0L)
-    private val elapsed: () => Long = () => clock.get
+    private val elapsed: () => MonotonicTime = () => MonotonicTime.ofMicros(clock.get)
     val health: StoreHealth = StoreHealth()
     private val environment =
       FlareEnvironment(
@@ -170,7 +193,7 @@ abstract class SchedulerFixture extends FunSuite:
         settings,
         blocking,
         Transfers(transfers),
-        Clock(() => clock.get + set.get, elapsed),
+        Clock(() => Timestamp.ofMicros(clock.get + set.get), elapsed),
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
         secrets,
         InvocationEnvironment(secrets.activationKeys, Samples.apiHost),

@@ -5,6 +5,7 @@ import burst.controller.limits.BytePace
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{MemoryDrainedInvokers, Transfers}
+import burst.node.MonotonicTime
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.Executors
@@ -68,14 +69,14 @@ class SchedulerSoakSuite extends FunSuite:
         val chance = random.nextInt(100)
         open = open.updated((a.flareId, a.pack), Open(prepare, deaf = chance >= 98))
         if chance < 75 then
-          tell(prepare, PackEvent.Ready(None, 1))
+          tell(prepare, PackEvent.Ready(None, Timestamp.ofMicros(1)))
           if a.autostart then work(prepare)
         else if chance < 82 then
-          tell(prepare, PackEvent.Ready(None, 1))
+          tell(prepare, PackEvent.Ready(None, Timestamp.ofMicros(1)))
           breaks(prepare)
         else if chance < 88 then end(prepare, Some(Failure(FailureKind.StartFailed, "no container")))
         else if chance < 92 then
-          tell(prepare, PackEvent.Ready(None, 1))
+          tell(prepare, PackEvent.Ready(None, Timestamp.ofMicros(1)))
           end(prepare, None)
         // the others say nothing until they are told to end, and the deaf not even then
         Behaviors.same
@@ -104,19 +105,22 @@ class SchedulerSoakSuite extends FunSuite:
       prepare.assignment.workers.foreach { worker =>
         tell(
           prepare,
-          PackEvent.WorkerStarted(worker, 1),
-          PackEvent.WorkerSucceeded(worker, worker.toString, 1)
+          PackEvent.WorkerStarted(worker, Timestamp.ofMicros(1)),
+          PackEvent.WorkerSucceeded(worker, worker.toString, Timestamp.ofMicros(1))
         )
       }
       end(prepare, None)
 
     private def breaks(prepare: Prepared): Unit =
       val kind = FailureKind.values(random.nextInt(FailureKind.values.length))
-      tell(prepare, PackEvent.WorkerFailed(prepare.assignment.firstWorker, Failure(kind, "broke"), 1))
+      tell(
+        prepare,
+        PackEvent.WorkerFailed(prepare.assignment.firstWorker, Failure(kind, "broke"), Timestamp.ofMicros(1))
+      )
 
     private def end(prepare: Prepared, error: Option[Failure]): Unit =
       open = open.removed((prepare.assignment.flareId, prepare.assignment.pack))
-      tell(prepare, PackEvent.PackEnded(error.isEmpty, error, 1))
+      tell(prepare, PackEvent.PackEnded(error.isEmpty, error, Timestamp.ofMicros(1)))
 
   test("random flares, random failures"):
     val seed = sys.props.get("burst.soak.seed").fold(System.nanoTime())(_.toLong)
@@ -139,7 +143,10 @@ class SchedulerSoakSuite extends FunSuite:
         InvocationEnvironment(Secrets(None).activationKeys, "")
       )
     val scheduler =
-      kit.spawn(GangScheduler(environment, SlotLimits(Namespaces(), 100, 1.hour, stores, () => 0L)))
+      kit.spawn(GangScheduler(
+        environment,
+        SlotLimits(Namespaces(), 100, 1.hour, stores, () => MonotonicTime.Zero)
+      ))
     val slots = 6
     val ids = Vector.tabulate(4)(i => InvokerId(s"i$i"))
 
@@ -162,7 +169,7 @@ class SchedulerSoakSuite extends FunSuite:
           packing = Packing.values(random.nextInt(Packing.values.length)),
           retries = random.nextInt(3),
           backend = if random.nextInt(3) == 0 then "redis" else "direct",
-          timeout = 400
+          timeout = 400.millis
         )
       scheduler
         .ask[GangScheduler.Submitted](GangScheduler.Submit(request, 1000, _))

@@ -1,50 +1,62 @@
 package burst.controller.scheduler
 
+import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
 import org.scalacheck.{Gen, Prop}
+import scala.concurrent.duration.{Duration, DurationInt}
 
 class SchedulingRoundSuite extends ScalaCheckSuite:
-  private val second = 1_000_000L
+  private val start = MonotonicTime.Zero
   private val round =
     SchedulingRound(
       PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
-      10 * second,
+      overtaking = 10.seconds,
       depth = 100
     )
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val unlimited: String => Int = _ => Int.MaxValue
-  private val nothingKnown = WalltimePredictor.empty(grace = 0)
+  private val nothingKnown = WalltimePredictor.empty(grace = Duration.Zero)
 
   /** Each definition is named after how many seconds its flares are expected to take; all time out at 60 s.
     */
   private val known =
     val definitions = for tenant <- Vector("A", "B", "C", "D"); takes <- 1 to 30 yield (tenant, takes)
     definitions.foldLeft(nothingKnown) { case (known, (tenant, takes)) =>
-      known.learn(Walltime(definition(tenant, s"$takes"), 0, 0, 0), takes * second)
+      known.learn(Samples.walltime.copy(definition(tenant, s"$takes")), start + takes.seconds)
     }
 
   private def definition(tenant: String, name: String) =
     Samples.request(1, tenant).definition.copy(name = name)
 
-  private def waiting(tenant: String, size: Int, since: Long = 0, takes: Int = 60, timeout: Int = 60) =
-    val request = Samples.request(size, tenant, timeout = timeout * 1000L)
-    Waiting(FlareId.random(), 1, request.copy(definition = definition(tenant, s"$takes")), since)
+  private def waiting(tenant: String, size: Int, since: Int = 0, takes: Int = 60, timeout: Int = 60) =
+    val request = Samples.request(size, tenant, timeout = timeout.seconds)
+    Waiting(
+      FlareId.random(),
+      1,
+      request.copy(definition = definition(tenant, s"$takes")),
+      start + since.seconds
+    )
 
   private def queueOf(flares: Waiting*) = flares.foldLeft(FlareQueue.empty)(_.enqueue(_))
+
+  /** Of somebody's who is gone some seconds from 0. */
+  private def other(until: Int) =
+    val end = start + until.seconds
+    Walltime(definition("other", "any"), since = start, expected = end, latest = end)
 
   /** Machine a, some of its slots lent to others until some seconds from 0. */
   private def cluster(slots: Int, lent: (Int, Int)*) =
     lent.foldLeft(ClusterState.empty.up(a, slots)) { case (state, (taken, until)) =>
-      val walltime = Walltime(definition("other", "any"), 0, until * second, until * second)
+      val walltime = other(until)
       state
         .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(a -> taken), 1), walltime)
         .get
     }
 
   private def run(cluster: ClusterState, now: Int, flares: Waiting*): Vector[Waiting] =
-    round.run(cluster, queueOf(flares*), now * second, unlimited, known).placed.map(_.flare)
+    round.run(cluster, queueOf(flares*), start + now.seconds, unlimited, known).placed.map(_.flare)
 
   /** Serves the queue on a cluster that takes one flare at a time; the tenants in their order. */
   private def order(queue: FlareQueue, slots: Int): Vector[String] =
@@ -52,7 +64,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       .unfold(queue) { rest =>
         rest.order.nextOption().map { head =>
           val lent = if slots == head.size then Vector.empty else Vector((slots - head.size, 60))
-          val outcome = round.run(cluster(slots, lent*), rest, 0, unlimited, nothingKnown)
+          val outcome = round.run(cluster(slots, lent*), rest, start, unlimited, nothingKnown)
           (outcome.placed.head.flare.tenant, outcome.queue)
         }
       }
@@ -61,7 +73,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   test("who passes a flare that waits for a node's memory leaves that to it"):
     val room = ClusterRoom(Vector(NodeRoom("x", slots = 8, memory = 1000)), packMemory = 64, most = 8)
     val running = Plan.ofShares(Vector(Share(a, 4, 0, Some("x"))), 4)
-    val soon = Walltime(definition("other", "any"), 0, 5 * second, 5 * second)
+    val soon = other(5)
     val cluster = ClusterState.empty
       .up(a, 8, Some(room))
       .reserve(AttemptId(FlareId.random(), 1), "other", running, soon, memory = 100)
@@ -88,7 +100,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
 
   test("idling earns no credit, asking one at a time loses none"):
     var queue = queueOf(Vector.fill(4)(waiting("A", 8))*)
-    for _ <- 1 to 2 do queue = round.run(cluster(8), queue, 0, unlimited, nothingKnown).queue
+    for _ <- 1 to 2 do queue = round.run(cluster(8), queue, start, unlimited, nothingKnown).queue
     queue = Vector.fill(3)(waiting("B", 8)).foldLeft(queue)(_.enqueue(_))
     assertEquals(order(queue, 8).mkString, "BABAB")
 
@@ -107,7 +119,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     assertEquals(run(cluster(8, (4, 5)), 0, large, quick, slow), Vector(quick))
 
   test("the machines a waiting flare will take are left alone, others are not"):
-    val walltime = Walltime(definition("other", "any"), 0, 5 * second, 5 * second)
+    val walltime = other(5)
     val two = ClusterState.empty
       .up(a, 8)
       .up(b, 4)
@@ -117,7 +129,8 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     val pack = large.copy(request =
       large.request.copy(terms = large.request.terms.copy(granularity = Some(8)))
     )
-    val outcome = round.run(two, queueOf(pack, waiting("B", 4, 1), waiting("C", 4, 2)), 0, unlimited, known)
+    val outcome =
+      round.run(two, queueOf(pack, waiting("B", 4, 1), waiting("C", 4, 2)), start, unlimited, known)
     assertEquals(
       outcome.placed.map(p => (p.flare.tenant, p.plan.packs.map(_.invoker))),
       Vector(("B", Vector(b)))
@@ -141,7 +154,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   test("a namespace's slot limit holds up only itself"):
     val flares = Vector(waiting("A", 4), waiting("A", 4), waiting("A", 1), waiting("B", 4))
     val outcome =
-      round.run(cluster(16), queueOf(flares*), 100 * second, t => if t == "A" then 6 else 16, known)
+      round.run(cluster(16), queueOf(flares*), start + 100.seconds, t => if t == "A" then 6 else 16, known)
     assertEquals(outcome.placed.map(_.flare), Vector(flares(0), flares(3)))
 
   /** A came first and has had nothing yet, others had much since, and then B comes: A's hundreds stand before
@@ -154,7 +167,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
 
   test("hundreds of flares of a namespace at its slot limit do not hide another's"):
     val limit = (tenant: String) => if tenant == "A" then 0 else 16
-    val placed = round.run(cluster(16), behindHundreds(1), 0, limit, known).placed
+    val placed = round.run(cluster(16), behindHundreds(1), start, limit, known).placed
     assertEquals(placed.map(_.flare.tenant), Vector("B"))
 
   test("hundreds of flares that do not fit do not hide another's, and cost a bounded number of looks"):
@@ -166,8 +179,8 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
           looks += 1
           policy.place(cluster, size, granularity)
     }
-    val round = SchedulingRound(counting, 10 * second, depth = 100)
-    val placed = round.run(cluster(16, 12 -> 5), behindHundreds(8), 0, unlimited, known).placed
+    val round = SchedulingRound(counting, overtaking = 10.seconds, depth = 100)
+    val placed = round.run(cluster(16, 12 -> 5), behindHundreds(8), start, unlimited, known).placed
     assertEquals(placed.map(_.flare.tenant), Vector("B"))
     assert(looks <= 110, s"$looks looks")
 
@@ -175,7 +188,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     val (one, two) = (waiting("A", 4), waiting("A", 4))
     val queue = queueOf(one, two).remove(one.id, one.tenant)
     assertEquals(queue.length, 1)
-    assertEquals(round.run(cluster(8), queue, 0, unlimited, known).placed.map(_.flare), Vector(two))
+    assertEquals(round.run(cluster(8), queue, start, unlimited, known).placed.map(_.flare), Vector(two))
 
   /** A flare as a property makes it up: when it comes, for how many workers, how long it says and takes. */
   private final case class Arrival(at: Int, tenant: String, size: Int, timeout: Int, takes: Int)
@@ -192,16 +205,17 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   /** Plays arrivals on two machines second by second until `done`; whatever has a time-out has ended by then.
     * Asserts at every moment that plans are whole and nothing is oversubscribed. Answers who started when.
     */
-  private def play(flares: Vector[(Waiting, Int)])(done: Map[FlareId, Long] => Boolean): Map[FlareId, Long] =
+  private def play(flares: Vector[(Waiting, Int)])(done: Map[FlareId, MonotonicTime] => Boolean)
+      : Map[FlareId, MonotonicTime] =
     val coming = flares.map(_._1).groupBy(_.since)
-    val takes = flares.map((flare, seconds) => flare.id -> seconds * second).toMap
+    val takes = flares.map((flare, seconds) => flare.id -> seconds.seconds).toMap
     var state = ClusterState.empty.up(a, 8).up(b, 4)
     var queue = FlareQueue.empty
     var learned = nothingKnown
     var running = Vector.empty[(Waiting, Walltime)]
-    var starts = Map.empty[FlareId, Long]
-    var now = 0L
-    while !done(starts) && now < 5000 * second do
+    var starts = Map.empty[FlareId, MonotonicTime]
+    var now = start
+    while !done(starts) && now < start + 5000.seconds do
       val (ended, going) = running.partition((flare, walltime) => walltime.since + takes(flare.id) <= now)
       ended.foreach { (flare, walltime) =>
         state = state.releaseAll(flare.attemptId)
@@ -216,13 +230,13 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       queue = outcome.queue
       assert(state.machines.values.forall(m => m.used >= 0 && m.used <= m.slots))
       assertEquals(state.machines.values.map(_.used).sum, running.map(_._1.size).sum)
-      now += second
+      now += 1.second
     starts
 
   property("every placement is whole, nothing is oversubscribed, and nobody waits for ever"):
     forAll(arrivals) { wanted =>
       val flares = wanted.toVector.map(w =>
-        (waiting(w.tenant, w.size, w.at * second, takes = w.size, timeout = w.timeout), w.takes)
+        (waiting(w.tenant, w.size, w.at, takes = w.size, timeout = w.timeout), w.takes)
       )
       assertEquals(play(flares)(_.size == flares.size).size, flares.size)
       Prop.passed
@@ -232,17 +246,17 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     forAll(Gen.choose(5, 12), Gen.choose(1, 4), Gen.choose(1, 10), Gen.oneOf("A", "B")) {
       (large, small, timeout, tenant) =>
         // twice what the cluster could serve, for as long as the large one may wait; all use up their time-outs
-        val wanted = waiting(tenant, large, 3 * second, takes = 30, timeout = 5)
+        val wanted = waiting(tenant, large, 3, takes = 30, timeout = 5)
         val before = if tenant == "A" then 4 * (24 / timeout).max(1) / 8 + 1 else 1
         val bound = 3 + 10 + (before + 3) * timeout
         val stream =
           for
             at <- 0 to bound
             _ <- 0 until (24 / small / timeout).max(1)
-          yield (waiting("A", small, at * second, takes = small, timeout = timeout), timeout)
+          yield (waiting("A", small, at, takes = small, timeout = timeout), timeout)
         val started = play(stream.toVector :+ (wanted, 5))(starts =>
           starts.contains(wanted.id) || starts.size > stream.size
         )
-        assert(started.get(wanted.id).exists(_ <= bound * second), s"${started.get(wanted.id)}")
+        assert(started.get(wanted.id).exists(_ <= start + bound.seconds), s"${started.get(wanted.id)}")
         Prop.passed
     }

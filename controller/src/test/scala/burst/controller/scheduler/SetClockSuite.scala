@@ -10,18 +10,18 @@ class SetClockSuite extends SchedulerFixture:
     test(s"a flare begins and ends as if the clock had not been set by $jump"):
       val world = World()
       val a = world.invoker("a", 4)
-      val running = world.submit(Samples.request(3, timeout = 20000))
+      val running = world.submit(Samples.request(3, timeout = 20.seconds))
       val end = world.await(running.id)
       val pack = a.prepared()
       world.set.set(jump.toMicros)
       world.pass(2.seconds)
       a.succeed(pack)
-      assertEquals(world.ended(end).ended, Some(running.created + 2.seconds.toMicros))
+      assertEquals(world.ended(end).ended, Some(running.created + 2.seconds))
 
     test(s"who meets its deadline by a clock of its own has timed out, also with ours set by $jump"):
       val world = World()
       val a = world.invoker("a", 4)
-      val end = world.await(world.submit(Samples.request(3, timeout = 20000)).id)
+      val end = world.await(world.submit(Samples.request(3, timeout = 20.seconds)).id)
       val pack = a.prepared()
       world.set.set(jump.toMicros)
       // the clock goes on and no timer fires: the worker is first to tell
@@ -33,7 +33,7 @@ class SetClockSuite extends SchedulerFixture:
     test(s"one that waits starts when it would have, had the clock not been set by $jump"):
       val world = World()
       val a = world.invoker("a", 4)
-      val _ = world.submit(Samples.request(3, timeout = 20000))
+      val _ = world.submit(Samples.request(3, timeout = 20.seconds))
       val waiting = world.submit(Samples.request(4))
       def start = world
         .ask[GangScheduler.Located](GangScheduler.Locate(waiting.id, _))
@@ -42,7 +42,7 @@ class SetClockSuite extends SchedulerFixture:
         .flatMap(_.start.toOption)
       val released = start.getOrElse(fail("no forecast"))
       world.set.set(jump.toMicros)
-      assertEquals(start, Some(released + jump.toMicros), "by the clock as it is")
+      assertEquals(start, Some(released + jump), "by the clock as it is")
       world.pass(1.second)
       a.succeed(a.prepared())
-      assertEquals(a.prepared().assignment.timeLeft, Samples.request(4).timeout * 1000)
+      assertEquals(a.prepared().assignment.timeLeft, Samples.request(4).timeout)

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest, FlareState}
-import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, PackReport, SharedContainer}
+import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, PackReport, SharedContainer, Timestamp}
 import scala.concurrent.duration.DurationInt
 
 class SharedPacksSuite extends SchedulerFixture:
@@ -175,7 +175,7 @@ class SharedPacksSuite extends SchedulerFixture:
     val failing = world.await(world.submit(call).id)
     val guest = a.prepared()
     assertEquals(guest.assignment.shared, containerOf(first))
-    a.report(guest, PackEvent.WorkerStarted(0, 1))
+    a.report(guest, PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)))
     a.fail(guest, 0, FailureKind.Error)
     a.aborted()
     a.end(guest)
@@ -233,7 +233,7 @@ class SharedPacksSuite extends SchedulerFixture:
     val why = Failure(FailureKind.PackLost, "it takes no more", operation = Some("start"))
     report(Some(true))
     report(Some(false))
-    report(None, PackEvent.PackEnded(false, Some(why), 4))
+    report(None, PackEvent.PackEnded(false, Some(why), Timestamp.ofMicros(4)))
 
   test("calls join the container in which the most are, so that the others come to be empty"):
     val world = World(settings = Samples.settings.copy(startPace = 0.millis))

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.store.StoreException
+import burst.node.MonotonicTime
 import java.util.concurrent.atomic.AtomicLong
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
@@ -14,7 +15,8 @@ class SlotLimitsSuite extends FunSuite:
         if fails then throw StoreException("reading a namespace", RuntimeException("no connection"))
         super.find(namespace)
     val clock = AtomicLong()
-    val limits = SlotLimits(store, 100, 10.seconds, ExecutionContext.parasitic, () => clock.get)
+    val limits =
+      SlotLimits(store, 100, 10.seconds, ExecutionContext.parasitic, () => MonotonicTime.ofMicros(clock.get))
     def of(namespace: String): Int = Await.result(limits.of(namespace), 10.seconds)
     val known = of("known")
     fails = true

@@ -1,28 +1,33 @@
 package burst.controller.scheduler
 
-import burst.protocol.FlareId
+import burst.node.MonotonicTime
+import burst.protocol.{FlareId, Timestamp}
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 
 class StartPaceSuite extends FunSuite:
+  private val start = MonotonicTime.Zero
   private def attempt = AttemptId(FlareId.random(), attempt = 1)
 
   test("a namespace may have a quarter of the slots in starting flares, and two in any case"):
-    val pace = StartPace.empty(100, areStoredFirst = false)
+    val pace = StartPace.empty(100.micros, areStoredFirst = false)
     assertEquals(Vector(1, 8, 12, 960).map(slots => pace.room(slots)("a")), Vector(2, 2, 3, 240))
     val (one, two) = (attempt, attempt)
-    val busy = pace.placed(one, "a", 0).placed(two, "a", 50)
+    val busy = pace.placed(one, "a", start).placed(two, "a", start + 50.micros)
     assertEquals((busy.room(8)("a"), busy.room(8)("b")), (0, 2))
     assertEquals(busy.over(one).room(8)("a"), 1)
     assertEquals(busy.over(attempt), busy)
 
   test("where flares are stored before they start it may have half as many again"):
-    val pace = StartPace.empty(100, areStoredFirst = true)
+    val pace = StartPace.empty(100.micros, areStoredFirst = true)
     assertEquals(Vector(1, 8, 16, 960).map(slots => pace.room(slots)("a")), Vector(2, 3, 6, 360))
 
   test("who is slow to start counts no longer than the limit"):
-    val pace = StartPace.empty(100, areStoredFirst = false).placed(attempt, "a", 0).placed(attempt, "a", 50)
-    assertEquals(Vector(99L, 100L, 150L).map(pace.at(_).room(8)("a")), Vector(0, 1, 2))
+    val pace = StartPace.empty(
+      100.micros,
+      areStoredFirst = false
+    ).placed(attempt, "a", start).placed(attempt, "a", start + 50.micros)
+    assertEquals(Vector(99, 100, 150).map(now => pace.at(start + now.micros).room(8)("a")), Vector(0, 1, 2))
 
 /** How the scheduler keeps that pace. */
 class StartPaceSchedulingSuite extends SchedulerFixture:
@@ -42,7 +47,7 @@ class StartPaceSchedulingSuite extends SchedulerFixture:
     a.hearsNothing()
     val other = world.submit(of("modest"))
     assertEquals(a.prepared().assignment.flareId, other.id)
-    a.report(first, burst.protocol.PackEvent.Ready(None, 0))
+    a.report(first, burst.protocol.PackEvent.Ready(None, Timestamp.Epoch))
     assertEquals(a.prepared().assignment.flareId, third.id)
 
   test(

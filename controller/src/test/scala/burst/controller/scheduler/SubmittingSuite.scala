@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareState, Submission}
 import burst.controller.store.{insert, StoreException}
-import burst.protocol.{FlareId, Inputs, JsonText, PreparePack}
+import burst.protocol.{FlareId, Inputs, JsonText, PreparePack, Timestamp}
 import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.testkit.typed.scaladsl.{FishingOutcomes, TestProbe}
 import org.apache.pekko.actor.typed.ActorSystem
@@ -111,7 +111,7 @@ class SubmittingSuite extends SchedulerFixture:
     isAskedForNoPack(a)
 
   test("one that another scheduler has left is told as it is"):
-    val left = AdmissionControl.accept(waited, 5, Some(FlareId.random()))
+    val left = AdmissionControl.accept(waited, Timestamp.ofMicros(5), Some(FlareId.random()))
     val store = MemoryFlareStore()
     store.insert(left)
     val here = World(store, adoption = Some(10.seconds))
@@ -277,8 +277,11 @@ class SubmittingSuite extends SchedulerFixture:
       asking.here.pass(5.seconds)
       val again = asking.asked()
       if hasEnded then
-        val flare = AdmissionControl.accept(waited, 5, again.id)
-        asking.here.store.insert(flare.copy(state = FlareState.Succeeded, ended = Some(6)))
+        val flare = AdmissionControl.accept(waited, Timestamp.ofMicros(5), again.id)
+        asking.here.store.insert(flare.copy(
+          state = FlareState.Succeeded,
+          ended = Some(Timestamp.ofMicros(6))
+        ))
       again.replyTo ! Submitted.Refused(Refusal.PackageGone)
       val expected = if hasEnded then Right(FlareState.Succeeded) else Left(Refusal.PackageGone)
       assertEquals(get(answer).map(_.flare.state), expected)
@@ -319,8 +322,8 @@ class SubmittingSuite extends SchedulerFixture:
       asking.asked()
       asking.here.pass(5.seconds)
       val submit = asking.asked()
-      val flare: Flare = AdmissionControl.accept(waited, 5, submit.id)
-      asking.here.store.insert(flare.copy(state = FlareState.Failed, ended = Some(6)))
+      val flare: Flare = AdmissionControl.accept(waited, Timestamp.ofMicros(5), submit.id)
+      asking.here.store.insert(flare.copy(state = FlareState.Failed, ended = Some(Timestamp.ofMicros(6))))
       submit.replyTo ! told
       assertEquals(
         get(answer).map(view => (view.flare.id, view.flare.state)),
@@ -370,7 +373,7 @@ class SubmittingSuite extends SchedulerFixture:
           asking.scheduler.expectMessageType[Submit](20.millis)
       assert(first.id.isDefined)
       assertEquals((last.id, last.request), (first.id, part))
-      val flare = AdmissionControl.accept(part, 5, last.id)
+      val flare = AdmissionControl.accept(part, Timestamp.ofMicros(5), last.id)
       last.replyTo ! Submitted.Accepted(flare)
       assertEquals(get(answer).map(_.flare.id), Right(flare.id))
     val once = Asking()

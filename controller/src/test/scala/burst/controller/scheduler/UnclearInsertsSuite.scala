@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState, Submission}
 import burst.controller.store.insert
-import burst.protocol.{FailureKind, FlareId}
+import burst.protocol.{FailureKind, FlareId, Timestamp}
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicBoolean
 import scala.concurrent.ExecutionContext
@@ -169,7 +169,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
   test("the database is asked until it answers, and once more when all it was at has ended"):
     val world = World()
     world.invoker("a", 1)
-    val late = AdmissionControl.accept(keyless, 5)
+    val late = AdmissionControl.accept(keyless, Timestamp.ofMicros(5))
     world.store.fails = _ => true
     notTaken(world, late.id)
     for _ <- 1 to 20 do world.pass(10.seconds)

@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.{ActionFields, ActionPackage, PackageName, Parameters}
 import burst.controller.store.Samples.*
+import burst.protocol.Timestamp
 import io.circe.{Json, JsonObject}
 import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
@@ -17,7 +18,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
     None,
     Parameters(JsonObject("é" -> Json.fromString("\u0000😀"), "i" -> Json.fromInt(1)), Set("i")),
     JsonObject("a" -> Json.True),
-    updated = 17
+    updated = Timestamp.ofMicros(17)
   )
 
   private def put(
@@ -40,7 +41,12 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
   storage.test("a package is found as it was stored last, listed without parameters, and deleted"): s =>
     assertEquals(s.actionPackages.find("guest", "p"), None)
     assertEquals(put(s, sample()), Right(sample()))
-    val next = sample().copy(publish = true, version = "2.0.0", parameters = Parameters.Empty, updated = 18)
+    val next = sample().copy(
+      publish = true,
+      version = "2.0.0",
+      parameters = Parameters.Empty,
+      updated = Timestamp.ofMicros(18)
+    )
     assertEquals(
       s.actionPackages.edit("guest", "p", limits): there =>
         assertEquals(there, Some(sample()))
@@ -49,10 +55,13 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
       Right(next)
     )
     assertEquals(s.actionPackages.find("guest", "p"), Some(next))
-    put(s, sample("q").copy(updated = 19))
+    put(s, sample("q").copy(updated = Timestamp.ofMicros(19)))
     put(s, sample("p", "other"))
     val listed = s.actionPackages.list("guest", published = false, 10, 0)
-    assertEquals(listed, Vector(sample("q").copy(updated = 19, parameters = Parameters.Empty), next))
+    assertEquals(
+      listed,
+      Vector(sample("q").copy(updated = Timestamp.ofMicros(19), parameters = Parameters.Empty), next)
+    )
     assertEquals(s.actionPackages.list("guest", published = true, 10, 0), Vector(next))
     assertEquals(s.actionPackages.list("guest", published = false, 1, 1), Vector(next))
     assertEquals(s.actionPackages.count("guest", published = false), 2)
@@ -148,7 +157,8 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
     assertEquals(second.map(_.action.annotations), Right(fields.annotations))
     assertEquals(second.map(_.action.main), Right(Some("other")))
     assertEquals(s.definitions.find("guest", "hello", "0.0.1").map(_.action), Some(fields))
-    val back = s.definitions.rollBack("guest", "hello", None, limits, 20).map(_.definition)
+    val back =
+      s.definitions.rollBack("guest", "hello", None, limits, Timestamp.ofMicros(20)).map(_.definition)
     assertEquals(back.map(_.action.copy(label = None)), Right(fields.copy(label = None)))
     assertEquals(back.map(_.shownVersion), Right("1.0.2"))
     val long = definition("long").copy(action = ActionFields(main = Some("x" * 100)))

@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.flare.{ActivationFields, Flare, FlareState, Output, WorkerResult}
-import burst.protocol.{FlareId, JsonText}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scala.concurrent.duration.{Duration, DurationInt}
@@ -16,10 +16,16 @@ abstract class ActivationStoreContract extends StorageFixtures:
     flare.copy(request = flare.request.copy(activation = Some(fields)))
 
   private def ended(flare: Flare): Flare =
-    flare.copy(state = FlareState.Succeeded, ended = Some(flare.created + 10))
+    flare.copy(state = FlareState.Succeeded, ended = Some(flare.created + 10.micros))
 
   private def record(created: Long): OpenRecord =
-    OpenRecord(FlareId.random(), "guest", "both", created, JsonObject("name" -> "both".asJson))
+    OpenRecord(
+      FlareId.random(),
+      "guest",
+      "both",
+      Timestamp.ofMicros(created),
+      JsonObject("name" -> "both".asJson)
+    )
 
   private def ids(found: Vector[StoredActivation]) = found.map(_.id)
   private val all = ActivationFilter()
@@ -53,9 +59,15 @@ abstract class ActivationStoreContract extends StorageFixtures:
       assertEquals(listed(all, limit = 1, skip = 1), Vector(second))
       assertEquals(listed(ActivationFilter(name = Some("a"))), Vector(second, first))
       assertEquals(listed(ActivationFilter(name = Some("p/b"))), Vector(third))
-      assertEquals(listed(ActivationFilter(since = Some(2000))), Vector(third, second))
-      assertEquals(listed(ActivationFilter(upto = Some(2000))), Vector(second, first))
-      assertEquals(s.activations.count("guest", ActivationFilter(name = Some("a"), since = Some(1500))), 1L)
+      assertEquals(listed(ActivationFilter(since = Some(Timestamp.ofMicros(2000)))), Vector(third, second))
+      assertEquals(listed(ActivationFilter(upto = Some(Timestamp.ofMicros(2000)))), Vector(second, first))
+      assertEquals(
+        s.activations.count(
+          "guest",
+          ActivationFilter(name = Some("a"), since = Some(Timestamp.ofMicros(1500)))
+        ),
+        1L
+      )
       val outputs = s.activations.list("guest", all, 10, 0).map(_.output.isDefined)
       assertEquals(outputs, Vector(false, true, true))
       assertEquals(
@@ -68,7 +80,7 @@ abstract class ActivationStoreContract extends StorageFixtures:
     s.activations.open(open, 1.minute)
     assertEquals(s.activations.find("guest", open.id), None)
     assertEquals(s.flares.takeUnfinished(), Vector.empty)
-    s.activations.close(open, 6000, JsonText("[1]"), Vector("one", "two"))
+    s.activations.close(open, Timestamp.ofMicros(6000), JsonText("[1]"), Vector("one", "two"))
     val found = s.activations.find("guest", open.id).getOrElse(fail("not found"))
     assertEquals(found.body, Left(open.fields))
     assertEquals(found.logs, Vector("one", "two"))
@@ -77,12 +89,12 @@ abstract class ActivationStoreContract extends StorageFixtures:
     assertEquals(s.flares.find(open.id), None)
     assertEquals(s.flares.list(Some("guest"), None, None, 10, 0), Vector.empty)
     assertEquals(s.flares.countByState(), Map.empty[FlareState, Int])
-    assertEquals(s.flares.prune("guest", 6000, 10).flares, 1)
+    assertEquals(s.flares.prune("guest", Timestamp.ofMicros(6000), 10).flares, 1)
     assertEquals(s.activations.find("guest", open.id), None)
 
   storage.test("one that is new may be closed at once"): s =>
     val fired = record(5000)
-    s.activations.close(fired, 6000, JsonText("{}"), Vector.empty)
+    s.activations.close(fired, Timestamp.ofMicros(6000), JsonText("{}"), Vector.empty)
     assertEquals(ids(s.activations.list("guest", all, 10, 0)), Vector(fired.id))
 
   storage.test("what nobody renews is ended, and the truth may come later"): s =>
@@ -91,11 +103,11 @@ abstract class ActivationStoreContract extends StorageFixtures:
     s.activations.renew(Vector(kept.id), 1.minute)
     val known = Vector(left.id, kept.id, FlareId.random())
     assertEquals(s.activations.areOpen(known), Set(left.id, kept.id))
-    assertEquals(s.activations.endAbandoned(1.minute, 4100), 0)
-    assertEquals(s.activations.endAbandoned(Duration.Zero, 4100), 1)
-    assertEquals(s.activations.endAbandoned(Duration.Zero, 4100), 0)
+    assertEquals(s.activations.endAbandoned(1.minute, Timestamp.ofMicros(4100)), 0)
+    assertEquals(s.activations.endAbandoned(Duration.Zero, Timestamp.ofMicros(4100)), 1)
+    assertEquals(s.activations.endAbandoned(Duration.Zero, Timestamp.ofMicros(4100)), 0)
     assertEquals(s.activations.areOpen(known), Set(kept.id))
-    assertEquals(s.activations.find("guest", left.id).map(_.abandoned), Some(Some(4100L)))
+    assertEquals(s.activations.find("guest", left.id).map(_.abandoned), Some(Some(Timestamp.ofMicros(4100))))
     assertEquals(s.activations.find("guest", kept.id), None)
-    s.activations.close(left, 4500, JsonText("{}"), Vector.empty)
+    s.activations.close(left, Timestamp.ofMicros(4500), JsonText("{}"), Vector.empty)
     assertEquals(s.activations.find("guest", left.id).map(_.abandoned), Some(None))

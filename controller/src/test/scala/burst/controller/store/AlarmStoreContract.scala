@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.alarm.*
 import burst.controller.trigger.TriggerChange
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import java.time.{Duration, Instant, ZoneId}
@@ -21,7 +22,7 @@ abstract class AlarmStoreContract extends StorageFixtures:
     Alarm("guest", trigger, schedule, JsonObject("a" -> "\u0000".asJson), due, Some(3), None, noon)
 
   private def stored(s: Storage, alarm: Alarm): Alarm =
-    s.triggers.put("guest", alarm.trigger, overwrite = true, TriggerChange(), 100, 1)
+    s.triggers.put("guest", alarm.trigger, overwrite = true, TriggerChange(), 100, Timestamp.ofMicros(1))
     assertEquals(s.alarms.create(alarm), Right(()))
     alarm
 

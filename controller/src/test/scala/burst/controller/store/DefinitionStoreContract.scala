@@ -9,10 +9,11 @@ import burst.controller.definition.{
 }
 import burst.controller.secrets.DefinitionName
 import burst.controller.store.Samples.*
-import burst.protocol.PackageId
+import burst.protocol.{PackageId, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import java.util.concurrent.{Callable, Executors}
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 
 /** What every implementation of [[DefinitionStore]] must do. */
@@ -31,24 +32,24 @@ abstract class DefinitionStoreContract extends StorageFixtures:
 
   storage.test("an overwrite replaces what it names and raises the patch version"): s =>
     put(s, definition(), overwrite = true)
-    val next = definition(pkg = package2).copy(packageSize = 9, updated = 99)
+    val next = definition(pkg = package2).copy(packageSize = 9, updated = Timestamp.ofMicros(99))
     assertEquals(put(s, next, overwrite = true), Right(next.copy(version = "0.0.2")))
     assertEquals(s.definitions.find("guest", "hello"), Some(next.copy(version = "0.0.2")))
 
   storage.test("an overwrite keeps the options it leaves open, and the parameters unless they are replaced"):
     s =>
       val first = definition().copy(
-        options = FlareOptions(granularity = Some(2), timeout = Some(5)),
+        options = FlareOptions(granularity = Some(2), timeout = Some(5.millis)),
         parameters = JsonObject("a" -> Json.fromInt(1))
       )
       put(s, first)
       val next = definition().copy(
-        options = FlareOptions(timeout = Some(7), memory = Some(64)),
+        options = FlareOptions(timeout = Some(7.millis), memory = Some(64)),
         parameters = JsonObject.empty
       )
       val merged = next.copy(
         version = "0.0.2",
-        options = FlareOptions(granularity = Some(2), timeout = Some(7), memory = Some(64)),
+        options = FlareOptions(granularity = Some(2), timeout = Some(7.millis), memory = Some(64)),
         parameters = first.parameters
       )
       assertEquals(put(s, next, replaceParameters = false), Right(merged))
@@ -60,7 +61,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     put(s, definition().copy(options = FlareOptions()))
     val settings = Vector(
       FlareOptions(granularity = Some(2)),
-      FlareOptions(timeout = Some(5)),
+      FlareOptions(timeout = Some(5.millis)),
       FlareOptions(memory = Some(64)),
       FlareOptions(retries = Some(1))
     )
@@ -87,7 +88,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
 
   storage.test("a list is of one namespace, newest first, and cut by limit and skip"): s =>
     Vector("a" -> 3L, "b" -> 1L, "c" -> 2L).foreach: (name, at) =>
-      put(s, definition(name).copy(updated = at), overwrite = false)
+      put(s, definition(name).copy(updated = Timestamp.ofMicros(at)), overwrite = false)
     put(s, definition("other", "elsewhere"), overwrite = false)
     assertEquals(s.definitions.list("guest", 10, 0).map(_.name), Vector("a", "c", "b"))
     assertEquals(s.definitions.list("guest", 1, 1).map(_.name), Vector("c"))
@@ -148,7 +149,9 @@ abstract class DefinitionStoreContract extends StorageFixtures:
 
   storage.test("older versions stay as they were, as many as are kept, the newest first"): s =>
     val all =
-      Vector.tabulate(5)(i => definition(pkg = if i % 2 == 0 then package1 else package2).copy(updated = i))
+      Vector.tabulate(5)(i =>
+        definition(pkg = if i % 2 == 0 then package1 else package2).copy(updated = Timestamp.ofMicros(i))
+      )
     val stored = all.map(put(s, _)).flatMap(_.toOption)
     assertEquals(stored.map(_.version), Vector.tabulate(5)(i => s"0.0.${i + 1}"))
     assertEquals(versions(s), Vector("0.0.5", "0.0.4", "0.0.3"))
@@ -179,13 +182,14 @@ abstract class DefinitionStoreContract extends StorageFixtures:
   storage.test(
     "rolling back makes a next version that is equal to an older one, also in what that left open"
   ): s =>
-    val first = definition().copy(options = FlareOptions(memory = Some(64)), updated = 1)
+    val first = definition().copy(options = FlareOptions(memory = Some(64)), updated = Timestamp.ofMicros(1))
     put(s, first)
-    val second = definition(pkg = package2).copy(parameters = JsonObject.empty, updated = 2)
+    val second =
+      definition(pkg = package2).copy(parameters = JsonObject.empty, updated = Timestamp.ofMicros(2))
     put(s, second)
     def back(version: Option[String], now: Long) =
-      s.definitions.rollBack("guest", "hello", version, limits, now).map(_.definition)
-    val third = first.copy(version = "0.0.3", updated = 3)
+      s.definitions.rollBack("guest", "hello", version, limits, Timestamp.ofMicros(now)).map(_.definition)
+    val third = first.copy(version = "0.0.3", updated = Timestamp.ofMicros(3))
     assertEquals(back(None, 3), Right(third))
     assertEquals(s.definitions.find("guest", "hello"), Some(third))
     val fourth = back(Some("0.0.2"), 4)
@@ -195,14 +199,18 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(back(Some("0.0.1"), 5), Left(DeployRefusal.NoSuchVersion("0.0.1")))
 
   storage.test("where there is nothing to roll back to, that is told"): s =>
-    def back = s.definitions.rollBack("guest", "hello", None, limits, 1)
+    def back = s.definitions.rollBack("guest", "hello", None, limits, Timestamp.ofMicros(1))
     assertEquals(back, Left(DeployRefusal.Missing))
     put(s, definition())
     assertEquals(back, Left(DeployRefusal.NoVersionBefore))
 
   storage.test("older versions have what bytes the present ones leave, and those deployed first go"): s =>
     def bare(name: String, size: Long, at: Long) =
-      definition(name).copy(parameters = JsonObject.empty, packageSize = size, updated = at)
+      definition(name).copy(
+        parameters = JsonObject.empty,
+        packageSize = size,
+        updated = Timestamp.ofMicros(at)
+      )
     // Each has two bytes of parameters, too.
     val few = limits.copy(definitionBytes = 12)
     put(s, bare("a", 1, 1), limits = few)
@@ -216,7 +224,13 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assert(others.isRight, "older versions are in nobody's way")
     assertEquals((versions(s, "a"), versions(s, "b")), (Vector("0.0.3"), Vector("0.0.2")))
     assertEquals(
-      s.definitions.rollBack("guest", "a", Some("0.0.3"), few.copy(definitionBytes = 11), 7),
+      s.definitions.rollBack(
+        "guest",
+        "a",
+        Some("0.0.3"),
+        few.copy(definitionBytes = 11),
+        Timestamp.ofMicros(7)
+      ),
       Left(DeployRefusal.TooLarge(12, 11))
     )
 
@@ -244,7 +258,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(s.definitions.find("guest", "hello"), Some(third))
     val old = s.definitions.find("guest", "hello", "0.0.1").map(_.environment)
     assertEquals(old, Some(SealedEnvironment(Map("A" -> "é\n😀"), Vector(token("BBBB")))))
-    val back = s.definitions.rollBack("guest", "hello", Some("0.0.1"), limits, 1)
+    val back = s.definitions.rollBack("guest", "hello", Some("0.0.1"), limits, Timestamp.ofMicros(1))
     assertEquals(back.map(_.definition.environment), Right(old.get))
     val without = deployed(s, VariableChanges(Some(Map.empty), removed = Set("TOKEN")))
     assertEquals(without.environment, SealedEnvironment.Empty)
@@ -269,7 +283,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     deployed(s, VariableChanges(Some(Map.empty), Vector(token("A" * 60_000))))
     val there = s.definitions.find("guest", "hello", "0.0.1").map(_.environment)
     assertEquals(there, Some(SealedEnvironment(Map("A" -> "1"), Vector(token("A" * 60_000)))))
-    val back = s.definitions.rollBack("guest", "hello", Some("0.0.1"), limits, 1)
+    val back = s.definitions.rollBack("guest", "hello", Some("0.0.1"), limits, Timestamp.ofMicros(1))
     assertEquals(back.map(_.definition.environment), Right(there.get))
     assertEquals(s.definitions.find("guest", "hello").map(_.environment), there)
 

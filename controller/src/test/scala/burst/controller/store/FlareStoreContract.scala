@@ -29,13 +29,13 @@ abstract class FlareStoreContract extends StorageFixtures:
   private val hidden = Inputs.Hidden
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
   private def line(text: String, worker: Option[Int] = Some(0)) =
-    LogText(worker, 0, LogStream.Stderr, 5, text)
+    LogText(worker, 0, LogStream.Stderr, Timestamp.ofMicros(5), text)
 
   storage.test("an unknown flare has nothing, and adding to it adds nothing"): s =>
     val id = FlareId.random()
     assertEquals(s.flares.find(id), None)
     s.flares.addLogs(id, Vector(line("lost")))
-    s.flares.addPhases(id, Vector(PhaseMark(0, "p", 1)))
+    s.flares.addPhases(id, Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
     assertEquals(s.flares.logExtent(id), LogExtent(0, 0, truncated = false))
     assertEquals(s.flares.phases(id), Vector.empty)
     assertEquals(s.flares.results(id, 0, 99), Vector.empty)
@@ -49,7 +49,8 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(f)
     val output = WorkerResult(0, Some(short("1")), None)
     def end(ending: Flare): Unit =
-      val (logs, phases) = (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", 1)))
+      val (logs, phases) =
+        (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
       val _ = s.flares.write(FlareChange(ending.id, Record.Next(ending), Vector(output), logs, phases))
     intercept[FlareTaken](end(flare()))
     assertEquals(s.flares.find(f.id), Some(bare(f)))
@@ -123,7 +124,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       grown(f, FlareState.Running),
       grown(f, FlareState.Succeeded),
       ended.copy(error = None),
-      ended.copy(ended = Some(1301)),
+      ended.copy(ended = Some(Timestamp.ofMicros(1301))),
       grown(flare(), FlareState.Failed)
     ).foreach(other => intercept[FlareTaken](s.flares.update(other)))
     assertEquals(s.flares.find(f.id), Some(bare(ended)))
@@ -155,7 +156,7 @@ abstract class FlareStoreContract extends StorageFixtures:
         () => paused.flares.update(grown(f, FlareState.Succeeded)),
         () => paused.flares.addResults(f.id, result),
         () => paused.flares.addLogs(f.id, Vector(line("late"))),
-        () => paused.flares.addPhases(f.id, Vector(PhaseMark(0, "late", 1))),
+        () => paused.flares.addPhases(f.id, Vector(PhaseMark(0, "late", Timestamp.ofMicros(1)))),
         () => paused.flares.clearAttempt(f.id)
       ).foreach(write => intercept[FlareTaken](write()))
       successor.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"mine\"")), None)))
@@ -210,7 +211,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     val lost = FlareId.random()
     s.blobs.put(lost, BlobName.output(0), inputsFile(files, Inputs.Shared(JsonText("3"))))
     val retention = Retention(100, 100_000.days, 1.minute, 10)
-    var now = 0L
+    var now = Timestamp.Epoch
     var deletions = 0
     object counting extends FlareBlobStore:
       export s.blobs.{delete as _, read as _, *}
@@ -222,7 +223,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     janitor.round()
     // It may have been about to be stored.
     assert(s.blobs.load(lost, BlobName.output(0)).nonEmpty)
-    now += Packages.Patience.toMicros
+    now += Packages.Patience
     janitor.round()
     assertEquals(s.blobs.flares().toSet, Set(live.id, over.id))
     assertEquals(s.flares.inputs(live.id), Some(Inputs.Shared(JsonText("1"))))
@@ -236,12 +237,12 @@ abstract class FlareStoreContract extends StorageFixtures:
 
   storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
     val (single, group) = (flare(), flare())
-    val held = group.copy(request = group.request.copy(group = Some(GroupRole.Holder(7))))
+    val held = group.copy(request = group.request.copy(group = Some(GroupRole.Holder(7.millis))))
     Vector(single, held).foreach(s.flares.insert(_))
     def ids(groups: Boolean) = s.flares.list(Some(single.namespace), None, None, 10, 0, groups).map(_.id)
     assertEquals((ids(groups = false), ids(groups = true)), (Vector(single.id), Vector(held.id)))
     assertEquals(s.flares.countByState().values.sum, 1)
-    assertEquals(s.flares.find(held.id).flatMap(_.request.idleTimeout), Some(7L))
+    assertEquals(s.flares.find(held.id).flatMap(_.request.idleTimeout), Some(7.millis))
     assertEquals(s.flares.inputs(held.id), Some(held.request.inputs))
     s.flares.update(grown(held, FlareState.Cancelled))
     assertEquals(s.flares.inputs(held.id), None)
@@ -251,7 +252,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     flares.foreach(s.flares.insert(_))
     s.flares.insert(flare(namespace = "elsewhere"))
     s.flares.update(grown(flares(3), FlareState.Failed))
-    def created(found: Vector[Flare]) = found.map(_.created)
+    def created(found: Vector[Flare]) = found.map(_.created.micros)
     assertEquals(created(s.flares.list(Some("guest"), None, None, 10, 0)), Vector(3L, 2L, 1L, 0L))
     assertEquals(created(s.flares.list(Some("guest"), Some("even"), None, 10, 0)), Vector(2L, 0L))
     assertEquals(created(s.flares.list(Some("guest"), None, Some(FlareState.Failed), 10, 0)), Vector(3L))
@@ -286,7 +287,8 @@ abstract class FlareStoreContract extends StorageFixtures:
       // The most bytes by which the older of two has to go.
       def counted(name: String) =
         Iterator.iterate(1L << 20)(_ / 2).takeWhile(_ > 0).foldLeft(0L): (most, step) =>
-          if s.flares.outdated(name, Keep(10, 0, most + step)).isDefined then most + step else most
+          if s.flares.outdated(name, Keep(10, Timestamp.Epoch, most + step)).isDefined then most + step
+          else most
       for
         (told, kept) <- Vector(
           Vector(output) -> Vector(output),
@@ -362,12 +364,18 @@ abstract class FlareStoreContract extends StorageFixtures:
   storage.test("marks come by worker and time, and only as many as the limit allows"): s =>
     val f = flare()
     s.flares.insert(f)
-    s.flares.addPhases(f.id, Vector(PhaseMark(1, "x", 5), PhaseMark(0, "late", 9)))
-    s.flares.addPhases(f.id, Vector(PhaseMark(0, "early", 1), PhaseMark(0, "dropped", 2)))
+    s.flares.addPhases(
+      f.id,
+      Vector(PhaseMark(1, "x", Timestamp.ofMicros(5)), PhaseMark(0, "late", Timestamp.ofMicros(9)))
+    )
+    s.flares.addPhases(
+      f.id,
+      Vector(PhaseMark(0, "early", Timestamp.ofMicros(1)), PhaseMark(0, "dropped", Timestamp.ofMicros(2)))
+    )
     assertEquals(s.flares.phases(f.id).map(_.name), Vector("early", "late", "x"))
     val g = flare()
     s.flares.insert(g)
-    s.flares.addPhases(g.id, Vector(PhaseMark(0, "n\u0000l", 1)))
+    s.flares.addPhases(g.id, Vector(PhaseMark(0, "n\u0000l", Timestamp.ofMicros(1))))
     assertEquals(s.flares.phases(g.id).map(_.name), Vector("n\u0000l"))
 
   storage.test("clearing an attempt leaves the flare and frees its limits"): s =>
@@ -375,11 +383,11 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(f)
     s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("1")), None)))
     s.flares.addLogs(f.id, Vector(line("x" * 1500)))
-    s.flares.addPhases(f.id, Vector.fill(5)(PhaseMark(0, "p", 1)))
+    s.flares.addPhases(f.id, Vector.fill(5)(PhaseMark(0, "p", Timestamp.ofMicros(1))))
     s.flares.clearAttempt(f.id)
     assertEquals(s.flares.results(f.id, 0, 99), Vector.empty)
     s.flares.addLogs(f.id, Vector(line("x")))
-    s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+    s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
     assertEquals(s.flares.logTexts(f.id), Vector(line("x")))
     assertEquals(s.flares.logExtent(f.id).truncated, false)
     assertEquals(s.flares.phases(f.id).size, 1)
@@ -397,15 +405,15 @@ abstract class FlareStoreContract extends StorageFixtures:
     val ended = Vector.tabulate(6)(i => flare(created = i * 100L, state = FlareState.Succeeded))
     ended.foreach(s.flares.insert(_))
     s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(short("1")), None)))
-    def left = s.flares.list(Some("guest"), None, None, 100, 0).map(_.created)
+    def left = s.flares.list(Some("guest"), None, None, 100, 0).map(_.created.micros)
     def prune(keep: Keep, batch: Int): Int =
       s.flares.outdated("guest", keep).fold(0)(s.flares.prune("guest", _, batch).flares)
-    val all = Keep(10, 0, 1 << 20)
+    val all = Keep(10, Timestamp.Epoch, 1 << 20)
     assertEquals(prune(all, 10), 0)
-    assertEquals(prune(all.copy(endedSince = 111), 1), 1)
+    assertEquals(prune(all.copy(endedSince = Timestamp.ofMicros(111)), 1), 1)
     assertEquals(left, Vector(500L, 400L, 300L, 200L, 100L, 0L))
     assertEquals(s.flares.results(ended(0).id, 0, 99), Vector.empty)
-    assertEquals(prune(all.copy(endedSince = 111), 10), 1)
+    assertEquals(prune(all.copy(endedSince = Timestamp.ofMicros(111)), 10), 1)
     assertEquals(prune(all.copy(flares = 2), 10), 2)
     assertEquals(left, Vector(500L, 400L, 0L))
     assertEquals(s.flares.takeUnfinished(), Vector(kept(running)))
@@ -415,20 +423,21 @@ abstract class FlareStoreContract extends StorageFixtures:
       def leaving(created: Long, namespace: String = "guest") =
         val f = flare(created, namespace = namespace)
         s.flares.insert(f)
-        val ended = f.copy(state = FlareState.Succeeded, ended = Some(created + 1))
+        val ended = f.copy(state = FlareState.Succeeded, ended = Some(f.created + 1.micro))
         val results = Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None))
-        val (logs, phases) = (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", 1)))
+        val (logs, phases) =
+          (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
         s.flares.write(FlareChange(f.id, Record.Next(ended), results, logs, phases))
         f.id
       val first = leaving(1)
       val others = leaving(0, "other")
       val rest = Vector(leaving(2), leaving(3))
       assertEquals(s.flares.namespaces(), Vector("guest", "other"))
-      def outdated(bytes: Long) = s.flares.outdated("guest", Keep(10, 0, bytes))
+      def outdated(bytes: Long) = s.flares.outdated("guest", Keep(10, Timestamp.Epoch, bytes))
       assertEquals(outdated(40000), None)
-      assertEquals(outdated(29000), Some(2L))
-      assertEquals(outdated(0), Some(3L), "the newest stays whatever it takes")
-      assertEquals(s.flares.prune("guest", 2, 10).flares, 1)
+      assertEquals(outdated(29000), Some(Timestamp.ofMicros(2)))
+      assertEquals(outdated(0), Some(Timestamp.ofMicros(3)), "the newest stays whatever it takes")
+      assertEquals(s.flares.prune("guest", Timestamp.ofMicros(2), 10).flares, 1)
       assertEquals(s.flares.find(first), None)
       assertEquals((rest :+ others).flatMap(s.flares.find).size, 3)
       assertEquals(outdated(29000), None)
@@ -440,14 +449,14 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.clearAttempt(f.id)
     s.flares.update(grown(f, FlareState.Failed))
     s.flares.insert(flare(created = 0, state = FlareState.Failed))
-    assertEquals(s.flares.outdated("guest", Keep(10, 0, 9000)), None)
+    assertEquals(s.flares.outdated("guest", Keep(10, Timestamp.Epoch, 9000)), None)
 
   storage.test("marks without number go with their flare"): s =>
     val f = flare()
     s.flares.insert(f)
-    s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+    s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
     s.flares.update(grown(f, FlareState.Failed))
-    assertEquals(s.flares.prune("guest", Long.MaxValue, 10).flares, 1)
+    assertEquals(s.flares.prune("guest", Timestamp.ofMicros(Long.MaxValue), 10).flares, 1)
     assertEquals(s.flares.phases(f.id), Vector.empty)
 
   storage.test("a flare is stored only while its package is there"): s =>

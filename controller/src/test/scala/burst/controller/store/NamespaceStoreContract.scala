@@ -2,6 +2,8 @@ package burst.controller.store
 
 import burst.controller.limits.OwnLimits
 import burst.controller.store.Samples.limits
+import burst.protocol.Timestamp
+import scala.concurrent.duration.DurationInt
 
 /** What every implementation of [[NamespaceStore]] must do. */
 abstract class NamespaceStoreContract extends StorageFixtures:
@@ -44,15 +46,15 @@ abstract class NamespaceStoreContract extends StorageFixtures:
       val (uuid, _) = split(one.namespaces.create("guest"))
       val (otherUuid, _) = split(one.namespaces.create("other"))
       assertEquals(one.namespaces.find("guest").map(_.uuid), Some(uuid))
-      def made(until: Long) = one.secrets.activationKeys.make(uuid, until).getOrElse(fail("no key"))
-      val key = made(System.currentTimeMillis() + 60_000)
+      def made(until: Timestamp) = one.secrets.activationKeys.make(uuid, until).getOrElse(fail("no key"))
+      val key = made(Timestamp.now() + 1.minute)
       assertEquals(other.namespaces.authenticate(uuid, key).map(_.namespace), Some("guest"))
       assertEquals(other.namespaces.authenticate(otherUuid, key), None)
-      assertEquals(other.namespaces.authenticate(uuid, made(System.currentTimeMillis() - 1)), None)
+      assertEquals(other.namespaces.authenticate(uuid, made(Timestamp.now() - 1.milli)), None)
 
   storage.test("a program's key opens nothing once its namespace's is replaced or revoked"): s =>
     def key(uuid: String) =
-      s.secrets.activationKeys.make(uuid, System.currentTimeMillis() + 60_000).getOrElse(fail("no key"))
+      s.secrets.activationKeys.make(uuid, Timestamp.now() + 1.minute).getOrElse(fail("no key"))
     val (uuid, _) = split(s.namespaces.create("guest"))
     val (newUuid, _) = split(s.namespaces.create("guest", overwrite = true))
     assertEquals(s.namespaces.authenticate(uuid, key(uuid)), None)

@@ -3,7 +3,7 @@ package burst.controller.store
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
 import burst.node.SetupException
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{FlareId, InvokerId, Timestamp}
 import io.circe.JsonObject
 import java.net.{InetAddress, ServerSocket}
 import java.nio.channels.SocketChannel
@@ -198,16 +198,16 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     val database = PostgresDatabase.open(settings)
     try
       val activations = JdbcActivationStore(database, SubmissionKeys(1.day))
-      val record = OpenRecord(FlareId.random(), "guest", "both", 1000, JsonObject.empty)
+      val record = OpenRecord(FlareId.random(), "guest", "both", Timestamp.ofMicros(1000), JsonObject.empty)
       def minutesLeft = database.read("reading a lease"):
         (sql"SELECT lease FROM flare".count - System.currentTimeMillis() * 1000) / 60_000_000
       activations.open(record, 30.minutes)
       assert(minutesLeft > 80, minutesLeft)
       activations.renew(Vector(record.id), 10.minutes)
       assert(minutesLeft > 60 && minutesLeft < 80, minutesLeft)
-      assertEquals(activations.endAbandoned(Duration.Zero, 2000), 0)
+      assertEquals(activations.endAbandoned(Duration.Zero, Timestamp.ofMicros(2000)), 0)
       activations.renew(Vector(record.id), -1.second)
-      assertEquals(activations.endAbandoned(Duration.Zero, 2000), 1)
+      assertEquals(activations.endAbandoned(Duration.Zero, Timestamp.ofMicros(2000)), 1)
     finally database.close()
 
   directory.test("of several hosts the primary is used, also where the first is gone or does not answer"):

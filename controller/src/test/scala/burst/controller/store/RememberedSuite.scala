@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.node.MonotonicTime
 import java.util.concurrent.{Executors, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
@@ -31,8 +32,8 @@ class RememberedSuite extends munit.FunSuite:
     assertEquals(known("a")(3), 2)
 
   test("where others change it too it is remembered for a while that begins before it is read"):
-    var now = 0L
-    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => now))
+    var now = 0
+    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => MonotonicTime.ofNanos(now)))
     assertEquals(known("a") { now += 20; 1 }, 1)
     now = 25
     assertEquals(known("a")(2), 1)
@@ -42,8 +43,8 @@ class RememberedSuite extends munit.FunSuite:
   test(
     "what is asked for all the time is read again by one, on a thread that may block, before it is too old"
   ):
-    var now = 0L
-    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => now))
+    var now = 0
+    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => MonotonicTime.ofNanos(now)))
     assertEquals(known("a")(1), 1)
     now = 34
     var sent = Vector.empty[Runnable]

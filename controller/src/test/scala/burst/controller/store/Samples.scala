@@ -7,6 +7,7 @@ import burst.controller.flare.*
 import burst.protocol.*
 import io.circe.JsonObject
 import io.circe.syntax.*
+import scala.concurrent.duration.DurationInt
 
 /** Domain objects to store. */
 object Samples:
@@ -65,11 +66,12 @@ object Samples:
       "rust",
       pkg,
       1,
-      FlareOptions(granularity = Some(4), packing = Some(Packing.Heterogeneous), timeout = Some(5000)),
+      FlareOptions(granularity = Some(4), packing = Some(Packing.Heterogeneous), timeout = Some(5.seconds)),
       JsonObject("greeting" -> "héllo \u0000 😀".asJson),
-      updated = 17
+      updated = Timestamp.ofMicros(17)
     )
 
+  /** `created` in microseconds. */
   def flare(
       created: Long = 1000,
       state: FlareState = FlareState.Queued,
@@ -83,16 +85,16 @@ object Samples:
       DefinitionRef(namespace, name, "0.0.1", pkg),
       2,
       inputs,
-      FlareTerms(Some(1), Packing.Mixed, "direct", Some(1 << 20), 60000, 256, retries = 0),
+      FlareTerms(Some(1), Packing.Mixed, "direct", Some(1 << 20), 1.minute, 256, retries = 0),
       egress = true
     ),
     state,
     1,
     None,
-    created,
+    Timestamp.ofMicros(created),
     None,
     None,
-    Option.when(state.isFinal)(created + 10),
+    Option.when(state.isFinal)(Timestamp.ofMicros(created + 10)),
     None,
     Vector.empty,
     Vector.tabulate(2)(w => WorkerRecord(w, None, WorkerState.Pending, None, None, None))
@@ -102,9 +104,9 @@ object Samples:
     state = state,
     attempt = 2,
     granularity = Some(2),
-    placed = Some(1100),
-    started = Some(1200),
-    ended = Option.when(state.isFinal)(1300),
+    placed = Some(Timestamp.ofMicros(1100)),
+    started = Some(Timestamp.ofMicros(1200)),
+    ended = Option.when(state.isFinal)(Timestamp.ofMicros(1300)),
     error = Some(Failure(FailureKind.Panic, "boom", worker = Some(1), invoker = Some(InvokerId("i0")))),
     packs = Vector(PackRecord(
       0,
@@ -113,5 +115,9 @@ object Samples:
       Some(PackStart.Warm),
       shared = Some(SharedContainer(flare.id, 1))
     )),
-    workers = flare.workers.map(_.copy(pack = Some(0), state = WorkerState.Succeeded, started = Some(1200)))
+    workers = flare.workers.map(_.copy(
+      pack = Some(0),
+      state = WorkerState.Succeeded,
+      started = Some(Timestamp.ofMicros(1200))
+    ))
   )

@@ -13,7 +13,7 @@ import scala.util.{Failure, Success, Try}
 /** What becomes of changes of many flares that share a transaction: of each the same as if it had been alone.
   */
 abstract class SharedChangesContract extends StorageFixtures:
-  private def line(text: String) = LogText(Some(0), 0, LogStream.Stdout, 5, text)
+  private def line(text: String) = LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(5), text)
   private def lines(text: String) = Vector(LogPiece(Vector(line(text))))
   private def output(text: String) = Vector(WorkerResult(0, Some(short(text)), None))
   private def fresh(flare: Flare) = FlareChange(flare.id, Record.New(flare, begun = false))
@@ -43,7 +43,7 @@ abstract class SharedChangesContract extends StorageFixtures:
       val record = if i % 3 == 0 then Record.Same else Record.Next(grown(f, FlareState.Succeeded))
       val results = if i % 2 == 0 then output(s"$i") else Vector.empty
       val logs = if i % 5 == 0 then Vector.empty else lines(s"said $i")
-      val phases = if i % 7 == 0 then Vector(PhaseMark(0, s"p$i", i)) else Vector.empty
+      val phases = if i % 7 == 0 then Vector(PhaseMark(0, s"p$i", Timestamp.ofMicros(i))) else Vector.empty
       FlareChange(f.id, record, results, logs, phases)
     assertEquals(write(s, changes ++ meanwhile.map(fresh)), Vector.fill(40)(Success(true)))
     changes.zip(before).zipWithIndex.foreach { case ((change, f), i) =>
@@ -73,7 +73,11 @@ abstract class SharedChangesContract extends StorageFixtures:
         FlareChange(full.id, logs = lines("x" * logLimit.toInt)),
         fresh(packageless),
         FlareChange(unknown, results = output("1")),
-        FlareChange(forgotten, logs = lines("lost"), phases = Vector(PhaseMark(0, "p", 1))),
+        FlareChange(
+          forgotten,
+          logs = lines("lost"),
+          phases = Vector(PhaseMark(0, "p", Timestamp.ofMicros(1)))
+        ),
         fresh(flare(created = 9)).copy(results = output("3"), logs = lines("begun"))
       )
     )
@@ -103,8 +107,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     intercept[StoreException](write(s, wrong +: Vector.fill(2)(fresh(flare()))))
 
   storage.test("a new flare that had arrived, though nobody heard of it, is told as stored"): s =>
-    val now = System.currentTimeMillis() * 1000
-    val (plain, asked) = (flare(), flare(created = now))
+    val (plain, asked) = (flare(), flare(created = Timestamp.now().micros))
     val keyed = asked.copy(request = asked.request.copy(submission = Some(Submission("k", "d"))))
     Vector(plain, keyed).foreach: f =>
       val whole = fresh(f).copy(results = output("1"), logs = lines("said"))
@@ -153,16 +156,16 @@ abstract class SharedChangesContract extends StorageFixtures:
         Record.Next(end),
         output("\"x\""),
         lines("more"),
-        Vector(PhaseMark(0, "p", 1))
+        Vector(PhaseMark(0, "p", Timestamp.ofMicros(1)))
       )))
     steps(together, changes => write(s, changes).foreach(_.get))
     steps(alone, _.foreach(s.flares.write(_)))
     val filler = (namespace: String) =>
-      flare(namespace = namespace).copy(state = FlareState.Succeeded, ended = Some(5000))
+      flare(namespace = namespace).copy(state = FlareState.Succeeded, ended = Some(Timestamp.ofMicros(5000)))
     Vector("one", "two").foreach(namespace => s.flares.insert(filler(namespace)))
     // All that the namespace has.
     def bytes(namespace: String): Option[Int] =
-      (0 to 5000).find(bytes => s.flares.outdated(namespace, Keep(10, 0, bytes)).isEmpty)
+      (0 to 5000).find(bytes => s.flares.outdated(namespace, Keep(10, Timestamp.Epoch, bytes)).isEmpty)
     def record(f: Flare): Int =
       FlareColumns.request(f).length + FlareColumns.progress(f).length + FlareColumns.parts(f).length
     val results = Stored.RowBytes + "12345".length + Stored.RowBytes + "\"x\"".length

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.flare.{Flare, FlareState, Submission, Submitted, WorkerResult}
 import burst.controller.store.Samples.*
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Timestamp}
 import io.circe.JsonObject
 import java.util.concurrent.{Callable, Executors}
 import scala.concurrent.duration.DurationInt
@@ -11,16 +11,16 @@ import scala.util.{Success, Try}
 
 /** What stores of flares and of records promise of submissions' keys, which are kept for a day here. */
 abstract class SubmissionStoreContract extends StorageFixtures:
-  private def now = System.currentTimeMillis() * 1000
+  private def now = Timestamp.now()
 
   private def keyed(
       key: String,
       namespace: String = "guest",
       digest: String = "d",
-      created: Long = now,
+      created: Timestamp = now,
       state: FlareState = FlareState.Queued
   ): Flare =
-    val plain = flare(created = created, namespace = namespace, state = state)
+    val plain = flare(created = created.micros, namespace = namespace, state = state)
     plain.copy(request = plain.request.copy(submission = Some(Submission(key, digest))))
 
   private def atOnce[A](work: Vector[() => A]): Vector[Try[A]] =
@@ -58,12 +58,12 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     s.flares.insert(keyed("k"))
 
   storage.test("a key is forgotten with its flare, or after its time"): s =>
-    val ended = keyed("gone", state = FlareState.Succeeded).copy(ended = Some(7L))
+    val ended = keyed("gone", state = FlareState.Succeeded).copy(ended = Some(Timestamp.ofMicros(7)))
     s.flares.insert(ended)
-    assertEquals(s.flares.prune("guest", 7, 10).flares, 1)
+    assertEquals(s.flares.prune("guest", Timestamp.ofMicros(7), 10).flares, 1)
     assertEquals(s.flares.submitted("guest", "gone"), None)
     s.flares.insert(keyed("gone"))
-    val old = keyed("old", created = now - 1.day.toMicros - 1)
+    val old = keyed("old", created = now - 1.day - 1.micro)
     s.flares.insert(old)
     assertEquals(s.flares.submitted("guest", "old"), None)
     val next = keyed("old")

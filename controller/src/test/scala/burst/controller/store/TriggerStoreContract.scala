@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.store.Samples.{definition, put}
 import burst.controller.trigger.*
+import burst.protocol.Timestamp
 import io.circe.JsonObject
 import io.circe.syntax.*
 import java.util.concurrent.{Callable, Executors}
@@ -16,7 +17,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
       s: Storage,
       name: String = "t",
       change: TriggerChange = TriggerChange(),
-      now: Long = 1
+      now: Timestamp = Timestamp.ofMicros(1)
   ) =
     s.triggers.put("guest", name, overwrite = true, change, 100, now)
 
@@ -24,7 +25,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
       s: Storage,
       name: String = "r",
       change: RuleChange = RuleChange(trigger = Some("t"), action = Some(action)),
-      now: Long = 1
+      now: Timestamp = Timestamp.ofMicros(1)
   ) =
     s.rules.put("guest", name, overwrite = true, change, 100, now)
 
@@ -46,24 +47,29 @@ abstract class TriggerStoreContract extends StorageFixtures:
 
   storage.test("a trigger is what was said of it, and keeps what a change leaves out"): s =>
     val first = trigger(s, change = TriggerChange(parameters = Some(given1), annotations = Some(given1)))
-    val whole = Trigger("guest", "t", "0.0.1", false, given1, given1, None, 1)
+    val whole = Trigger("guest", "t", "0.0.1", false, given1, given1, None, Timestamp.ofMicros(1))
     assertEquals(first, Right(whole))
     assertEquals(s.triggers.find("guest", "t"), Some(whole))
-    val next = whole.copy(version = "0.0.2", publish = true, parameters = JsonObject.empty, updated = 2)
+    val next = whole.copy(
+      version = "0.0.2",
+      publish = true,
+      parameters = JsonObject.empty,
+      updated = Timestamp.ofMicros(2)
+    )
     val change = TriggerChange(publish = Some(true), parameters = Some(JsonObject.empty))
-    assertEquals(trigger(s, change = change, now = 2), Right(next))
+    assertEquals(trigger(s, change = change, now = Timestamp.ofMicros(2)), Right(next))
     assertEquals(s.triggers.find("guest", "t"), Some(next))
     assertEquals(trigger(s, change = TriggerChange(version = Some("7.0.9"))).map(_.version), Right("7.0.9"))
     assertEquals(trigger(s).map(_.version), Right("7.0.10"))
     assertEquals(
-      s.triggers.put("guest", "t", overwrite = false, TriggerChange(), 100, 3),
+      s.triggers.put("guest", "t", overwrite = false, TriggerChange(), 100, Timestamp.ofMicros(3)),
       Left(TriggerRefusal.Exists("t"))
     )
 
   storage.test("a list is newest first and brief, and of one namespace"): s =>
     Vector("a", "b", "c").zipWithIndex.foreach((name, at) =>
-      trigger(s, name, TriggerChange(parameters = Some(given1)), at)
-      rule(s, s"r$name", RuleChange(trigger = Some(name), action = Some(action)), at)
+      trigger(s, name, TriggerChange(parameters = Some(given1)), Timestamp.ofMicros(at))
+      rule(s, s"r$name", RuleChange(trigger = Some(name), action = Some(action)), Timestamp.ofMicros(at))
     )
     assertEquals(s.triggers.list("guest", 2, 0).map(_.name), Vector("c", "b"))
     assertEquals(
@@ -76,11 +82,12 @@ abstract class TriggerStoreContract extends StorageFixtures:
 
   storage.test("a namespace has no more than it may have, and may change those it has"): s =>
     trigger(s, "t")
-    def put(name: String) = s.triggers.put("guest", name, overwrite = true, TriggerChange(), 1, 1)
+    def put(name: String) =
+      s.triggers.put("guest", name, overwrite = true, TriggerChange(), 1, Timestamp.ofMicros(1))
     assertEquals(put("more"), Left(TriggerRefusal.TooMany(1)))
     assert(put("t").isRight)
     val change = RuleChange(trigger = Some("t"), action = Some(action))
-    def putRule(name: String) = s.rules.put("guest", name, overwrite = true, change, 1, 1)
+    def putRule(name: String) = s.rules.put("guest", name, overwrite = true, change, 1, Timestamp.ofMicros(1))
     assertEquals((putRule("r").isRight, putRule("more")), (true, Left(TriggerRefusal.TooMany(1))))
 
   storage.test("a rule needs its trigger, and both words at first"): s =>
@@ -95,17 +102,32 @@ abstract class TriggerStoreContract extends StorageFixtures:
     trigger(s)
     val first = rule(s)
     val whole =
-      Rule("guest", "r", "0.0.1", false, "t", action, RuleStatus.Active, JsonObject.empty, 1)
+      Rule(
+        "guest",
+        "r",
+        "0.0.1",
+        false,
+        "t",
+        action,
+        RuleStatus.Active,
+        JsonObject.empty,
+        Timestamp.ofMicros(1)
+      )
     assertEquals(first, Right(whole))
     assertEquals(s.rules.find("guest", "r"), Some(whole))
     assertEquals(statusIn(s), Some(Vector("r" -> RuleStatus.Active)))
     assertEquals(s.rules.setStatus("guest", "r", RuleStatus.Inactive), Right(()))
     val other = ActionPlace("guest", "other")
-    val next = whole.copy(version = "0.0.2", action = other, status = RuleStatus.Inactive, updated = 2)
-    assertEquals(rule(s, change = RuleChange(action = Some(other)), now = 2), Right(next))
+    val next = whole.copy(
+      version = "0.0.2",
+      action = other,
+      status = RuleStatus.Inactive,
+      updated = Timestamp.ofMicros(2)
+    )
+    assertEquals(rule(s, change = RuleChange(action = Some(other)), now = Timestamp.ofMicros(2)), Right(next))
     assertEquals(statusIn(s), Some(Vector("r" -> RuleStatus.Inactive)))
     assertEquals(
-      s.rules.put("guest", "r", overwrite = false, RuleChange(), 100, 3),
+      s.rules.put("guest", "r", overwrite = false, RuleChange(), 100, Timestamp.ofMicros(3)),
       Left(TriggerRefusal.Exists("r"))
     )
 
@@ -163,7 +185,14 @@ abstract class TriggerStoreContract extends StorageFixtures:
       new Callable[Boolean]:
         def call(): Boolean =
           val s = if n % 2 == 0 then one else other
-          s.triggers.put("guest", s"t$n", overwrite = false, TriggerChange(), 5, n).isRight
+          s.triggers.put(
+            "guest",
+            s"t$n",
+            overwrite = false,
+            TriggerChange(),
+            5,
+            Timestamp.ofMicros(n)
+          ).isRight
     try assertEquals(threads.invokeAll(puts.asJava).asScala.count(_.get), 5)
     finally threads.shutdownNow()
     assertEquals(one.triggers.count("guest"), 5)

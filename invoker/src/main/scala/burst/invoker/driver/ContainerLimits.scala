@@ -15,7 +15,7 @@ final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long):
   */
 final case class LimitSettings(cpusPerWorker: Double, memoryOverhead: Int, pids: Long, pidsPerWorker: Long):
   def of(machineCpus: Int, workers: Int, memoryMiB: Int): ContainerLimits = ContainerLimits(
-    nanoCpus(machineCpus, workers),
+    nanoCpus = nanoCpus(machineCpus, workers),
     memory = (workers.toLong * memoryMiB + memoryOverhead) << 20,
     pids = pids + workers * pidsPerWorker
   )
@@ -26,8 +26,8 @@ final case class LimitSettings(cpusPerWorker: Double, memoryOverhead: Int, pids:
 
 object LimitSettings:
   def read(settings: DriverSettings): LimitSettings = LimitSettings(
-    settings.double("cpus-per-worker"),
-    settings.int("memory-overhead"),
-    settings.long("pids"),
-    settings.long("pids-per-worker")
+    cpusPerWorker = settings.double("cpus-per-worker"),
+    memoryOverhead = settings.int("memory-overhead"),
+    pids = settings.long("pids"),
+    pidsPerWorker = settings.long("pids-per-worker")
   )

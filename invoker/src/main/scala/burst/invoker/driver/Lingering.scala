@@ -4,8 +4,8 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
 
-/** Retries until something that should have ended is gone: a process that was killed goes when the
-  * kernel has taken back all that it had, which may be gigabytes on a machine that has much else to do.
+/** Retries until something that should have ended is gone: a process that was killed goes when the kernel has
+  * taken back all that it had, which may be gigabytes on a machine that has much else to do.
   */
 private[driver] object Lingering:
   private val First = 1.second

@@ -1,5 +1,7 @@
 package burst.invoker.metrics
 
+import burst.node.MonotonicTime
+import burst.node.metrics.Seconds
 import burst.protocol.{Failure, FailureKind, PackStart, StartOperation, Traffic}
 import java.util.concurrent.atomic.AtomicReference
 
@@ -9,7 +11,7 @@ import java.util.concurrent.atomic.AtomicReference
 final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackStart, workers: Int):
   import PackWatch.Stage
 
-  private val began = System.nanoTime()
+  private val began = MonotonicTime.now()
   private val stage = AtomicReference(Stage.Starting)
   metrics.starting.inc()
   metrics.busySlots.inc(workers)
@@ -19,7 +21,7 @@ final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackSta
     metrics.starting.dec()
     metrics.running.inc()
     metrics.well(start).inc()
-    metrics.took(start).observe((System.nanoTime() - began) / 1e9)
+    metrics.took(start).observe(Seconds.since(began))
 
   /** A flare on it has sent so much over a backend of this kind. */
   def sent(backend: String, traffic: Traffic): Unit = metrics.sent(backend, traffic)

@@ -1,6 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.runtime.Refusal
+import burst.node.MonotonicTime
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -10,7 +11,7 @@ import scala.concurrent.Future
 private[pack] final class FlarePack(
     asked: PackAssignment,
     replyTo: ActorRef[PackReport],
-    lease: Option[Long],
+    lease: Option[MonotonicTime],
     at: PackContext
 ) extends PackLifecycle(asked, replyTo, lease, at),
       FlareHost:

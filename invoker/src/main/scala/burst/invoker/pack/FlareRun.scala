@@ -2,11 +2,12 @@ package burst.invoker.pack
 
 import burst.invoker.driver.ContainerExit
 import burst.invoker.runtime.{EventStream, FreshProgram, Refusal}
+import burst.node.MonotonicTime
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.{ExecutionContext, Future}
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.FiniteDuration
 
 /** The pack on which a flare runs: the flare's own, or its group's. */
 private[pack] trait FlareHost:
@@ -18,7 +19,7 @@ private[pack] trait FlareHost:
 
   def concerns(id: FlareId): Boolean
   def leaseLeft: Option[FiniteDuration]
-  def renewLease(until: Long): Unit
+  def renewLease(until: MonotonicTime): Unit
 
   /** Takes note of what is not for the flare. */
   def note(command: PackActor.Command): Unit
@@ -56,7 +57,7 @@ private[pack] final class FlareRun(
   private var inputs = asked.inputs
   private val outputs = OutputFlow(services.outputs, assignment.definition.namespace)
   private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
-  private val due = System.nanoTime() + assignment.timeLeft.micros.toNanos
+  private val due = MonotonicTime.now() + assignment.timeLeft
 
   override def concerns(id: FlareId): Boolean = super.concerns(id) || host.concerns(id)
   protected def note(command: Command): Unit = host.note(command)
@@ -67,7 +68,7 @@ private[pack] final class FlareRun(
     host.destroy(pack, error)
 
   def limitTime(): Unit =
-    timers.startSingleTimer(FlareOverdue, assignment.timeLeft.micros + timings.deadlineSlack)
+    timers.startSingleTimer(FlareOverdue, assignment.timeLeft + timings.deadlineSlack)
 
   /** What the runtime tells of this flare. */
   private var stream = Option.empty[EventStream]
@@ -321,10 +322,10 @@ private[pack] final class FlareRun(
     assignment.backend,
     assignment.secret,
     services.advertise.getOrElse(pack.container.address.host),
-    services.clock() + (due - System.nanoTime()).nanos.toMicros,
+    services.clock() + (due - MonotonicTime.now()),
     host.group,
     assignment.autostart,
-    host.leaseLeft.map(_.toMillis),
+    host.leaseLeft,
     driver.programMemory(shape.workers, shape.memoryMiB),
     assignment.invocation,
     spans.workers,

@@ -1,6 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.runtime.{FreshProgram, Refusal}
+import burst.node.MonotonicTime
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -12,7 +13,7 @@ import scala.concurrent.Future
 private[pack] final class GroupPack(
     asked: PackAssignment,
     replyTo: ActorRef[PackReport],
-    lease: Option[Long],
+    lease: Option[MonotonicTime],
     at: PackContext
 ) extends PackLifecycle(asked, replyTo, lease, at),
       FlareHost:

@@ -3,6 +3,7 @@ package burst.invoker.pack
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
 import burst.invoker.metrics.PackWatch
 import burst.invoker.runtime.{EventStream, Refusal}
+import burst.node.MonotonicTime
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -60,7 +61,7 @@ object PackActor:
       supply: Supply,
       replyTo: ActorRef[PackReport],
       watch: PackWatch,
-      lease: Option[Long] = None
+      lease: Option[MonotonicTime] = None
   ) extends Command
 
   final case class Start(flareId: FlareId, endpoints: Vector[Option[String]]) extends Command
@@ -99,8 +100,8 @@ object PackActor:
   /** To one that waits for that container: it is there, or there is none and it makes one itself. */
   final case class Join(pack: Option[LoadedPack]) extends Command
 
-  /** The pack may run until then by `System.nanoTime`, unless it is told again. */
-  final case class RenewLease(until: Long) extends Command
+  /** The pack may run until then, unless it is told again. */
+  final case class RenewLease(until: MonotonicTime) extends Command
 
   private[pack] final case class Resized(possible: Boolean) extends Command
   private[pack] final case class PackageReady(outcome: Either[Failure, Path]) extends Command

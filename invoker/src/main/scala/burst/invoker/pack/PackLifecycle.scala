@@ -10,13 +10,14 @@ import burst.invoker.driver.{
 }
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.Refusal
+import burst.node.MonotonicTime
 import burst.node.logs.LogIds.of
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.{ExecutionContext, Future}
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.{Duration, FiniteDuration}
 
 /** A pack from what it begins with to its end, whatever runs on it in between: it gets its container, and
   * gives it back.
@@ -24,7 +25,7 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
 private[pack] abstract class PackLifecycle(
     asked: PackAssignment,
     replyTo: ActorRef[PackReport],
-    firstLease: Option[Long],
+    firstLease: Option[MonotonicTime],
     at: PackContext
 ) extends PackStates(asked.withoutInputs, replyTo, at):
   import PackActor.*
@@ -46,9 +47,9 @@ private[pack] abstract class PackLifecycle(
     case _ => ()
 
   /** On a group's pack the flares have the group's lease. */
-  def renewLease(until: Long): Unit = lease = Some(until)
+  def renewLease(until: MonotonicTime): Unit = lease = Some(until)
 
-  def leaseLeft: Option[FiniteDuration] = lease.map(until => (until - System.nanoTime()).max(0).nanos)
+  def leaseLeft: Option[FiniteDuration] = lease.map(until => (until - MonotonicTime.now()).max(Duration.Zero))
 
   def begin(supply: Supply): Behavior[Command] = supply match
     case Supply.Nothing => fetch(None)

@@ -7,7 +7,7 @@ import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
 import burst.node.FairSemaphore
 import burst.node.metrics.MetricsRegistry
-import burst.protocol.{FlareId, InvokerId, PackAssignment, PackStart, PackageId}
+import burst.protocol.{FlareId, InvokerId, PackAssignment, PackStart, PackageId, Timestamp}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
@@ -70,9 +70,9 @@ final case class PackTimings(
   /** What the runtime waits for the hello: sooner than a pack, as it has the program's last words. */
   def report: FiniteDuration = init * 4 / 5
 
-/** What every pack of an invoker works with. `clock` tells microseconds since the epoch; `advertise` is where
-  * packs elsewhere reach this machine, when that is not where its containers are; `outputs` is the memory for
-  * workers' outputs on their way to the controller.
+/** What every pack of an invoker works with. `advertise` is where packs elsewhere reach this machine, when
+  * that is not where its containers are; `outputs` is the memory for workers' outputs on their way to the
+  * controller.
   */
 final case class PackServices(
     invoker: InvokerId,
@@ -80,7 +80,7 @@ final case class PackServices(
     packages: ActorRef[PackageCache.Command],
     runtime: RuntimeClient,
     timings: PackTimings,
-    clock: () => Long,
+    clock: () => Timestamp,
     outputs: FairSemaphore,
     advertise: Option[String] = None,
     metrics: InvokerMetrics = InvokerMetrics(MetricsRegistry()),

@@ -1,7 +1,7 @@
 package burst.invoker.pack
 
 import burst.node.traces.{EndedSpan, SpanKeys, SpanSink}
-import burst.protocol.{Failure, PackAssignment, PackEvent, PackStart, TraceContext, WorkerSpans}
+import burst.protocol.{Failure, PackAssignment, PackEvent, PackStart, Timestamp, TraceContext, WorkerSpans}
 import io.circe.syntax.*
 import io.opentelemetry.api.common.{Attributes, AttributesBuilder}
 
@@ -29,7 +29,7 @@ private[pack] final class PackSpans(
     assignment: PackAssignment,
     sinks: PackSpanSinks,
     invoker: String,
-    clock: () => Long
+    clock: () => Timestamp
 ):
   import PackSpans.*
 
@@ -51,7 +51,7 @@ private[pack] final class PackSpans(
     private val pack = flare.at(SpanSink.newSpanId())
     private val run = flare.at(SpanSink.newSpanId())
     private val asked = clock()
-    private var up = Option.empty[(PackStart, Long)]
+    private var up = Option.empty[(PackStart, Timestamp)]
     private var phases = 0
     private var leftOut = 0
     private var isOver = false
@@ -93,9 +93,9 @@ private[pack] final class PackSpans(
     private def worker(id: Int): Option[Worker] =
       workers.lift(id - assignment.firstWorker).filterNot(_ => isOver)
 
-    private def held(at: Long): Long = at.max(up.fold(asked)(_._2)).min(clock())
+    private def held(at: Timestamp): Timestamp = at.max(up.fold(asked)(_._2)).min(clock())
 
-    private def next(worker: Worker, name: Option[String], at: Long): Unit =
+    private def next(worker: Worker, name: Option[String], at: Timestamp): Unit =
       worker.phase.foreach: (before, from) =>
         if phases < sinks.phases then
           phases += 1
@@ -105,13 +105,14 @@ private[pack] final class PackSpans(
         else leftOut += 1
       worker.phase = name.map(_ -> at)
 
-    private def end(worker: Worker, at: Long, error: Option[String]): Unit = worker.began.foreach: began =>
-      next(worker, None, at)
-      worker.began = None
-      val context = flare.at(worker.id)
-      sinks.runtime.ended(
-        EndedSpan(context, Some(run.spanId), "worker", began, at, of(worker).build(), error)
-      )
+    private def end(worker: Worker, at: Timestamp, error: Option[String]): Unit =
+      worker.began.foreach: began =>
+        next(worker, None, at)
+        worker.began = None
+        val context = flare.at(worker.id)
+        sinks.runtime.ended(
+          EndedSpan(context, Some(run.spanId), "worker", began, at, of(worker).build(), error)
+        )
 
     private def of(worker: Worker) = named.put(SpanKeys.Worker, worker.worker.toLong)
 
@@ -119,8 +120,8 @@ private[pack] final class PackSpans(
         context: TraceContext,
         parent: TraceContext,
         name: String,
-        from: Long,
-        to: Long,
+        from: Timestamp,
+        to: Timestamp,
         attributes: Attributes,
         error: Option[String]
     ): Unit =
@@ -135,5 +136,5 @@ private[pack] final class PackSpans(
 private object PackSpans:
   /** A worker that runs has `began`, and is in a `phase` since then. */
   final class Worker(val worker: Int, val id: String):
-    var began: Option[Long] = None
-    var phase: Option[(String, Long)] = None
+    var began: Option[Timestamp] = None
+    var phase: Option[(String, Timestamp)] = None

@@ -1,6 +1,6 @@
 package burst.invoker.pool
 
-import burst.node.SetupException
+import burst.node.{MonotonicTime, SetupException}
 import burst.protocol.{DefinitionRef, Environment, PackAssignment}
 import scala.concurrent.duration.FiniteDuration
 
@@ -33,8 +33,8 @@ object PackShape:
       assignment.node
     )
 
-/** A pack that waits to be used again. `since` in microseconds by a clock that only goes on. */
-final case class IdlePack[C](container: C, shape: PackShape, since: Long)
+/** A pack that waits to be used again. */
+final case class IdlePack[C](container: C, shape: PackShape, since: MonotonicTime)
 
 /** Bounds of what may wait, by number, by memory and by time. */
 final case class PoolLimits(packs: Int, memoryMiB: Long, idle: FiniteDuration)
@@ -80,7 +80,7 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
     (best, best.fold(this)(pack => remove(pack.container)))
 
   /** Takes a pack in, and says which ones must go for the limits to hold: the longest idle first. */
-  def put(container: C, shape: PackShape, now: Long): (PackPool[C], Vector[IdlePack[C]]) =
+  def put(container: C, shape: PackShape, now: MonotonicTime): (PackPool[C], Vector[IdlePack[C]]) =
     val all = idle :+ IdlePack(container, shape, now)
     val memory = all.map(_.shape.totalMemoryMiB).sum
     val (_, tooMany) = all.foldLeft((memory, 0)):
@@ -92,8 +92,8 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
     (copy(idle = kept), evicted)
 
   /** Those that have waited longer than the time-out. */
-  def expire(now: Long): (PackPool[C], Vector[IdlePack[C]]) =
-    val (expired, kept) = idle.partition(pack => now - pack.since >= limits.idle.toMicros)
+  def expire(now: MonotonicTime): (PackPool[C], Vector[IdlePack[C]]) =
+    val (expired, kept) = idle.partition(pack => pack.since + limits.idle <= now)
     (copy(idle = kept), expired)
 
   /** The longest idle, as many as hold this much together: nothing when all do not have the memory. There may

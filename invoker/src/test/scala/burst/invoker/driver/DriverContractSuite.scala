@@ -233,7 +233,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       BackendConfig("direct", None, None),
       Secret.random(),
       container.address.host,
-      (System.currentTimeMillis + 60_000) * 1000,
+      Timestamp.now() + 1.minute,
       None,
       autostart = true,
       None,

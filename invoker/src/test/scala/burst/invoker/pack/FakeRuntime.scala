@@ -13,7 +13,7 @@ import org.apache.pekko.stream.scaladsl.{Source, SourceQueueWithComplete}
 import org.apache.pekko.stream.OverflowStrategy
 import org.apache.pekko.util.ByteString
 import java.util.concurrent.{CountDownLatch, LinkedBlockingQueue, TimeUnit}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, DurationLong}
 import scala.concurrent.{Await, Future, Promise}
 
 /** A pack the fake runtime was asked to run; the test says what becomes of it. */
@@ -158,7 +158,7 @@ object FakeRuntime:
       field("deadline"),
       field[Option[FlareId]]("group"),
       field("autostart"),
-      field[Option[Long]]("lease"),
+      field[Option[Long]]("lease").map(_.millis),
       field[Option[Long]]("memory"),
       field("invocation"),
       logLimit = field[Option[Long]]("logLimit")

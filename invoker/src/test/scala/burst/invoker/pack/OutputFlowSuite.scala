@@ -1,7 +1,7 @@
 package burst.invoker.pack
 
 import burst.node.FairSemaphore
-import burst.protocol.{PackEvent, PackReport}
+import burst.protocol.{PackEvent, PackReport, Timestamp}
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
@@ -11,7 +11,7 @@ class OutputFlowSuite extends munit.FunSuite:
 
   /** More than passes freely. */
   private val large =
-    Vector(PackEvent.WorkerSucceeded(0, "x" * (PackReport.FreeOutput.toInt + 1), 1))
+    Vector(PackEvent.WorkerSucceeded(0, "x" * (PackReport.FreeOutput.toInt + 1), Timestamp.ofMicros(1)))
 
   test("who has many packs does not keep others waiting for all of them"):
     val memory = FairSemaphore(1)

@@ -8,7 +8,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.{Future, Promise}
 import scala.jdk.CollectionConverters.*
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Duration, DurationInt}
 
 /** What a pack may reach, and when. */
 class PackAccessSuite extends munit.FunSuite:
@@ -46,7 +46,7 @@ class PackAccessSuite extends munit.FunSuite:
     val (actor, pack) = running()
     pack.say(ready)
     val told = controller.receiveMessage().events
-    assertEquals(told, Vector(PackEvent.Ready(Some("published 10.0.0.1:4000"), 1)))
+    assertEquals(told, Vector(PackEvent.Ready(Some("published 10.0.0.1:4000"), Timestamp.ofMicros(1))))
     actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), None))
     val endpoints = Json.arr("found a:1".asJson, Json.Null)
     assertEquals(runtime.order(), ("start", Json.obj("endpoints" -> endpoints)))
@@ -87,11 +87,12 @@ class PackAccessSuite extends munit.FunSuite:
   setup.test("a group that begins on a warm pack gets its network before it is ready"): setup =>
     import setup.*
     val (pack, container) = warm()
-    val holder = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
+    val holder =
+      assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)), timeLeft = Duration.Zero)
     val _ = begin(holder, Supply.Warm(pack))
     assertEquals(
       controller.receiveMessage().events.map(_.getClass),
-      Vector(PackEvent.Ready(None, 0).getClass)
+      Vector(PackEvent.Ready(None, Timestamp.Epoch).getClass)
     )
     val network = driver.connected.asScala.toVector.map((id, access) => (id, access.flare))
     assertEquals(network, Vector((container.id, holder.flareId)))
@@ -101,7 +102,8 @@ class PackAccessSuite extends munit.FunSuite:
   private def beginsWarm(setup: PackSetup): (ActorRef[PackActor.Command], FakeContainer) =
     import setup.*
     val (pack, container) = warm()
-    val holder = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
+    val holder =
+      assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)), timeLeft = Duration.Zero)
     (begin(holder, Supply.Warm(pack)), container)
 
   /** It begins in a container of its own instead. */

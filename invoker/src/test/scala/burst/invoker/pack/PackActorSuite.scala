@@ -2,13 +2,14 @@ package burst.invoker.pack
 
 import burst.invoker.driver.PackageSource
 import burst.invoker.packages.PackageCache
+import burst.node.MonotonicTime
 import burst.protocol.*
 import io.circe.Json
 import io.circe.syntax.*
 import java.nio.file.Files
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.Await
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Duration, DurationInt}
 
 /** A pack's life when all goes well, and what is passed on. Its failures are in `PackFailureSuite`. */
 class PackActorSuite extends munit.FunSuite:
@@ -23,14 +24,14 @@ class PackActorSuite extends munit.FunSuite:
     val (_, pack) = running()
     assertEquals(runtime.started(), "/package")
     assertEquals(runtime.startTimeout(), 8000L)
-    val started = PackEvent.WorkerStarted(2, 3)
+    val started = PackEvent.WorkerStarted(2, Timestamp.ofMicros(3))
     pack.say(ready)
     val first = controller.receiveMessage()
     assertEquals((first.start, first.events), (Some(PackStart.Cold), Vector(ready)))
-    pack.say(started, PackEvent.WorkerSucceeded(2, "true", 4))
+    pack.say(started, PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4)))
     assertEquals(
       controller.receiveMessage().events,
-      Vector(started, PackEvent.WorkerSucceeded(2, "true", 4))
+      Vector(started, PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4)))
     )
     pack.say(setup.ended(reusable = true))
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)
@@ -92,7 +93,7 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("a group's program has the group's variables"): setup =>
     import setup.*
     val variables = Environment(Map("TOKEN" -> "hunter2"))
-    begin(assignment.copy(group = Some(GroupRole.Holder(1000)), environment = variables))
+    begin(assignment.copy(group = Some(GroupRole.Holder(1.second)), environment = variables))
     givePackage()
     assertEquals(runtime.environmentSet(), variables)
     runtime.started()
@@ -116,7 +117,7 @@ class PackActorSuite extends munit.FunSuite:
       invocation = assignment.invocation
     )
     val left = pack.request.deadline - services.clock()
-    assert(left > 0 && left <= assignment.timeLeft, "by the clock of this machine")
+    assert(left > Duration.Zero && left <= assignment.timeLeft, "by the clock of this machine")
     assertEquals(pack.request, expected)
 
   setup.test("the runtime is told what a worker may log"): setup =>
@@ -134,14 +135,14 @@ class PackActorSuite extends munit.FunSuite:
 
   setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
     import setup.*
-    val until = System.nanoTime() + 1.hour.toNanos
+    val until = MonotonicTime.now() + 1.hour
     val actor = begin(assignment, lease = Some(until))
     givePackage()
     val pack = runtime.pack()
-    assert(pack.request.lease.exists(millis => millis > 0 && millis <= 1.hour.toMillis), pack.request.lease)
+    assert(pack.request.lease.exists(left => left > Duration.Zero && left <= 1.hour), pack.request.lease)
     pack.say(ready)
     controller.receiveMessage()
-    actor ! PackActor.RenewLease(until + 1.hour.toNanos)
+    actor ! PackActor.RenewLease(until + 1.hour)
     val (order, body) = runtime.order()
     assertEquals(order, "lease")
     assert(body.hcursor.get[Long]("millis").exists(_ > 1.hour.toMillis), body)
@@ -155,7 +156,7 @@ class PackActorSuite extends munit.FunSuite:
     pieces.foreach: piece =>
       pack.say(piece)
       // as they arrive one by one
-      pack.say(PackEvent.Phase(2, "p", 1))
+      pack.say(PackEvent.Phase(2, "p", Timestamp.ofMicros(1)))
     def outputs(report: PackReport) = report.events.collect { case piece: PackEvent.Output => piece }
     var seen = outputs(controller.receiveMessage())
     while seen.isEmpty do seen = outputs(controller.receiveMessage())
@@ -166,7 +167,7 @@ class PackActorSuite extends munit.FunSuite:
       actor ! PackActor.OutputStored(assignment.flareId)
       seen ++= outputs(controller.receiveMessage())
     assertEquals(seen, pieces)
-    pack.say(PackEvent.WorkerSucceeded(2, "", 4), setup.ended(reusable = true))
+    pack.say(PackEvent.WorkerSucceeded(2, "", Timestamp.ofMicros(4)), setup.ended(reusable = true))
     pack.end()
     untilEnded()
     other.foreach(Await.result(_, 60.seconds).close())
@@ -214,10 +215,14 @@ class PackActorSuite extends munit.FunSuite:
     driver.beforeStop = gone.future
     val (_, pack) = running()
     val failure = Failure(FailureKind.Panic, "boom", worker = Some(4))
-    pack.say(ready, PackEvent.WorkerFailed(4, failure, 5), setup.ended(reusable = false, Some(failure)))
+    pack.say(
+      ready,
+      PackEvent.WorkerFailed(4, failure, Timestamp.ofMicros(5)),
+      setup.ended(reusable = false, Some(failure))
+    )
     val first = controller.receiveMessage()
     val named = failure.at(InvokerId("i7"), 1)
-    assertEquals(first.events, Vector(ready, PackEvent.WorkerFailed(4, named, 5)))
+    assertEquals(first.events, Vector(ready, PackEvent.WorkerFailed(4, named, Timestamp.ofMicros(5))))
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(100).millis)
     gone.success(burst.invoker.driver.StopOutcome.Gone)
     assertEquals(endedBadly(), named)
@@ -225,7 +230,10 @@ class PackActorSuite extends munit.FunSuite:
 
   setup.test("what happened last is told with the pack's end, or without it where the pack is lost"): setup =>
     import setup.*
-    val last = Vector(PackEvent.WorkerStarted(2, 3), PackEvent.WorkerSucceeded(2, "true", 4))
+    val last = Vector(
+      PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)),
+      PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4))
+    )
     val (_, kept) = running()
     kept.say((ready +: last :+ setup.ended(reusable = true))*)
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)

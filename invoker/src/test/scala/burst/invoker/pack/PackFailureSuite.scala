@@ -80,7 +80,7 @@ class PackFailureSuite extends munit.FunSuite:
     val (reports, end) = untilEnded()
     assertEquals(
       reports.flatMap(_.events).collect { case log: PackEvent.Log => log },
-      Vector(PackEvent.Log(None, LogStream.Stderr, "no FILE given", 1))
+      Vector(PackEvent.Log(None, LogStream.Stderr, "no FILE given", Timestamp.ofMicros(1)))
     )
     assert(end.error.exists(_.message.contains("exit code 3")), end)
     expectRelease()
@@ -195,7 +195,7 @@ class PackFailureSuite extends munit.FunSuite:
     import setup.*
     val (_, pack) = running()
     val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(StartOperation.Create))
-    pack.say(PackEvent.PackEnded(false, Some(error), 1))
+    pack.say(PackEvent.PackEnded(false, Some(error), Timestamp.ofMicros(1)))
     assertEquals(endedBadly().operation, None)
 
   setup.test("the runtime refuses the pack"): setup =>
@@ -230,7 +230,7 @@ class PackFailureSuite extends munit.FunSuite:
     pack.say(ready)
     controller.receiveMessage()
     driver.lastContainer.ended.success(ContainerExit(Some(139), oomKilled = false))
-    val last = PackEvent.WorkerStarted(2, 5)
+    val last = PackEvent.WorkerStarted(2, Timestamp.ofMicros(5))
     pack.say(last)
     pack.end()
     val (reports, end) = untilEnded()

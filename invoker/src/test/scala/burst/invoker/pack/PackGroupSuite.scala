@@ -65,7 +65,10 @@ class PackGroupSuite extends munit.FunSuite:
     val pack = runtime.pack()
     pack.say(ready)
     val panic = Failure(FailureKind.Panic, "oh", worker = Some(3))
-    pack.say(PackEvent.WorkerFailed(3, panic, 4), setup.ended(reusable = false, Some(panic)))
+    pack.say(
+      PackEvent.WorkerFailed(3, panic, Timestamp.ofMicros(4)),
+      setup.ended(reusable = false, Some(panic))
+    )
     pack.end()
     assertEquals(endOf(probe).error.map(_.kind), Some(FailureKind.Panic))
     assertEquals(endOf(controller).error.map(_.kind), Some(FailureKind.Panic))
@@ -100,7 +103,7 @@ class PackGroupSuite extends munit.FunSuite:
     "a flare that comes while the pack is still brought up runs once it is; one that is too late is told"
   ): setup =>
     import setup.*
-    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)))
+    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)))
     val actor = begin(group)
     val (early, earlyProbe) = flare()
     actor ! early

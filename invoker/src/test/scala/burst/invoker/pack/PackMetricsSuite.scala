@@ -35,7 +35,10 @@ class PackMetricsSuite extends munit.FunSuite:
       """burst_invoker_start_seconds_count{start="cold"} 1"""
     ))
     val panic = Failure(FailureKind.Panic, "index out of bounds")
-    pack.say(PackEvent.WorkerFailed(2, panic, 3), setup.ended(reusable = true, Some(panic)))
+    pack.say(
+      PackEvent.WorkerFailed(2, panic, Timestamp.ofMicros(3)),
+      setup.ended(reusable = true, Some(panic))
+    )
     pack.end()
     untilEnded()
     val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
@@ -60,7 +63,7 @@ class PackMetricsSuite extends munit.FunSuite:
   setup.test("what a flare's packs have sent to each other is counted by backend"): setup =>
     import setup.*
     val (_, pack) = running()
-    pack.say(ready, PackEvent.PackEnded(reusable = true, None, 4, Some(Traffic(3, 5000))))
+    pack.say(ready, PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(4), Some(Traffic(3, 5000))))
     pack.end()
     untilEnded()
     val kind = assignment.backend.kind

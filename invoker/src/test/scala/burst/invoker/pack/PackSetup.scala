@@ -1,6 +1,6 @@
 package burst.invoker.pack
 
-import burst.node.FairSemaphore
+import burst.node.{FairSemaphore, MonotonicTime}
 import burst.node.metrics.MetricsRegistry
 import burst.invoker.metrics.InvokerMetrics
 import burst.invoker.packages.PackageCache
@@ -12,7 +12,7 @@ import java.nio.file.Path
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.{ExecutionContext, Future}
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 
 /** One pack on a fake runtime, a fake driver and a package cache that the test plays. */
 final class PackSetup(
@@ -35,7 +35,6 @@ final class PackSetup(
   val controller: TestProbe[PackReport] = kit.createTestProbe()
   val invoker: TestProbe[PackActor.Finished] = kit.createTestProbe()
 
-  private def now(): Long = System.currentTimeMillis * 1000
   val metrics: MetricsRegistry = MetricsRegistry()
   val services: PackServices = PackServices(
     InvokerId("i7"),
@@ -45,7 +44,7 @@ final class PackSetup(
       kit.system
     ),
     timings,
-    () => now(),
+    () => Timestamp.now(),
     FairSemaphore(1L << 20),
     metrics = InvokerMetrics(metrics)
   )
@@ -72,7 +71,7 @@ final class PackSetup(
     Inputs.Shared(JsonText("7")),
     BackendConfig("direct", None, None),
     Secret.random(),
-    timeLeft = left.toMicros,
+    timeLeft = left,
     memory = 128,
     autostart = false
   )
@@ -92,7 +91,7 @@ final class PackSetup(
   def begin(
       assignment: PackAssignment,
       supply: Supply = Supply.Nothing,
-      lease: Option[Long] = None
+      lease: Option[MonotonicTime] = None
   ): ActorRef[PackActor.Command] =
     val watch = services.metrics.begins(supply.start, assignment.size)
     val actor = kit.spawn(PackActor(services, invoker.ref.unsafeUpcast))
@@ -133,12 +132,13 @@ final class PackSetup(
 
   /** A pack of a group that is up, and rests. */
   def resting(): ActorRef[PackActor.Command] =
-    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
+    val group =
+      assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)), timeLeft = Duration.Zero)
     val actor = begin(group)
     givePackage()
     assertEquals(
       controller.receiveMessage().events.map(_.getClass),
-      Vector(PackEvent.Ready(None, 0).getClass)
+      Vector(PackEvent.Ready(None, Timestamp.Epoch).getClass)
     )
     actor
 
@@ -154,6 +154,6 @@ final class PackSetup(
     givePackage()
     (actor, runtime.pack())
 
-  val ready: PackEvent = PackEvent.Ready(Some("10.0.0.1:4000"), 1)
+  val ready: PackEvent = PackEvent.Ready(Some("10.0.0.1:4000"), Timestamp.ofMicros(1))
   def ended(reusable: Boolean, error: Option[Failure] = None): PackEvent =
-    PackEvent.PackEnded(reusable, error, 9)
+    PackEvent.PackEnded(reusable, error, Timestamp.ofMicros(9))

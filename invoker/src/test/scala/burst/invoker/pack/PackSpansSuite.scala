@@ -17,6 +17,8 @@ class PackSpansSuite extends munit.FunSuite:
   private final class Setup(origin: Option[Origin], phases: Int = 100, isOn: Boolean = true):
     val invoker: Recorded = Recorded()
     val runtime: Recorded = Recorded()
+
+    /** In microseconds, as all times here. */
     var now: Long = 100
     private val sinks = if isOn then PackSpanSinks(invoker, runtime, phases) else PackSpanSinks.Off
     private val assignment = PackAssignment(
@@ -28,12 +30,12 @@ class PackSpansSuite extends munit.FunSuite:
       Inputs.Shared(JsonText("7")),
       BackendConfig("direct", None, None),
       Secret.random(),
-      timeLeft = 1000,
+      timeLeft = 1.milli,
       memory = 128,
       autostart = false,
       origin = origin
     )
-    val spans: PackSpans = PackSpans(assignment, sinks, "i7", () => now)
+    val spans: PackSpans = PackSpans(assignment, sinks, "i7", () => Timestamp.ofMicros(now))
     def of(name: String): EndedSpan =
       (invoker.spans ++ runtime.spans).find(_.name == name).getOrElse(fail(s"no span $name"))
 
@@ -47,36 +49,39 @@ class PackSpansSuite extends munit.FunSuite:
     spans.ready(PackStart.Warm)
     setup.now = 1000
     spans.told(Vector(
-      PackEvent.Ready(None, 190),
-      PackEvent.WorkerStarted(3, 210),
-      PackEvent.Phase(3, "read", 300),
-      PackEvent.Phase(3, "sort", 400),
+      PackEvent.Ready(None, Timestamp.ofMicros(190)),
+      PackEvent.WorkerStarted(3, Timestamp.ofMicros(210)),
+      PackEvent.Phase(3, "read", Timestamp.ofMicros(300)),
+      PackEvent.Phase(3, "sort", Timestamp.ofMicros(400)),
       // Of another pack.
-      PackEvent.WorkerStarted(1, 210),
-      PackEvent.WorkerStarted(4, 220),
-      PackEvent.WorkerSucceeded(3, "secret", 500),
-      PackEvent.WorkerFailed(4, Failure(FailureKind.Panic, "secret"), 600)
+      PackEvent.WorkerStarted(1, Timestamp.ofMicros(210)),
+      PackEvent.WorkerStarted(4, Timestamp.ofMicros(220)),
+      PackEvent.WorkerSucceeded(3, "secret", Timestamp.ofMicros(500)),
+      PackEvent.WorkerFailed(4, Failure(FailureKind.Panic, "secret"), Timestamp.ofMicros(600))
     ))
     spans.ended(Some(Failure(FailureKind.Panic, "secret")))
     assertEquals(setup.invoker.spans.map(_.name).toVector, Vector("pack", "start", "run"))
     assertEquals(setup.runtime.spans.map(_.name).toVector, Vector("read", "sort", "worker", "worker"))
     val (pack, start, run) = (setup.of("pack"), setup.of("start"), setup.of("run"))
     assertEquals(
-      (pack.parent, pack.start, pack.end, pack.error),
+      (pack.parent, pack.start.micros, pack.end.micros, pack.error),
       (Some("b" * 16), 100L, 1000L, Some("panic"))
     )
-    assertEquals((start.parent, start.start, start.end), (Some(pack.context.spanId), 100L, 200L))
-    assertEquals((run.parent, run.start, run.end), (Some(pack.context.spanId), 200L, 1000L))
+    assertEquals(
+      (start.parent, start.start.micros, start.end.micros),
+      (Some(pack.context.spanId), 100L, 200L)
+    )
+    assertEquals((run.parent, run.start.micros, run.end.micros), (Some(pack.context.spanId), 200L, 1000L))
     assertEquals(start.attributes.get(SpanKeys.Start), "warm")
     val Seq(third, fourth) = setup.runtime.spans.filter(_.name == "worker").toSeq: @unchecked
     assertEquals(
-      (third.parent, third.start, third.end, third.error),
+      (third.parent, third.start.micros, third.end.micros, third.error),
       (Some(run.context.spanId), 210L, 500L, None)
     )
-    assertEquals((fourth.start, fourth.end, fourth.error), (220L, 600L, Some("panic")))
+    assertEquals((fourth.start.micros, fourth.end.micros, fourth.error), (220L, 600L, Some("panic")))
     val (read, sort) = (setup.of("read"), setup.of("sort"))
-    assertEquals((read.parent, read.start, read.end), (Some(third.context.spanId), 300L, 400L))
-    assertEquals((sort.parent, sort.start, sort.end), (Some(third.context.spanId), 400L, 500L))
+    assertEquals((read.parent, read.start.micros, read.end.micros), (Some(third.context.spanId), 300L, 400L))
+    assertEquals((sort.parent, sort.start.micros, sort.end.micros), (Some(third.context.spanId), 400L, 500L))
     val all = setup.invoker.spans ++ setup.runtime.spans
     assertEquals(all.map(_.context.traceId).toSet, Set("a" * 32))
     assertEquals(all.map(_.context.spanId).toSet.size, all.size)
@@ -93,9 +98,12 @@ class PackSpansSuite extends munit.FunSuite:
     setup.now = 200
     spans.ready(PackStart.Cold)
     setup.now = 300
-    spans.told(Vector(PackEvent.WorkerStarted(3, 5), PackEvent.WorkerSucceeded(3, "", 9000)))
+    spans.told(Vector(
+      PackEvent.WorkerStarted(3, Timestamp.ofMicros(5)),
+      PackEvent.WorkerSucceeded(3, "", Timestamp.ofMicros(9000))
+    ))
     val worker = setup.of("worker")
-    assertEquals((worker.start, worker.end), (200L, 300L))
+    assertEquals((worker.start.micros, worker.end.micros), (200L, 300L))
 
   test("a pack that does not come up has a start that failed, and no run; told twice it is told once"):
     val setup = Setup(origin)
@@ -108,16 +116,19 @@ class PackSpansSuite extends munit.FunSuite:
   test("workers that are not heard of any more end with their pack, by what ended it"):
     val setup = Setup(origin)
     setup.spans.ready(PackStart.Cold)
-    setup.spans.told(Vector(PackEvent.WorkerStarted(3, 100)))
+    setup.spans.told(Vector(PackEvent.WorkerStarted(3, Timestamp.ofMicros(100))))
     setup.now = 700
     setup.spans.ended(Some(Failure(FailureKind.OutOfMemory, "killed")))
     val worker = setup.of("worker")
-    assertEquals((worker.end, worker.error), (700L, Some("out-of-memory")))
+    assertEquals((worker.end.micros, worker.error), (700L, Some("out-of-memory")))
 
   test("of very many phases some are left out, which the pack says"):
     val setup = Setup(origin, phases = 10)
     setup.spans.ready(PackStart.Cold)
-    setup.spans.told(PackEvent.WorkerStarted(3, 100) +: Vector.fill(50)(PackEvent.Phase(3, "x", 100)))
+    setup.spans.told(PackEvent.WorkerStarted(
+      3,
+      Timestamp.ofMicros(100)
+    ) +: Vector.fill(50)(PackEvent.Phase(3, "x", Timestamp.ofMicros(100))))
     setup.spans.ended(None)
     assertEquals(setup.runtime.spans.count(_.name == "x"), 10)
     assertEquals(setup.of("pack").attributes.get(SpanKeys.LeftOut).toInt, 40)

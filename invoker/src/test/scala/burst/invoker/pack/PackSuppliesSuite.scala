@@ -60,7 +60,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     expectRelease()
     assertEquals(driver.stops, Vector.empty)
 
-  private def done(worker: Int) = PackEvent.WorkerSucceeded(worker, "true", 4)
+  private def done(worker: Int) = PackEvent.WorkerSucceeded(worker, "true", Timestamp.ofMicros(4))
 
   private def slotsReported(setup: PackSetup): Int =
     setup.controller.receiveMessage().slots.getOrElse(slotsReported(setup))
@@ -69,7 +69,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     setup =>
       import setup.*
       val (_, pack) = running()
-      pack.say(ready, PackEvent.WorkerStarted(2, 3), done(2))
+      pack.say(ready, PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)), done(2))
       assertEquals(slotsReported(setup), 2)
       assertEquals(driver.throttled.poll(), 2)
       pack.say(done(3))

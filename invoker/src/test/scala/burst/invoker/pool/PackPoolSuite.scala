@@ -1,6 +1,6 @@
 package burst.invoker.pool
 
-import burst.node.SetupException
+import burst.node.{MonotonicTime, SetupException}
 import burst.protocol.{DefinitionRef, Environment, PackageId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
@@ -22,7 +22,7 @@ class PackPoolSuite extends ScalaCheckSuite:
   /** A pool of packs named by their place, each put a second after the other. */
   private def pool(limits: PoolLimits, shapes: PackShape*): PackPool[Int] =
     shapes.zipWithIndex.foldLeft(PackPool[Int](limits)):
-      case (pool, (shape, place)) => pool.put(place, shape, place * 1_000_000L)._1
+      case (pool, (shape, place)) => pool.put(place, shape, MonotonicTime.Zero + place.seconds)._1
 
   for
     (name, idle, wanted, taken) <- List(
@@ -54,13 +54,19 @@ class PackPoolSuite extends ScalaCheckSuite:
       assertEquals(after.idle.size, before.idle.size - taken.size)
 
   test("too many packs: the longest idle go"):
-    val (after, evicted) = pool(limits.copy(packs = 2), shape(1), shape(1)).put(9, shape(1), 5_000_000)
+    val (after, evicted) =
+      pool(limits.copy(packs = 2), shape(1), shape(1)).put(9, shape(1), MonotonicTime.Zero + 5.seconds)
     assertEquals(evicted.map(_.container), Vector(0))
     assertEquals(after.idle.map(_.container), Vector(1, 9))
 
   test("too much memory: the longest idle go until the rest fits"):
     val (after, evicted) =
-      pool(limits.copy(memoryMiB = 1024), shape(1), shape(2), shape(1)).put(9, shape(2), 5_000_000)
+      pool(
+        limits.copy(memoryMiB = 1024),
+        shape(1),
+        shape(2),
+        shape(1)
+      ).put(9, shape(2), MonotonicTime.Zero + 5.seconds)
     assertEquals(evicted.map(_.container), Vector(0, 1))
     assertEquals(after.idle.map(_.container), Vector(2, 9))
 
@@ -75,15 +81,18 @@ class PackPoolSuite extends ScalaCheckSuite:
     assertEquals(gone(1025, 0), None)
 
   test("a pack that alone is beyond the limits is not kept"):
-    val (after, evicted) = pool(limits.copy(memoryMiB = 1024)).put(9, shape(8), 0)
+    val (after, evicted) = pool(limits.copy(memoryMiB = 1024)).put(9, shape(8), MonotonicTime.Zero)
     assertEquals((after.idle.size, evicted.map(_.container)), (0, Vector(9)))
-    assertEquals(pool(limits.copy(packs = 0)).put(9, shape(1), 0)._2.map(_.container), Vector(9))
+    assertEquals(
+      pool(limits.copy(packs = 0)).put(9, shape(1), MonotonicTime.Zero)._2.map(_.container),
+      Vector(9)
+    )
 
   test("packs leave exactly at their time-out"):
     val warm = pool(limits, shape(1), shape(1))
-    assertEquals(warm.expire(59_999_999)._2.map(_.container), Vector.empty)
-    assertEquals(warm.expire(60_000_000)._2.map(_.container), Vector(0))
-    assertEquals(warm.expire(61_000_000)._2.map(_.container), Vector(0, 1))
+    assertEquals(warm.expire(MonotonicTime.Zero + 1.minute - 1.micro)._2.map(_.container), Vector.empty)
+    assertEquals(warm.expire(MonotonicTime.Zero + 1.minute)._2.map(_.container), Vector(0))
+    assertEquals(warm.expire(MonotonicTime.Zero + 61.seconds)._2.map(_.container), Vector(0, 1))
 
   private val shapes =
     for
@@ -117,7 +126,7 @@ class PackPoolSuite extends ScalaCheckSuite:
   property("whatever happens, no pack is lost or in two places, and the limits hold"):
     val tight = PoolLimits(packs = 4, memoryMiB = 4096, idle = 3.seconds)
     forAll(steps): steps =>
-      val start = (PackPool[Int](tight), Set.empty[Int], 0L)
+      val start = (PackPool[Int](tight), Set.empty[Int], MonotonicTime.Zero)
       val (last, out, _) = steps.zipWithIndex.foldLeft(start):
         case ((pool, out, now), (step, serial)) =>
           val (next, left) = step match
@@ -136,7 +145,7 @@ class PackPoolSuite extends ScalaCheckSuite:
           assert(left.forall(!out.contains(_)))
           assert(next.idle.size <= tight.packs)
           assert(next.idle.map(_.shape.totalMemoryMiB).sum <= tight.memoryMiB)
-          (next, out ++ left, now + 700_000)
+          (next, out ++ left, now + 700.millis)
       val put = steps.zipWithIndex.collect { case (Step.Put(_), serial) => serial }.toSet
       assertEquals(last.idle.map(_.container).toSet ++ out, put)
       assert(last.idle.forall(pack => !out.contains(pack.container)))

@@ -1,6 +1,8 @@
 package burst.node.metrics
 
+import burst.node.MonotonicTime
 import io.prometheus.metrics.core.datapoints.DistributionDataPoint
+import scala.concurrent.duration.SECONDS
 
 /** Bounds of histograms' buckets, and how what took its time is put into them. */
 object Seconds:
@@ -11,12 +13,12 @@ object Seconds:
   /** What may take as long as somebody's work. */
   val Long: Seq[Double] = Seq(0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900)
 
-  /** What has gone by since then, by `System.nanoTime`. */
-  def since(began: Long): Double = (System.nanoTime() - began) / 1e9
+  /** What has gone by since then. */
+  def since(began: MonotonicTime): Double = (MonotonicTime.now() - began).toUnit(SECONDS)
 
   extension (histogram: DistributionDataPoint)
     /** How long `work` takes, however it ends. */
     inline def timing[A](inline work: A): A =
-      val began = System.nanoTime()
+      val began = MonotonicTime.now()
       try work
       finally histogram.observe(since(began))

@@ -1,12 +1,11 @@
 package burst.node.traces
 
-import burst.protocol.{Failure, FailureKind, TraceContext}
+import burst.protocol.{Failure, FailureKind, Timestamp, TraceContext}
 import io.circe.syntax.*
 import io.opentelemetry.api.common.Attributes
 import io.opentelemetry.api.trace.SpanKind
 
-/** A part of a trace that is over. Times in microseconds since the epoch; one that ends before it began, as
-  * clocks may have it, has taken no time.
+/** A part of a trace that is over. One that ends before it began, as clocks may have it, has taken no time.
   *
   * @param parent
   *   the span of the same trace that this is a part of
@@ -17,8 +16,8 @@ final case class EndedSpan(
     context: TraceContext,
     parent: Option[String],
     name: String,
-    start: Long,
-    end: Long,
+    start: Timestamp,
+    end: Timestamp,
     attributes: Attributes = Attributes.empty,
     error: Option[String] = None,
     kind: SpanKind = SpanKind.INTERNAL

@@ -19,8 +19,8 @@ private[traces] final class ExportedSpan(span: EndedSpan, service: Resource) ext
 
   private val context = placed(span.context.traceId, span.context.spanId)
   private val parent = span.parent.fold(SpanContext.getInvalid)(placed(span.context.traceId, _))
-  private val start = MICROSECONDS.toNanos(span.start)
-  private val end = MICROSECONDS.toNanos(span.end.max(span.start))
+  private val start = MICROSECONDS.toNanos(span.start.micros)
+  private val end = MICROSECONDS.toNanos(span.end.max(span.start).micros)
   private val attributes =
     span.error.fold(span.attributes)(span.attributes.toBuilder.put(SpanKeys.ErrorType, _).build())
 

@@ -68,10 +68,6 @@ object Traces:
   /** An id for a service that has none of its own. */
   def newInstance(): String = UUID.randomUUID.toString
 
-  /** The time of day in microseconds, as spans have it. */
-  def now(): Long =
-    java.time.temporal.ChronoUnit.MICROS.between(java.time.Instant.EPOCH, java.time.Instant.now())
-
   private val ExportTimeout = Duration.ofSeconds(5)
 
   // Held, as its level goes with it.

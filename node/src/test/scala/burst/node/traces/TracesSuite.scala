@@ -2,7 +2,7 @@ package burst.node.traces
 
 import burst.node.SetupException
 import burst.node.metrics.MetricsRegistry
-import burst.protocol.TraceContext
+import burst.protocol.{Timestamp, TraceContext}
 import com.typesafe.config.ConfigFactory
 import io.opentelemetry.api.common.Attributes
 import io.opentelemetry.api.trace.SpanKind
@@ -38,16 +38,29 @@ class TracesSuite extends munit.FunSuite:
         flare,
         Some(request.spanId),
         "flare",
-        10,
-        30,
+        Timestamp.ofMicros(10),
+        Timestamp.ofMicros(30),
         Attributes.of(SpanKeys.Size, 8L),
         Some("panic")
       ))
       traces
         .of(TracedService.Runtime, "i1")
-        .ended(EndedSpan(request, None, "worker", 20, 10, kind = SpanKind.SERVER))
+        .ended(EndedSpan(
+          request,
+          None,
+          "worker",
+          Timestamp.ofMicros(20),
+          Timestamp.ofMicros(10),
+          kind = SpanKind.SERVER
+        ))
       // Not to be sampled.
-      sink.ended(EndedSpan(TraceContext.of("1" * 32, "1" * 16, sampled = false), None, "other", 1, 2))
+      sink.ended(EndedSpan(
+        TraceContext.of("1" * 32, "1" * 16, sampled = false),
+        None,
+        "other",
+        Timestamp.ofMicros(1),
+        Timestamp.ofMicros(2)
+      ))
       traces.close()
       // They may come one after the other.
       var sent = collector.next()
@@ -95,7 +108,8 @@ class TracesSuite extends munit.FunSuite:
       val collector = Collector(status)
       withCollector(collector): (traces, metrics) =>
         val sink = traces.of(TracedService.Controller, "c1")
-        for _ <- 1 to 20_000 do sink.ended(EndedSpan(sink.begin(None).get, None, "x", 1, 2))
+        for _ <- 1 to 20_000 do
+          sink.ended(EndedSpan(sink.begin(None).get, None, "x", Timestamp.ofMicros(1), Timestamp.ofMicros(2)))
         collector.next()
         traces.close()
         val shown = String(metrics.text(), "UTF-8")

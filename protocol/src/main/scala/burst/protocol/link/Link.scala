@@ -78,7 +78,7 @@ sealed trait ToLink extends LinkMessage
 
 /** `contact` is how long the invoker may hear nothing before it must kill its packs, `version` what is spoken
   * in this session; none by controllers that speak one only, which is the invoker's oldest. `at` is the time
-  * of day by which this scheduler places, in microseconds: what it places by this session it places later.
+  * of day by which this scheduler places: what it places by this session it places later.
   */
 final case class Welcome(
     epoch: Long,
@@ -87,7 +87,7 @@ final case class Welcome(
     contact: FiniteDuration,
     session: ActorRef[ToSession],
     toInvoker: ActorRef[ProducerController.Command[ToInvoker]],
-    at: Option[Long] = None
+    at: Option[Timestamp] = None
 ) extends ToLink
 
 /** `wanted` is what waits for room that the invoker's cluster does not have (`WantRoom`). `free` is whether

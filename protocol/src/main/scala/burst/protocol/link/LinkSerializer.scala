@@ -1,23 +1,20 @@
 package burst.protocol.link
 
 import burst.protocol.JsonSerializer.Kind
-import burst.protocol.{JsonSerializer, ToController, ToInvoker}
-import io.circe.{Codec, Decoder, Encoder}
+import burst.protocol.{Durations, JsonSerializer, ToController, ToInvoker}
+import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec}
 import org.apache.pekko.actor.ExtendedActorSystem
-import scala.concurrent.duration.{Duration, DurationLong, FiniteDuration}
-import scala.util.Try
+import scala.concurrent.duration.{Duration, FiniteDuration}
 
 /** What travels between controllers and invokers. */
 final class LinkSerializer(system: ExtendedActorSystem) extends JsonSerializer(7301, system):
   private given Configuration =
     Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
 
-  /** In milliseconds; none is not a time that anybody could wait. */
-  private given Codec[FiniteDuration] = Codec.from(
-    Decoder.decodeLong.emapTry(millis => Try(millis.millis)).ensure(_ > Duration.Zero, "not above 0"),
-    Encoder.encodeLong.contramap(_.toMillis)
-  )
+  /** None is not a time that anybody could wait. */
+  private given Codec[FiniteDuration] =
+    Codec.from(Durations.inMillis.ensure(_ > Duration.Zero, "not above 0"), Durations.inMillis)
 
   protected val kinds: Vector[Kind[?]] = Vector(
     Kind[Hello]("hello", ConfiguredCodec.derived),

@@ -31,7 +31,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     Inputs.Each(Vector(JsonText("1"), JsonText("""{"a":null}"""))),
     BackendConfig("redis-list", Some("redis://:secret@h"), Some(1024)),
     Secret.random(),
-    17L,
+    17.micros,
     256,
     autostart = false,
     origin = Some(Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true))))
@@ -42,7 +42,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val anyone = system.deadLetters[Any]
     Vector(
       Hello(2, Some(3), status.id, 3, anyone, "9f86"),
-      Welcome(7, Some(2), 3, 10.seconds, anyone, anyone, Some(12)),
+      Welcome(7, Some(2), 3, 10.seconds, anyone, anyone, Some(Timestamp.ofMicros(12))),
       Seen(12),
       Seen(12, free = Some(true)),
       Seen(13, Some(Vector(WantedPacks(4, 256, 2)))),
@@ -54,7 +54,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       Farewell("it was stopped"),
       PreparePack(assignment),
       PreparePack(assignment.copy(definition = assignment.definition.copy(logs = 10))),
-      PreparePack(assignment.copy(group = Some(GroupRole.Holder(60_000)))),
+      PreparePack(assignment.copy(group = Some(GroupRole.Holder(1.minute)))),
       PreparePack(assignment.copy(group = Some(GroupRole.Member(flare)))),
       StartPack(flare, 1, Vector(Some("h:1"), None)),
       AbortPack(flare, 1, failure),
@@ -71,17 +71,17 @@ class LinkSerializerSuite extends munit.FunSuite:
         status.id,
         Some(PackStart.Warm),
         Vector(
-          PackEvent.Ready(Some("h:2"), 1),
-          PackEvent.Log(None, LogStream.Stderr, "line", 2),
+          PackEvent.Ready(Some("h:2"), Timestamp.ofMicros(1)),
+          PackEvent.Log(None, LogStream.Stderr, "line", Timestamp.ofMicros(2)),
           PackEvent.Output(2, "{\"x\":"),
-          PackEvent.WorkerSucceeded(2, "null}", 3),
-          PackEvent.WorkerFailed(3, failure, 4),
-          PackEvent.PackEnded(reusable = false, Some(failure), 5)
+          PackEvent.WorkerSucceeded(2, "null}", Timestamp.ofMicros(3)),
+          PackEvent.WorkerFailed(3, failure, Timestamp.ofMicros(4)),
+          PackEvent.PackEnded(reusable = false, Some(failure), Timestamp.ofMicros(5))
         )
       ),
       FlareCleaned(flare, Some(failure)),
       FetchPackage(packageId, 5),
-      Holds(Vector(HeldPack(flare, 2, 1)), unbroken = true, Some(12)),
+      Holds(Vector(HeldPack(flare, 2, 1)), unbroken = true, Some(Timestamp.ofMicros(12))),
       InvokerBundle(Vector(StartPack(flare, 1, Vector.empty), OutputStored(flare, 1))),
       ControllerBundle(Vector(FlareCleaned(flare, None), FetchPackage(packageId, 5)))
     )
@@ -128,8 +128,12 @@ class LinkSerializerSuite extends munit.FunSuite:
       InvokerId("i"),
       None,
       Vector(
-        PackEvent.Log(None, LogStream.Stderr, "line", 2),
-        PackEvent.WorkerFailed(3, Failure(FailureKind.OutOfMemory, "boom", worker = Some(3)), 4)
+        PackEvent.Log(None, LogStream.Stderr, "line", Timestamp.ofMicros(2)),
+        PackEvent.WorkerFailed(
+          3,
+          Failure(FailureKind.OutOfMemory, "boom", worker = Some(3)),
+          Timestamp.ofMicros(4)
+        )
       ),
       number = Some(7)
     )
@@ -160,7 +164,14 @@ class LinkSerializerSuite extends munit.FunSuite:
     val named = serializer.toBinary(sent("\udc00", "x"))
     assertEquals(serializer.fromBinary(named, "to-invoker"), sent("?", "x"))
     def said(line: String) =
-      PackReport(flare, 2, 1, status.id, None, Vector(PackEvent.Log(None, LogStream.Stdout, line, 2)))
+      PackReport(
+        flare,
+        2,
+        1,
+        status.id,
+        None,
+        Vector(PackEvent.Log(None, LogStream.Stdout, line, Timestamp.ofMicros(2)))
+      )
     val logged = serializer.toBinary(said("x\ud800"))
     assertEquals(serializer.fromBinary(logged, "to-controller"), said("x?"))
 

@@ -1,5 +1,6 @@
 package burst.controller.http.connection
 
+import burst.node.MonotonicTime
 import org.apache.pekko.http.scaladsl.model.{AttributeKey, HttpEntity, HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.model.headers.Connection as ConnectionHeader
 import org.apache.pekko.stream.scaladsl.Flow
@@ -15,7 +16,7 @@ final class Connection private[connection] (registry: Connections, val client: S
   // Bytes of a request that is not complete; all of them are held.
   private var header = 0L
   @volatile private var state =
-    State(requests = 0, trusted = false, System.nanoTime(), fresh = true)
+    State(requests = 0, trusted = false, MonotonicTime.now(), fresh = true)
 
   /** A request's header is complete. */
   def requested(request: HttpRequest): HttpRequest =
@@ -59,7 +60,7 @@ final class Connection private[connection] (registry: Connections, val client: S
   private def rest(): Unit = move(now => now.copy(requests = now.requests - 1))
 
   private def move(change: State => State): Unit = registry.moved(this):
-    state = change(state).copy(since = System.nanoTime())
+    state = change(state).copy(since = MonotonicTime.now())
 
   private def watched[A]: Flow[A, A, Any] =
     Flow[A].watchTermination()((_, done) => done.onComplete(_ => rest())(ExecutionContext.parasitic))
@@ -70,13 +71,13 @@ object Connection:
   /** The one a request came over. */
   def of(request: HttpRequest): Option[Connection] = request.attribute(Key)
 
-  /** `since` when, in nanoseconds; `fresh` without any request so far. The next one may come before the last
-    * has its whole answer.
+  /** `since` when; `fresh` without any request so far. The next one may come before the last has its whole
+    * answer.
     */
   private[connection] final case class State(
       requests: Int,
       trusted: Boolean,
-      since: Long,
+      since: MonotonicTime,
       fresh: Boolean
   ):
     def underWay: Boolean = requests > 0

@@ -1,11 +1,12 @@
 package burst.controller.http.connection
 
 import burst.controller.http.connection.Connection.End
+import burst.node.MonotonicTime
 import org.apache.pekko.stream.stage.*
 import org.apache.pekko.stream.{Attributes, BidiShape, Inlet, Outlet}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.control.NoStackTrace
 
 /** Stands between a connection's bytes and everything else, TLS included, and ends what stands still: a
@@ -25,9 +26,9 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
   private final class Logic extends TimerGraphStageLogic(shape):
     // What HTTP has to say and the client's side has not taken yet.
     private var unsent = ByteString.empty
-    private var progress = System.nanoTime()
+    private var progress = MonotonicTime.now()
     // When the first byte came after the connection's state had last changed.
-    private var heard = connection.now.since - 1
+    private var heard = connection.now.since - 1.nano
     private var over = false
 
     override def preStart(): Unit =
@@ -52,7 +53,7 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
       toClient,
       new OutHandler:
         override def onPull(): Unit =
-          progress = System.nanoTime()
+          progress = MonotonicTime.now()
           if unsent.nonEmpty then send()
           else if isClosed(answers) then close()
           else if !hasBeenPulled(answers) then pull(answers)
@@ -64,7 +65,7 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
       new InHandler:
         override def onPush(): Unit =
           val bytes = grab(fromClient)
-          if connection.now.since - heard > 0 then heard = System.nanoTime()
+          if connection.now.since > heard then heard = MonotonicTime.now()
           if isClosed(requests) then pull(fromClient) else push(requests, bytes)
         override def onUpstreamFinish(): Unit = complete(requests)
         override def onUpstreamFailure(cause: Throwable): Unit = fail(requests, cause)
@@ -83,23 +84,23 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
     private def send(): Unit =
       val (piece, rest) = unsent.splitAt(ConnectionGuard.Piece)
       unsent = rest
-      progress = System.nanoTime()
+      progress = MonotonicTime.now()
       push(toClient, piece)
 
     private def close(): Unit =
       over = true
-      progress = System.nanoTime()
+      progress = MonotonicTime.now()
       complete(toClient)
 
-    override protected def onTimer(key: Any): Unit = if standsStill(System.nanoTime()) then end(End.Cut)
+    override protected def onTimer(key: Any): Unit = if standsStill(MonotonicTime.now()) then end(End.Cut)
 
-    private def standsStill(now: Long): Boolean =
-      def passed(limit: FiniteDuration, starts: Long*) = starts.forall(start => now - start > limit.toNanos)
+    private def standsStill(now: MonotonicTime): Boolean =
+      def passed(limit: FiniteDuration, starts: MonotonicTime*) = starts.forall(_ + limit < now)
       val state = connection.now
       if over || !isAvailable(toClient) then passed(limits.stall, progress)
       else if state.underWay then false
       else if state.fresh then passed(limits.header, state.since)
-      else if heard - state.since > 0 then passed(limits.header, heard, progress)
+      else if heard > state.since then passed(limits.header, heard, progress)
       else passed(limits.keepAlive, state.since, progress)
 
     private def end(how: End): Unit = how match

@@ -6,16 +6,22 @@ import scala.jdk.CollectionConverters.*
 
 /** What is used of a node, or there to be used: CPU in thousandths, memory in bytes, and pods. */
 private[driver] final case class PodUse(cpuMillis: Long, memory: Long, pods: Int):
-  def +(other: PodUse): PodUse = PodUse(cpuMillis + other.cpuMillis, memory + other.memory, pods + other.pods)
-  def -(other: PodUse): PodUse = PodUse(cpuMillis - other.cpuMillis, memory - other.memory, pods - other.pods)
+  def +(other: PodUse): PodUse =
+    PodUse(cpuMillis = cpuMillis + other.cpuMillis, memory = memory + other.memory, pods = pods + other.pods)
+  def -(other: PodUse): PodUse =
+    PodUse(cpuMillis = cpuMillis - other.cpuMillis, memory = memory - other.memory, pods = pods - other.pods)
 
   /** Of each the larger. */
   def or(other: PodUse): PodUse =
-    PodUse(cpuMillis.max(other.cpuMillis), memory.max(other.memory), pods.max(other.pods))
+    PodUse(
+      cpuMillis = cpuMillis.max(other.cpuMillis),
+      memory = memory.max(other.memory),
+      pods = pods.max(other.pods)
+    )
 
 /** What a pod is promised, as Kubernetes' scheduler counts it: pure. */
 private[driver] object PodUse:
-  val Nothing: PodUse = PodUse(0, 0, 0)
+  val Nothing: PodUse = PodUse(cpuMillis = 0, memory = 0, pods = 0)
   private val Over = Set("Succeeded", "Failed")
 
   /** The node of which it holds something: one that is being deleted does until it is gone. */
@@ -40,14 +46,14 @@ private[driver] object PodUse:
     val whole = read(said)
     val overhead = Option(spec.getOverhead).fold(Nothing)(amounts => read(amounts.asScala.toMap))
     PodUse(
-      overhead.cpuMillis + (if said.contains("cpu") then whole.cpuMillis else parts.cpuMillis),
-      overhead.memory + (if said.contains("memory") then whole.memory else parts.memory),
+      cpuMillis = overhead.cpuMillis + (if said.contains("cpu") then whole.cpuMillis else parts.cpuMillis),
+      memory = overhead.memory + (if said.contains("memory") then whole.memory else parts.memory),
       pods = 1
     )
 
   def read(amounts: Map[String, Quantity]): PodUse = PodUse(
-    amounts.get("cpu").fold(0L)(Quantity.getAmountInBytes(_).movePointRight(3).longValue),
-    amounts.get("memory").fold(0L)(Quantity.getAmountInBytes(_).longValue),
+    cpuMillis = amounts.get("cpu").fold(0L)(Quantity.getAmountInBytes(_).movePointRight(3).longValue),
+    memory = amounts.get("memory").fold(0L)(Quantity.getAmountInBytes(_).longValue),
     pods = 0
   )
 

@@ -38,7 +38,12 @@ private[driver] object Launcher:
 
   object Limits:
     def apply(allowed: ContainerLimits, descriptors: Long): Limits =
-      Limits(allowed.memory >> 20, allowed.nanoCpus / 1e9, allowed.pids, descriptors)
+      Limits(
+        memoryMiB = allowed.memory >> 20,
+        cpus = allowed.nanoCpus / 1e9,
+        processes = allowed.pids,
+        files = descriptors
+      )
 
   def line(spec: Spec): String = spec.asJson.noSpaces
 

@@ -63,7 +63,10 @@ class SandboxClosingSuite extends munit.FunSuite:
     /** The program runs it from its start to its good end: how it came up. */
     def runs(probe: TestProbe[PackReport]): Option[PackStart] =
       val pack: FakePack = setup.runtime.pack()
-      pack.say(PackEvent.Ready(None, 1), PackEvent.PackEnded(reusable = true, None, 2))
+      pack.say(
+        PackEvent.Ready(None, Timestamp.ofMicros(1)),
+        PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(2))
+      )
       pack.end()
       endOf(probe, None)
 
