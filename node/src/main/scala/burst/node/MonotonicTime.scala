@@ -27,8 +27,6 @@ object MonotonicTime:
 
     def +(time: FiniteDuration): MonotonicTime = saturatedSum(at, time.toNanos)
     def -(time: FiniteDuration): MonotonicTime = saturatedSum(at, -time.toNanos)
-
-    @annotation.targetName("since")
     def -(earlier: MonotonicTime): FiniteDuration = FiniteDuration(at - earlier, NANOSECONDS)
 
     def <(other: MonotonicTime): Boolean = at < other

@@ -32,8 +32,6 @@ object Timestamp:
 
     def +(time: FiniteDuration): Timestamp = saturatedSum(at, time.toMicros)
     def -(time: FiniteDuration): Timestamp = saturatedSum(at, -time.toMicros)
-
-    @annotation.targetName("since")
     def -(earlier: Timestamp): FiniteDuration =
       val passed = saturatedSum(at, if earlier == Long.MinValue then Long.MaxValue else -earlier)
       FiniteDuration(Math.max(-Longest, Math.min(passed, Longest)), MICROSECONDS)

@@ -44,10 +44,10 @@ object StartTimes:
         record =>
           def number(column: String) = record.get(column).toDoubleOption
           record.get("what") -> Row(
-            number("min").getOrElse(0),
-            number("median").getOrElse(0),
-            number("max").getOrElse(0),
-            number("reference_median")
+            min = number("min").getOrElse(0),
+            median = number("median").getOrElse(0),
+            max = number("max").getOrElse(0),
+            reference = number("reference_median")
           )
       }.toMap
     }

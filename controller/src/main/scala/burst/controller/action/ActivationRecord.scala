@@ -22,8 +22,9 @@ final case class ActivationHead(
 )
 
 object ActivationHead:
-  /** The time of day as records have it. */
-  def now(): Timestamp = Timestamp.ofMillis(System.currentTimeMillis())
+  /** A time as records have it. */
+  def inMillis(at: Timestamp): Timestamp = Timestamp.ofMillis(at.millis)
+  def now(): Timestamp = inMillis(Timestamp.now())
 
   private given Codec[Timestamp] =
     Codec.from(Decoder.decodeLong.map(Timestamp.ofMillis), Encoder.encodeLong.contramap(_.millis))

@@ -4,7 +4,7 @@ import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.{ActivationFields, Flare, Output}
 import burst.controller.json.JsonPieces
 import burst.controller.store.{ActivationFilter, ActivationStore, ResultReader, StoredActivation}
-import burst.protocol.{FlareId, JsonText, Timestamp}
+import burst.protocol.{FlareId, JsonText}
 import java.nio.file.NoSuchFileException
 
 /** Reads records of invocations. Calls block. */
@@ -56,7 +56,7 @@ final class Activations(
   private def record(found: StoredActivation): ActivationRecord = found.body match
     case Left(fields) =>
       val head = RecordFields.read(fields)
-      val ended = found.abandoned.map(at => Timestamp.ofMillis(at.millis))
+      val ended = found.abandoned.map(ActivationHead.inMillis)
       val result = found.output match
         case Some(Output.Inline(text)) => text
         case _ => RunResult.error(ActivationStatus.InternalError, Abandoned).result

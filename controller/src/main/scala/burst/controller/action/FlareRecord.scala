@@ -2,7 +2,7 @@ package burst.controller.action
 
 import burst.controller.definition.KindFamily
 import burst.controller.flare.{ActivationFields, Flare}
-import burst.protocol.{FlareId, PackStart, Timestamp}
+import burst.protocol.{FlareId, PackStart}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import scala.concurrent.duration.Duration
@@ -10,8 +10,8 @@ import scala.concurrent.duration.Duration
 /** What the flare of an invocation is to OpenWhisk's clients. Pure. */
 private[action] object FlareRecord:
   def head(id: FlareId, flare: Flare, fields: ActivationFields, status: ActivationStatus): ActivationHead =
-    val start = inMillis(flare.begun)
-    val end = flare.ended.map(inMillis)
+    val start = ActivationHead.inMillis(flare.begun)
+    val end = flare.ended.map(ActivationHead.inMillis)
     ActivationHead(
       id,
       flare.namespace,
@@ -25,8 +25,6 @@ private[action] object FlareRecord:
       status,
       annotations(flare, fields)
     )
-
-  private def inMillis(at: Timestamp): Timestamp = Timestamp.ofMillis(at.millis)
 
   /** Without namespace and package. */
   def name(path: String): String = path.drop(path.lastIndexOf('/') + 1)

@@ -70,7 +70,7 @@ final class Records(
     if asked.nonEmpty then
       val there = store.areOpen(asked.map(_._1))
       asked.filter((id, _) => there(id)).foreach: (id, one) =>
-        open.put(id, one.run.fold(one.failed(ActivationHead.now()))(_ => Ending.Awaited))
+        open.put(id, one.run.fold(one.failed(ActivationHead.inMillis(clock())))(_ => Ending.Awaited))
         unclear.remove(id)
         one.run.foreach(run => Future(run()))
       late.foreach(unclear.remove)

@@ -83,7 +83,7 @@ private[deploy] final class ElfReader(view: ByteView):
           for
             at <- fileOffset(segments, needs)
             strings <- fileOffset(segments, strings)
-            names <- versionNames(at, count, strings)
+            names <- versionNames(first = at, files = count, strings = strings)
           yield names.flatMap(libcVersion).maxOption
         names.toRight(truncated("list of required library versions"))
       case _ => Left(truncated("dynamic segment"))

@@ -56,7 +56,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
             if count > limits.entries then Left(TooManyEntries(limits.entries))
             // Others take the directory that ends here, wherever it is said to start.
             else if start + size != at then Left(CorruptZip("its directory is cut off"))
-            else entries(start, at, count)
+            else entries(start = start, end = at, count = count)
           case _ => Left(CorruptZip("its directory is cut off"))
 
   /** The last end record, which is at the very end but for a comment of its own declared length. Others may

@@ -107,7 +107,7 @@ final class AlarmClock(
         fires.take(caller.namespace, caller.limits.firesPerMinute) match
           case Left(used) =>
             // Out of the way of others' alarms until then.
-            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(used.retryAfterSeconds))))
+            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(used.retryAfter.toSeconds))))
             false
           case Right(()) =>
             val spent = alarm.fired(moment)

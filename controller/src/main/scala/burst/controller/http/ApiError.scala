@@ -12,6 +12,7 @@ import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 import org.apache.pekko.http.scaladsl.model.headers.*
+import scala.concurrent.duration.FiniteDuration
 
 /** Every way a request can be refused, as data. [[ApiError.response]] is the one place where it becomes a
   * status and a sentence; the sentence says what to change and repeats no input but names.
@@ -73,13 +74,13 @@ enum ApiError:
 
   /** It stands for another request. */
   case IdempotencyKeyUsed
-  case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+  case RateLimited(perMinute: Int, retryAfter: FiniteDuration)
   case InvocationsLimited(used: MinuteUsed)
-  case DeploysLimited(perMinute: Int, retryAfterSeconds: Long)
-  case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
+  case DeploysLimited(perMinute: Int, retryAfter: FiniteDuration)
+  case RequestsLimited(perMinute: Int, retryAfter: FiniteDuration)
   case TooManyAtOnce(limit: Int)
-  case LoginsLimited(retryAfterSeconds: Long)
-  case MissesLimited(retryAfterSeconds: Long)
+  case LoginsLimited(retryAfter: FiniteDuration)
+  case MissesLimited(retryAfter: FiniteDuration)
   case Refused(refusal: Refusal)
   case Web(problem: WebProblem)
   case Gateway(problem: GatewayProblem)
@@ -111,13 +112,13 @@ object ApiError:
   private def headers(error: ApiError): Seq[HttpHeader] = error match
     case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) | Web(WebProblem.NeedsCredentials) =>
       Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
-    case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case InvocationsLimited(used) => Seq(`Retry-After`(used.retryAfterSeconds))
-    case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
-    case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(used.retryAfterSeconds))
-    case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
+    case RateLimited(_, pause) => Seq(`Retry-After`(pause.toSeconds))
+    case InvocationsLimited(used) => Seq(`Retry-After`(used.retryAfter.toSeconds))
+    case DeploysLimited(_, pause) => Seq(`Retry-After`(pause.toSeconds))
+    case RequestsLimited(_, pause) => Seq(`Retry-After`(pause.toSeconds))
+    case LoginsLimited(pause) => Seq(`Retry-After`(pause.toSeconds))
+    case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(used.retryAfter.toSeconds))
+    case MissesLimited(pause) => Seq(`Retry-After`(pause.toSeconds))
     case Refused(
           Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone | Refusal.AlreadySubmitted
         ) | Busy | TooManyAtOnce(_) | TimedOut =>
@@ -215,19 +216,19 @@ object ApiError:
       BadRequest -> s"Send one '${IdempotencyKey.Header}' of 1 to ${IdempotencyKey.MaxLength} printable ASCII characters, or none."
     case IdempotencyKeyUsed =>
       UnprocessableContent -> s"This '${IdempotencyKey.Header}' was sent with another request before; send this one with a key of its own."
-    case RateLimited(perMinute, seconds) =>
-      TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
+    case RateLimited(perMinute, pause) =>
+      TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait ${pause.toSeconds} s."
     case InvocationsLimited(used) => TooManyRequests -> tooMany("invocations", used)
-    case DeploysLimited(perMinute, seconds) =>
-      TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait $seconds s."
-    case RequestsLimited(perMinute, seconds) =>
-      TooManyRequests -> s"This namespace may make $perMinute requests a minute; wait $seconds s."
+    case DeploysLimited(perMinute, pause) =>
+      TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait ${pause.toSeconds} s."
+    case RequestsLimited(perMinute, pause) =>
+      TooManyRequests -> s"This namespace may make $perMinute requests a minute; wait ${pause.toSeconds} s."
     case TooManyAtOnce(limit) =>
       TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
-    case LoginsLimited(seconds) =>
-      TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
-    case MissesLimited(seconds) =>
-      TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
+    case LoginsLimited(pause) =>
+      TooManyRequests -> s"Too many wrong credentials came from this address; wait ${pause.toSeconds} s."
+    case MissesLimited(pause) =>
+      TooManyRequests -> s"This address asked too often for what is not there; wait ${pause.toSeconds} s."
     case Refused(refusal) => describe(refusal)
     case Web(problem) => WebErrors.describe(problem)
     case Gateway(problem) => GatewayErrors.describe(problem)
@@ -249,7 +250,7 @@ object ApiError:
   /** As OpenWhisk has it. */
   private[http] def tooMany(what: String, used: MinuteUsed): String =
     s"""Too many $what by this namespace in this minute (count: ${used.count}, allowed: ${used.allowed}); wait
-       | ${used.retryAfterSeconds} s.""".stripMargin.replace("\n", "")
+       | ${used.retryAfter.toSeconds} s.""".stripMargin.replace("\n", "")
 
   private def describe(refusal: Refusal): (StatusCode, String) = refusal match
     case Refusal.TooLarge(size, slots) =>

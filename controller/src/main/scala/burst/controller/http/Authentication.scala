@@ -7,6 +7,7 @@ import org.apache.pekko.http.scaladsl.model.headers.{Authorization, BasicHttpCre
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.{Directive, Directive0, Directive1}
 import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.duration.FiniteDuration
 
 /** Who calls, and whether what they name is theirs. */
 final class Authentication(
@@ -62,7 +63,7 @@ final class Authentication(
     */
   private def admitted[A](
       request: HttpRequest,
-      found: Either[Long, Option[A]],
+      found: Either[FiniteDuration, Option[A]],
       otherwise: ApiError
   ): Directive1[A] =
     val known = found.left.map(ApiError.LoginsLimited(_)).flatMap(_.toRight(otherwise))

@@ -24,7 +24,10 @@ object EntityFields:
     if text.length > limits(name) then Some(EntityProblem.FieldTooLarge(name, limits(name)))
     else
       // Depth and numbers were held against their limits as the whole body was.
-      JsonCheck.problem(text.bytes, JsonLimits(MostDepth, MostValues, Int.MaxValue)).map: _ =>
+      JsonCheck.problem(
+        text.bytes,
+        JsonLimits(depth = MostDepth, values = MostValues, number = Int.MaxValue)
+      ).map: _ =>
         EntityProblem.TooManyValues(name, MostValues)
 
   /** Where that has been held against its limit already. */

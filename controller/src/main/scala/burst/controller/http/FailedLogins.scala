@@ -5,6 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
 import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.duration.FiniteDuration
 import scala.util.Success
 
 /** Bounds how often a client's credentials may turn out wrong, as looking them up is work. Whoever was let in
@@ -13,12 +14,12 @@ import scala.util.Success
 final class FailedLogins(perMinute: Int, rates: RateLimiter):
   private val good = LruCache[String, String](FailedLogins.Remembered)
 
-  /** What `look` finds, or in how many seconds it may be asked again. Where it fails nothing is known of the
+  /** What `look` finds, or in how long it may be asked again. Where it fails nothing is known of the
     * credentials.
     */
   def within[A](client: String, credentials: String)(look: => Future[Option[A]])(using
       ExecutionContext
-  ): Future[Either[Long, Option[A]]] =
+  ): Future[Either[FiniteDuration, Option[A]]] =
     val digest = hash(credentials)
     if wasGood(digest) then
       look.map: found =>
@@ -37,7 +38,7 @@ final class FailedLogins(perMinute: Int, rates: RateLimiter):
               Right(found)
 
   /** That of a client which are known to be wrong. */
-  def failed(client: String): Either[Long, None.type] = rates.take(client, perMinute).map(_ => None)
+  def failed(client: String): Either[FiniteDuration, None.type] = rates.take(client, perMinute).map(_ => None)
 
   private def wasGood(digest: String): Boolean = synchronized(Option(good.get(digest))).isDefined
 

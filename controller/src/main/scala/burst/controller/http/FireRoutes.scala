@@ -98,7 +98,8 @@ object FireRoutes:
 
   /** An object, or nothing. */
   private def payload(body: RequestBody, bytes: ByteString): Either[ApiError, JsonObject] =
-    val limits = JsonLimits(EntityFields.MostDepth, EntityFields.MostValues, Int.MaxValue)
+    val limits =
+      JsonLimits(depth = EntityFields.MostDepth, values = EntityFields.MostValues, number = Int.MaxValue)
     if bytes.isEmpty then Right(JsonObject.empty)
     else
       for

@@ -58,9 +58,9 @@ object HttpSettings:
         http.getDuration("body-pace.within").toScala
       ),
       JsonLimits(
-        http.getInt("json-depth-limit"),
-        http.getInt("json-values-limit"),
-        http.getInt("json-number-limit")
+        depth = http.getInt("json-depth-limit"),
+        values = http.getInt("json-values-limit"),
+        number = http.getInt("json-number-limit")
       ),
       http.getInt("failed-logins-per-minute"),
       AdminKey.from(config.getString(AdminKey.Setting)),

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.limits.LruCache
 import burst.node.MonotonicTime
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 
 /** So many of something per minute, for each namespace or client: a bucket that holds one minute's worth and
   * fills up evenly. Of more than `most` keys those are forgotten that were not asked for for longest.
@@ -11,8 +12,8 @@ final class RateLimiter(clock: () => MonotonicTime = () => MonotonicTime.now(), 
 
   private val buckets = LruCache[String, Bucket](most)
 
-  /** Takes one off, or says in how many whole seconds there will be one. */
-  def take(key: String, perMinute: Int): Either[Long, Unit] = synchronized:
+  /** Takes one off, or says in how long, in whole seconds, there will be one. */
+  def take(key: String, perMinute: Int): Either[FiniteDuration, Unit] = synchronized:
     buckets.computeIfAbsent(key, _ => Bucket(perMinute, clock())).take(perMinute, clock())
 
   /** Puts one back that came to nothing. */
@@ -23,13 +24,13 @@ private object RateLimiter:
   private val Minute = 60e9
 
   final class Bucket(private var level: Double, private var filled: MonotonicTime):
-    def take(perMinute: Int, now: MonotonicTime): Either[Long, Unit] =
+    def take(perMinute: Int, now: MonotonicTime): Either[FiniteDuration, Unit] =
       level = (level + (now - filled).toNanos.max(0) * (perMinute / Minute)).min(perMinute)
       filled = now
       if level >= 1 then
         level -= 1
         Right(())
-      else if perMinute <= 0 then Left(60)
-      else Left(((1 - level) * 60 / perMinute).ceil.toLong.max(1))
+      else if perMinute <= 0 then Left(60.seconds)
+      else Left(((1 - level) * 60 / perMinute).ceil.toLong.max(1).seconds)
 
     def giveBack(perMinute: Int): Unit = level = (level + 1).min(perMinute)

@@ -1,9 +1,10 @@
 package burst.controller.limits
 
 import burst.protocol.Timestamp
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** What there is of something in this minute already, how much there may be, and when the next one begins. */
-final case class MinuteUsed(count: Int, allowed: Int, retryAfterSeconds: Long)
+final case class MinuteUsed(count: Int, allowed: Int, retryAfter: FiniteDuration)
 
 /** So many of something in each minute of the calendar, for each namespace, as OpenWhisk counts. Of more than
   * `most` namespaces those are forgotten that were not asked for for longest.
@@ -28,7 +29,7 @@ final class MinuteCounts(clock: () => Timestamp = () => Timestamp.now(), most: I
       Left(MinuteUsed(
         count = count.taken,
         allowed = allowed,
-        retryAfterSeconds = (Minute - now % Minute).ceilDiv(1000)
+        retryAfter = (Minute - now % Minute).ceilDiv(1000).seconds
       ))
 
   /** Puts one back that came to nothing; of a minute that is over nothing is left. */

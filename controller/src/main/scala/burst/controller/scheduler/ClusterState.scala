@@ -144,7 +144,7 @@ final case class ClusterState private (
             capacity.warm,
             avoided = avoided,
             node = Some(node.node),
-            memory = Some(MachineMemory(node.memory, memory, room.packMemory))
+            memory = Some(MachineMemory(total = node.memory, free = memory, pack = room.packMemory))
           )
 
   /** How many slots there may come to be, where some of the machines follow a cluster. */

@@ -6,9 +6,9 @@ import burst.protocol.{FlareId, InvokerId}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
-/** A flare that waits for its slots. `since` is when it began to wait * goes on; `avoid` is where its last
-  * attempt did not start, `why` what became of that, where it has given its slots back because a cluster had
-  * no room for its packs. Such a one stands by the `number` it had.
+/** A flare that waits for its slots. `since` is when it began to wait; `avoid` is where its last attempt did
+  * not start, `why` what became of that, where it has given its slots back because a cluster had no room for
+  * its packs. Such a one stands by the `number` it had.
   */
 final case class Waiting(
     id: FlareId,

@@ -62,7 +62,7 @@ object UnitAllocation:
         shares += Share(tightest.id, left, tightest.free - left, tightest.node)
         left = 0
       else
-        val taken = take(order(next).free, left, g)
+        val taken = take(free = order(next).free, left = left, g = g)
         if taken > 0 then
           shares += Share(order(next).id, taken, order(next).free - taken, order(next).node)
           left -= taken

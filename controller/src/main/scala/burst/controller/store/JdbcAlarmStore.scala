@@ -22,21 +22,19 @@ final class JdbcAlarmStore(database: Database) extends AlarmStore:
                        ${database.sharedLock}""".isAny
       if !held then Left(AlarmRefusal.NoTrigger)
       else
+        val (due, changed) = (alarm.due.map(Timestamp.of), Timestamp.of(alarm.changed))
         val stored = sql"""
           INSERT INTO alarm ($Columns)
           VALUES ($namespace, $trigger, ${alarm.schedule.asJson.noSpaces}, ${alarm.payload.asJson.noSpaces},
-            ${alarm.due.map(Timestamp.of)}, ${alarm.remaining}, ${alarm.reason}, ${Timestamp.of(
-            alarm.changed
-          )})
+            $due, ${alarm.remaining}, ${alarm.reason}, $changed)
           ON CONFLICT (namespace, trigger_name) DO NOTHING""".update()
         Either.cond(stored == 1, (), AlarmRefusal.Exists)
 
   def due(now: Instant, most: Int, but: Set[String]): Vector[Alarm] =
     val others = if but.isEmpty then sqls"" else sqls"AND namespace NOT IN (${but.toVector})"
+    val present = Timestamp.of(now)
     database.read("looking for alarms"):
-      sql"SELECT $Columns FROM alarm WHERE due <= ${Timestamp.of(now)} $others ORDER BY due LIMIT $most".rows(
-        read
-      )
+      sql"SELECT $Columns FROM alarm WHERE due <= $present $others ORDER BY due LIMIT $most".rows(read)
 
   def replace(present: Alarm, next: Alarm): Boolean =
     val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${Timestamp.of(due)}")

@@ -157,7 +157,7 @@ class FiringSuite extends munit.FunSuite:
       invocations.begun.size
     for full <- Vector(
         InvocationRefusal.Refused(Refusal.QueueFull(1)),
-        InvocationRefusal.RateLimited(MinuteUsed(9, 9, 9))
+        InvocationRefusal.RateLimited(MinuteUsed(9, 9, 9.seconds))
       )
     do
       val asked = begun(full)

@@ -10,13 +10,13 @@ class RateLimiterSuite extends munit.FunSuite:
   test("a namespace has its minute's worth at once, then as it fills up"):
     val limiter = RateLimiter(() => now)
     (1 to 6).foreach(_ => assertEquals(limiter.take("a", 6), Right(())))
-    assertEquals(limiter.take("a", 6), Left(10L))
+    assertEquals(limiter.take("a", 6), Left(10.seconds))
     assertEquals(limiter.take("b", 6), Right(()))
     pass(9)
-    assertEquals(limiter.take("a", 6), Left(1L))
+    assertEquals(limiter.take("a", 6), Left(1.second))
     pass(1.1)
     assertEquals(limiter.take("a", 6), Right(()))
-    assertEquals(limiter.take("a", 6), Left(10L))
+    assertEquals(limiter.take("a", 6), Left(10.seconds))
     now += 1.hour
     assertEquals((1 to 10).count(_ => limiter.take("a", 6).isRight), 6)
 
@@ -24,14 +24,14 @@ class RateLimiterSuite extends munit.FunSuite:
     val limiter = RateLimiter(() => now)
     assertEquals(limiter.take("a", 100), Right(()))
     assertEquals((1 to 10).count(_ => limiter.take("a", 2).isRight), 2)
-    assertEquals(limiter.take("z", 0), Left(60L))
+    assertEquals(limiter.take("z", 0), Left(60.seconds))
 
   test("what is given back may be taken again, but never more than a minute's worth"):
     val limiter = RateLimiter(() => now)
     (1 to 6).foreach(_ => limiter.take("a", 6))
     limiter.giveBack("a", 6)
     assertEquals(limiter.take("a", 6), Right(()))
-    assertEquals(limiter.take("a", 6), Left(10L))
+    assertEquals(limiter.take("a", 6), Left(10.seconds))
     (1 to 100).foreach(_ => limiter.giveBack("a", 6))
     assertEquals((1 to 100).count(_ => limiter.take("a", 6).isRight), 6)
     limiter.giveBack("nobody", 6)
@@ -40,9 +40,9 @@ class RateLimiterSuite extends munit.FunSuite:
     val limiter = RateLimiter(() => now, most = 2)
     assertEquals((1 to 10).count(_ => limiter.take("a", 1).isRight), 1)
     assertEquals(limiter.take("b", 1), Right(()))
-    assertEquals(limiter.take("a", 1), Left(60L))
+    assertEquals(limiter.take("a", 1), Left(60.seconds))
     assertEquals(limiter.take("c", 1), Right(()))
-    assertEquals(limiter.take("a", 1), Left(60L))
+    assertEquals(limiter.take("a", 1), Left(60.seconds))
     assertEquals(limiter.take("b", 1), Right(()), "b is the one that was forgotten")
 
   test("waiting as long as was said is enough"):
@@ -50,5 +50,5 @@ class RateLimiterSuite extends munit.FunSuite:
       val limiter = RateLimiter(() => now)
       while limiter.take("a", rate).isRight do ()
       val wait = limiter.take("a", rate).left.getOrElse(fail("not limited"))
-      pass(wait.toDouble)
-      assertEquals(limiter.take("a", rate), Right(()), s"at $rate a minute after $wait s")
+      pass(wait.toSeconds.toDouble)
+      assertEquals(limiter.take("a", rate), Right(()), s"at $rate a minute after $wait")

@@ -5,6 +5,7 @@ import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
 import burst.controller.web.WebHeaders
 import org.apache.pekko.http.scaladsl.model.StatusCodes
+import scala.concurrent.duration.DurationInt
 
 /** Requests to web actions that come to nothing, each with why. */
 class WebRefusalsSuite extends WebSuite:
@@ -202,7 +203,7 @@ class WebRefusalsSuite extends WebSuite:
 
   test("what the platform does not take at present"):
     Seq(
-      (InvocationRefusal.RateLimited(MinuteUsed(60, 60, 7)), 429, "60"),
+      (InvocationRefusal.RateLimited(MinuteUsed(60, 60, 7.seconds)), 429, "60"),
       (InvocationRefusal.PayloadTooLarge(5), 413, "5"),
       (InvocationRefusal.FinalParameter("key"), 400, "key"),
       (InvocationRefusal.Refused(Refusal.QueueFull(3)), 429, "3")

@@ -1,6 +1,7 @@
 package burst.controller.limits
 
 import burst.protocol.Timestamp
+import scala.concurrent.duration.DurationInt
 
 class MinuteCountsSuite extends munit.FunSuite:
   /** In milliseconds. */
@@ -11,26 +12,26 @@ class MinuteCountsSuite extends munit.FunSuite:
     val minutes = counts()
     now = 59_500
     (1 to 3).foreach(_ => assertEquals(minutes.take("a", 3), Right(())))
-    assertEquals(minutes.take("a", 3), Left(MinuteUsed(3, 3, 1)))
+    assertEquals(minutes.take("a", 3), Left(MinuteUsed(3, 3, 1.second)))
     assertEquals(minutes.take("b", 3), Right(()))
     now = 60_000
     (1 to 3).foreach(_ => assertEquals(minutes.take("a", 3), Right(())))
-    assertEquals(minutes.take("a", 3), Left(MinuteUsed(3, 3, 60)))
+    assertEquals(minutes.take("a", 3), Left(MinuteUsed(3, 3, 60.seconds)))
 
   test("waiting as long as was said is enough"):
     for began <- Seq(0L, 1L, 999L, 1000L, 59_001L, 59_999L) do
       val minutes = counts()
       now = began
       assertEquals(minutes.take("a", 1), Right(()))
-      now += minutes.take("a", 1).fold(_.retryAfterSeconds * 1000, _ => fail("not limited"))
+      now += minutes.take("a", 1).fold(_.retryAfter.toMillis, _ => fail("not limited"))
       assertEquals(minutes.take("a", 1), Right(()), s"at $began ms")
 
   test("a limit that was lowered holds at once, and one of zero lets nothing through"):
     val minutes = counts()
     now = 10_000
     (1 to 5).foreach(_ => minutes.take("a", 5))
-    assertEquals(minutes.take("a", 2), Left(MinuteUsed(5, 2, 50)))
-    assertEquals(minutes.take("z", 0), Left(MinuteUsed(0, 0, 50)))
+    assertEquals(minutes.take("a", 2), Left(MinuteUsed(5, 2, 50.seconds)))
+    assertEquals(minutes.take("z", 0), Left(MinuteUsed(0, 0, 50.seconds)))
 
   test("what is given back may be taken again in its minute, and in no later one"):
     val minutes = counts()

@@ -156,6 +156,23 @@ class LinkSerializerSuite extends munit.FunSuite:
     val expected = s"""{"type":"start-pack","flareId":"${flare.value}","pack":1,"endpoints":["h:1",null]}"""
     assertEquals(written, expected)
 
+  test("times are the numbers that they always were, each in its unit"):
+    def written(message: AnyRef) = String(serializer.toBinary(message))
+    val held = assignment.copy(timeLeft = 90.seconds, group = Some(GroupRole.Holder(1.minute)))
+    assert(written(PreparePack(held)).contains(""""timeLeft":90000000,"""))
+    assert(written(PreparePack(held)).contains(""""idleTimeout":60000}"""))
+    val noon = Timestamp.ofMillis(1_700_000_000_000L)
+    val welcome = Welcome(7, None, 3, 10.seconds, system.deadLetters, system.deadLetters, Some(noon))
+    assert(written(welcome).contains(""""contact":10000,"""))
+    assert(written(welcome).contains(""""at":1700000000000000,"""))
+    val ready = PackReport(flare, 1, 0, status.id, None, Vector(PackEvent.Ready(None, noon)))
+    assert(written(ready).contains(""""at":1700000000000000}"""))
+    assert(written(Holds(
+      Vector.empty,
+      unbroken = false,
+      Some(noon)
+    )).endsWith(""""since":1700000000000000}"""))
+
   test("half of a surrogate pair is carried as a mark, and ends no session"):
     def sent(name: String, value: String) =
       PreparePack(assignment.copy(environment = Environment(Map(name -> value))))

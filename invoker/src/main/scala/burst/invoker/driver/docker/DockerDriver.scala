@@ -202,7 +202,11 @@ final class DockerDriver(
     case _ => Future.successful(false)
 
   private def limits(resources: PackResources) =
-    settings.limits.of(daemon.cpus, resources.workers, resources.memoryMiB)
+    settings.limits.of(
+      machineCpus = daemon.cpus,
+      workers = resources.workers,
+      memoryMiB = resources.memoryMiB
+    )
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: DockerContainer =>

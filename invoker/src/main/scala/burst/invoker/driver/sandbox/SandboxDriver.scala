@@ -147,10 +147,10 @@ final class SandboxDriver(
       settings.mounts,
       belongings.user,
       belongings.group,
-      settings.tmpSize,
-      settings.shmSize,
-      settings.stopGrace.toMillis,
-      Launcher.Limits(allowed, settings.descriptors)
+      tmpMiB = settings.tmpSize,
+      shmMiB = settings.shmSize,
+      graceMs = settings.stopGrace.toMillis,
+      limits = Launcher.Limits(allowed, settings.descriptors)
     )
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
@@ -169,9 +169,13 @@ final class SandboxDriver(
 
   /** Without control groups a number of processes is for life: that of the largest pack. */
   private def allowedTo(resources: PackResources) =
-    val allowed = settings.limits.of(cpus, resources.workers, resources.memoryMiB)
+    val allowed =
+      settings.limits.of(machineCpus = cpus, workers = resources.workers, memoryMiB = resources.memoryMiB)
     if hasGroups then allowed
-    else allowed.copy(pids = settings.limits.of(cpus, slots, resources.memoryMiB).pids)
+    else
+      allowed.copy(pids =
+        settings.limits.of(machineCpus = cpus, workers = slots, memoryMiB = resources.memoryMiB).pids
+      )
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: SandboxContainer =>
