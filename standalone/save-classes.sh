@@ -17,7 +17,7 @@ if [ "${release:-0}" -ge 25 ] && [ -f "$jdk" ]; then
     # With the compiler that counts, whatever processors there are.
     options="-XX:AOTCacheOutput=$saved.new -XX:Tier3DelayOn=0"
     calls=24000
-    rehearsal=8000
+    cluster_calls=8000
     # `burst` knows by it whether the JVM and the jar are those that the cache was made of.
     stamp=$saved.jdk
 else
@@ -25,7 +25,7 @@ else
     options=-XX:ArchiveClassesAtExit=$saved.new
     # What answers them is needed soon.
     calls=1
-    rehearsal=2
+    cluster_calls=2
     stamp=
 fi
 work=$(mktemp -d) || exit 0
@@ -51,9 +51,9 @@ done
 cat >"$work/training.conf" <<'END'
 burst.limits { invocations-per-minute = 1000000, flares-per-minute = 1000000, requests-per-minute = 1000000 }
 # What nodes of a cluster do, too, before it is ready.
-pekko.actor.typed.extensions = ["burst.standalone.Rehearsal"]
+pekko.actor.typed.extensions = ["burst.standalone.TrainingRun"]
 END
-JDK_JAVA_OPTIONS=$options BURST_REHEARSAL_CALLS=$rehearsal "$dist/bin/burst" standalone --config "$work/training.conf" --data "$work/.burst" --port 0 --slots 4 \
+JDK_JAVA_OPTIONS=$options BURST_TRAINING_CALLS=$cluster_calls "$dist/bin/burst" standalone --config "$work/training.conf" --data "$work/.burst" --port 0 --slots 4 \
     --driver process >"$work/said" 2>&1 &
 platform=$!
 waited=0
@@ -63,7 +63,7 @@ until grep -q '^burst is ready' "$work/said"; do
     waited=$((waited + 1))
     sleep 0.1
 done
-sed -n 's/^rehearsing/save-classes.sh: &/p' "$work/said" >&2
+sed -n 's/^training run,/save-classes.sh: &/p' "$work/said" >&2
 url=$(sed -n 's/^burst is ready on //p' "$work/said")
 BURST_AUTH=$(sed -n 's/^AUTH=//p' "$work/.burst/properties") \
     "$java" -XX:+UseSerialGC -cp "$jar" burst.standalone.Training "$url" $calls 2>"$work/refused" ||

@@ -280,7 +280,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     Inputs.Each(Vector(JsonText("1"))),
     BackendConfig("direct", None, None),
     Secret.random(),
-    1000.seconds,
+    1.second,
     256,
     autostart = true
   )

@@ -27,7 +27,8 @@ object MonotonicTime:
 
     def +(time: FiniteDuration): MonotonicTime = saturatedSum(at, time.toNanos)
     def -(time: FiniteDuration): MonotonicTime = saturatedSum(at, -time.toNanos)
-    def -(earlier: MonotonicTime): FiniteDuration = FiniteDuration(at - earlier, NANOSECONDS)
+    def -(earlier: MonotonicTime): FiniteDuration =
+      FiniteDuration(saturatedSum(at, -earlier).max(-Long.MaxValue), NANOSECONDS)
 
     def <(other: MonotonicTime): Boolean = at < other
     def <=(other: MonotonicTime): Boolean = at <= other

@@ -53,8 +53,7 @@ object Workload:
         granularity,
         packing,
         backend = "direct",
-        chunkSize = None,
-        timeout,
+        timeout = timeout,
         memory = 256,
         retries = 0
       )

@@ -5,7 +5,7 @@ import burst.controller.flare.{ActivationFields, FlareRequest, Submission}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, FlareView, Refusal}
-import burst.controller.store.{Blocking, Identity, Patiently, Transfers}
+import burst.controller.store.{Blocking, Identity, StoreRetry, Transfers}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
 import org.apache.pekko.actor.typed.Scheduler
@@ -97,7 +97,7 @@ private[action] final class ActionRuns(
     def ended(seen: FlareView, deadline: Deadline) = seen match
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
       case FlareView(end, _) =>
-        Patiently(deadline.timeLeft.min(Patiently.StoreDeadline))("reading an activation"): () =>
+        StoreRetry(deadline.timeLeft.min(StoreRetry.StoreDeadline))("reading an activation"): () =>
           transfers.blocking(end.namespace)(activations.of(end))
     Begun(
       id,

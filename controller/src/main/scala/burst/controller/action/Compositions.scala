@@ -3,7 +3,7 @@ package burst.controller.action
 import burst.controller.action.Composition.*
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.scheduler.Refusal
-import burst.controller.store.{Blocking, Patiently, StoreException}
+import burst.controller.store.{Blocking, StoreException, StoreRetry}
 import burst.protocol.{FlareId, JsonText}
 import io.circe.{jawn, Json}
 import java.util.concurrent.ConcurrentHashMap
@@ -31,7 +31,7 @@ private[action] final class Compositions(
   import Compositions.*
 
   /** What was accepted goes on though the store fails for a moment. */
-  private val patiently = Patiently(Patiently.StoreDeadline)
+  private val patiently = StoreRetry(StoreRetry.StoreDeadline)
 
   private val entitlement = Entitlement(actions)
 

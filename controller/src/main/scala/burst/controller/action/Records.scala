@@ -1,7 +1,14 @@
 package burst.controller.action
 
 import burst.controller.flare.Submission
-import burst.controller.store.{ActivationStore, AlreadySubmitted, Blocking, Patiently, Rounds, StoreException}
+import burst.controller.store.{
+  ActivationStore,
+  AlreadySubmitted,
+  Blocking,
+  Rounds,
+  StoreException,
+  StoreRetry
+}
 import burst.protocol.{FlareId, Timestamp}
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
@@ -29,10 +36,10 @@ final class Records(
   private val open = ConcurrentHashMap[FlareId, Ending]()
 
   /** What could not be stored, and may have been nevertheless (docs/adr/0098). */
-  private val unclear = ConcurrentHashMap[FlareId, Unclear]()
+  private val inDoubt = ConcurrentHashMap[FlareId, InDoubt]()
 
   /** Who makes a part is told nothing before it is stored, and nobody else would ask for it again. */
-  private val patiently = Patiently(Patiently.StoreDeadline)
+  private val patiently = StoreRetry(StoreRetry.StoreDeadline)
 
   /** When leases were last renewed here, and since when that has gone well. */
   private var renewed = Option.empty[Timestamp]
@@ -58,22 +65,22 @@ final class Records(
       .map(_ => run)
 
   private def lookFor(head: ActivationHead, path: String, run: Option[() => Any]): Unit =
-    val heldNow = unclear.values.asScala.count(_.run.isDefined)
-    if unclear.size < MostUnclear then
+    val heldNow = inDoubt.values.asScala.count(_.run.isDefined)
+    if inDoubt.size < MostInDoubt then
       val _ =
-        unclear.put(head.id, Unclear(head, path, run.filter(_ => heldNow < MostHeld), ArrivedWithin.fromNow))
+        inDoubt.put(head.id, InDoubt(head, path, run.filter(_ => heldNow < MostHeld), ArrivedWithin.fromNow))
 
   /** Takes up what turns out to be stored: it runs, or is recorded as what did not. */
   private def settle(): Unit =
-    val asked = unclear.asScala.toVector
+    val asked = inDoubt.asScala.toVector
     val late = asked.filter(_._2.until.isOverdue()).map(_._1)
     if asked.nonEmpty then
       val there = store.areOpen(asked.map(_._1))
       asked.filter((id, _) => there(id)).foreach: (id, one) =>
         open.put(id, one.run.fold(one.failed(ActivationHead.inMillis(clock())))(_ => Ending.Awaited))
-        unclear.remove(id)
+        inDoubt.remove(id)
         one.run.foreach(run => Future(run()))
-      late.foreach(unclear.remove)
+      late.foreach(inDoubt.remove)
 
   /** How it ended; tried again until it is stored. */
   def end(record: ActivationRecord, path: String): Future[Unit] = blocking:
@@ -149,7 +156,7 @@ object Records:
 
   /** More than the database is at a statement (`burst.store.postgresql.statement-timeout`, 30 s). */
   private val ArrivedWithin: FiniteDuration = 3.minutes
-  private val MostUnclear = 1000
+  private val MostInDoubt = 1000
 
   /** Of these, those that are to run: they keep their payloads. */
   private val MostHeld = 64
@@ -162,7 +169,7 @@ object Records:
   /** @param run
     *   begins it, unless nobody would know of it
     */
-  private final case class Unclear(
+  private final case class InDoubt(
       head: ActivationHead,
       path: String,
       run: Option[() => Any],

@@ -1,7 +1,7 @@
 package burst.controller.cluster
 
 import burst.controller.builtin.PublicUrl
-import burst.controller.limits.{BytePace, PlatformLimits}
+import burst.controller.limits.{ByteRateLimiter, PlatformLimits}
 import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
@@ -63,7 +63,7 @@ object ActorScheduling:
         blocking,
         Transfers.of(system),
         clock,
-        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
+        ByteRateLimiter(settings.namespaceLogRate, settings.namespaceLogBurst),
         storage.secrets,
         InvocationEnvironment(storage.secrets.activationKeys, publicUrl()),
         FlareMetrics(metrics, MetricsSettings.from(config)),

@@ -37,10 +37,10 @@ object FlareOptions:
   * the size of chunks by the backend.
   */
 final case class FlareTerms(
-    granularity: Option[Int],
+    granularity: Option[Int] = None,
     packing: Packing,
     backend: String,
-    chunkSize: Option[Int],
+    chunkSize: Option[Int] = None,
     timeout: FiniteDuration,
     memory: Int,
     retries: Int

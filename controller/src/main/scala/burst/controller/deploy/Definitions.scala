@@ -14,7 +14,7 @@ import scala.util.control.NonFatal
 final class Definitions(store: DefinitionStore, packages: Packages):
   import Definitions.log
 
-  /** Stores package and definition, as [[DefinitionStore.put]] does. */
+  /** Stores package and definition, as `DefinitionStore.put` does. */
   def deploy(
       definition: Definition,
       bytes: Array[Byte],
@@ -54,7 +54,7 @@ final class Definitions(store: DefinitionStore, packages: Packages):
     if stored.isLeft then released(Set(id))
     stored.map(settled)
 
-  /** Makes a next version that is equal to an older one, as [[DefinitionStore.rollBack]] does. */
+  /** Makes a next version that is equal to an older one, as `DefinitionStore.rollBack` does. */
   def rollBack(
       namespace: String,
       name: String,

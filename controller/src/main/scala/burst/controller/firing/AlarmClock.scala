@@ -48,7 +48,7 @@ final class AlarmClock(
     now: () => Instant = () => Instant.now(),
     canRun: () => Future[Boolean] = () => Future.successful(true),
     spans: SpanSink = SpanSink.Off,
-    storePatience: FiniteDuration = Patiently.StoreDeadline
+    storePatience: FiniteDuration = StoreRetry.StoreDeadline
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
@@ -60,7 +60,7 @@ final class AlarmClock(
   /** Of which it is not known yet whether this controller has claimed them. */
   private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
-  private val patience = Patiently(storePatience, () => !stopping)
+  private val patience = StoreRetry(storePatience, () => !stopping)
 
   /** Looks, and begins to fire what is due: says how many. Where a namespace has its share, it looks once
     * more for those of others, which may have been due for less long.

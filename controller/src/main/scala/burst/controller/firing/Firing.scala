@@ -1,7 +1,7 @@
 package burst.controller.firing
 
 import burst.controller.action.*
-import burst.controller.store.{Blocking, Identity, Patiently}
+import burst.controller.store.{Blocking, Identity, StoreRetry}
 import burst.controller.trigger.{AttachedRule, RuleStatus, Trigger}
 import burst.node.logs.LogIds.of
 import burst.controller.scheduler.Refusal
@@ -44,7 +44,7 @@ final class Firing(
       payload: JsonObject,
       headers: JsonObject,
       origin: Origin,
-      patience: Patiently
+      patience: StoreRetry
   ): Future[Option[FlareId]] =
     val rules = trigger.rules.getOrElse(Vector.empty)
     if !rules.exists(_.status == RuleStatus.Active) then Future.successful(None)
@@ -136,7 +136,7 @@ object Firing:
       arguments: Json,
       text: JsonText,
       val origin: Origin,
-      val reading: Patiently
+      val reading: StoreRetry
   )(using ExecutionContext):
     /** That there is no room for more, by of whom it was said: sequences and conductors, programs that queue
       * alike, or one of those that may need no place of their own.

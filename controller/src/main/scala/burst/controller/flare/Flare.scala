@@ -115,7 +115,9 @@ final case class Flare(
   def begun: Timestamp =
     val isCold = packs.headOption.exists(!_.start.contains(PackStart.Warm))
     val run = workers.headOption.flatMap(_.started).orElse(started)
-    (if isCold then placed else run.orElse(placed)).getOrElse(created)
+    val told = (if isCold then placed else run.orElse(placed)).getOrElse(created)
+    // When a worker started its program says.
+    ended.fold(told)(told.min).max(created)
 
 /** What a worker put out: a short text, or so many bytes that are kept apart. */
 enum Output:

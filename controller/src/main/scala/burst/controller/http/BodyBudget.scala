@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import scala.collection.immutable.{Queue, VectorMap}
 import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
@@ -13,7 +13,7 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
   * @param pace
   *   at which each namespace's are taken in, as they cost processor time that all share
   */
-final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
+final class BodyBudget(total: Long, most: Long, pace: Option[ByteRateLimiter] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
   private var inAll = 0L
 

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import burst.controller.store.Blocking
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.util.ByteString
@@ -29,7 +29,7 @@ final class BodyIntake(
   private val large = budget(settings.limit - reserve, most)
 
   private def budget(total: Long, most: Long) =
-    BodyBudget(total, most, Some(BytePace(settings.rate, settings.burst)))
+    BodyBudget(total, most, Some(ByteRateLimiter(settings.rate, settings.burst)))
 
   /** Works with the body of a request, whose bytes are set aside until the work has ended. */
   def apply[A](namespace: String, request: HttpRequest, limit: Long = Long.MaxValue)(

@@ -6,7 +6,7 @@ import burst.controller.firing.Firing
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.Defaults
 import burst.controller.limits.MinuteCounts
-import burst.controller.store.{Identity, Patiently, StoreException, TriggerStore}
+import burst.controller.store.{Identity, StoreException, StoreRetry, TriggerStore}
 import burst.controller.trigger.{RuleStatus, Trigger}
 import burst.protocol.FlareId
 import io.circe.syntax.*
@@ -32,7 +32,7 @@ final class FireRoutes(
     fires: MinuteCounts,
     body: RequestBody,
     intake: BodyIntake,
-    patience: Patiently,
+    patience: StoreRetry,
     elsewhere: OtherCollections
 )(using ExecutionContext):
   import FireRoutes.*

@@ -10,7 +10,7 @@ import burst.node.metrics.MetricsRegistry
 import burst.node.traces.SpanSink
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Patiently, Storage, Transfers}
+import burst.controller.store.{Blocking, Storage, StoreRetry, Transfers}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Directives.concat
@@ -182,7 +182,7 @@ object HttpServer:
           fires,
           body,
           flareIntake,
-          Patiently(FireRoutes.patience(settings.server.timeouts.requestTimeout)),
+          StoreRetry(FireRoutes.patience(settings.server.timeouts.requestTimeout)),
           elsewhere
         ),
         RulesRoutes(storage.rules, actions, triggerBody, body, deploys, elsewhere, blocking)

@@ -122,7 +122,6 @@ object FlareDefaults:
     val defaults = config.getConfig("burst.flare-defaults")
     val packing = defaults.getString("packing")
     val terms = FlareTerms(
-      granularity = None,
       packing = Packing.named
         .collectFirst { case (`packing`, value) => value }
         .getOrElse(throw ConfigException.BadValue(
@@ -130,7 +129,6 @@ object FlareDefaults:
           "there is no such packing"
         )),
       backend = "",
-      chunkSize = None,
       timeout = defaults.getDuration("timeout").toMillis.millis,
       memory = defaults.getInt("memory"),
       retries = defaults.getInt("retries")

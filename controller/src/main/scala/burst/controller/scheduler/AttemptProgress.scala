@@ -138,11 +138,11 @@ final case class AttemptProgress(
     (copy(workers = resolved), results.result())
 
   /** What these workers have put out is not kept: they have no output, those that ended well either. */
-  def losing(why: Unkept, at: Timestamp): (AttemptProgress, Vector[WorkerResult]) =
+  def losing(why: StorageFailure, at: Timestamp): (AttemptProgress, Vector[WorkerResult]) =
     val lost = workers.filter: worker =>
       why.workers(worker.worker) && (!worker.state.isFinal || worker.state == WorkerState.Succeeded)
     val failed = lost.map: worker =>
-      val failure = FlareEnding.unkept(Unkept(why.problem, Set(worker.worker))).failure
+      val failure = FlareEnding.storageFailure(StorageFailure(why.problem, Set(worker.worker))).failure
       val own =
         Some(failure.copy(worker = Some(worker.worker), pack = worker.pack, invoker = invokerOf(worker)))
       worker.copy(state = WorkerState.Failed, ended = worker.ended.orElse(Some(at)), error = own)

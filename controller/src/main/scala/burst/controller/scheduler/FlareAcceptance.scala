@@ -40,7 +40,7 @@ private[scheduler] final class FlareAcceptance(
       subscribers.submits(replyTo, isAnsweredAtEnd)
       if isAnsweredAtEnd then timers.startSingleTimer(AnswerDue, AnswerDue, AnsweredWithin)
       placed.foreach(this.placed)
-    case Origin.Recovered | Origin.Unclear | Origin.Adopted => subscribers.areLeftOne()
+    case Origin.Recovered | Origin.InDoubt | Origin.Adopted => subscribers.areLeftOne()
 
   def placed(how: FlareActor.Placed): Unit = onWarm = how.isWarm
 

@@ -114,7 +114,7 @@ object FlareActor:
     case Recovered
 
     /** Found there though its insert failed: that it waits is to be stored. */
-    case Unclear
+    case InDoubt
 
     /** Found there as another scheduler placed it: its packs may still run. */
     case Adopted
@@ -156,7 +156,7 @@ private final class FlareActor(
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[InvokerReport](Reported(_))
   private val packs = PackCommands(id, request, reports)
-  private val receipts = PackReceipts(packs, areKept = environment.adoption.isDefined)
+  private val receipts = ReportAcknowledgements(packs, areKept = environment.adoption.isDefined)
   private val storing =
     val writer = FlareWriter(
       environment.store,
@@ -185,7 +185,7 @@ private final class FlareActor(
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
 
-  private val told = ToldResults(request)
+  private val told = InlineResults(request)
 
   /** That of the last attempt. */
   private var turn = Option.empty[Turn]
@@ -198,7 +198,7 @@ private final class FlareActor(
         placed.foreach(onPlaced)
         storing.flushIfAwaited()
       case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
-      case Origin.Unclear => carryOut(FlareLifecycle.requeue(accepted, terms))
+      case Origin.InDoubt => carryOut(FlareLifecycle.requeue(accepted, terms))
       case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
   catch case NonFatal(defect) => onDefect(defect)
 
@@ -426,14 +426,14 @@ private final class FlareActor(
       receipts.stored(life, told)
     case FlareStoring.Outcome.Failed(operation, taken: FlareTaken, _, _) if environment.adoption.isDefined =>
       letGo(operation, taken)
-    case FlareStoring.Outcome.Gathered(packs, unkept) =>
-      if unkept != life.unkept then happen(FlareEvent.Gathered(unkept))
+    case FlareStoring.Outcome.Gathered(packs, storageFailure) =>
+      if storageFailure != life.storageFailure then happen(FlareEvent.Gathered(storageFailure))
       answered(packs)
     case FlareStoring.Outcome.TriedAgain => ()
     case FlareStoring.Outcome.Failed(operation, cause, mayBeThere, lost) =>
-      if mayBeThere then scheduler ! GangScheduler.Unclear(id, request, life.isCancelled)
+      if mayBeThere then scheduler ! GangScheduler.InDoubt(id, request, life.isCancelled)
       acceptance.failed(operation, cause)
-      happen(FlareEvent.StoreFailed(Unkept(StoreProblem.of(cause), lost), now()))
+      happen(FlareEvent.StoreFailed(StorageFailure(StoreProblem.of(cause), lost), now()))
       storing.failedWith(subscribers.ended)
       if storing.isGivenUp then answered(storing.dropAwaited())
 

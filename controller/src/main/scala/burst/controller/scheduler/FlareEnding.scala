@@ -98,10 +98,10 @@ object FlareEnding:
     Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some("store")))
 
   /** Something could not be stored, for as long as that was put up with. */
-  def unkept(why: Unkept): Cause =
+  def storageFailure(why: StorageFailure): Cause =
     internal(s"${missing(why)}; run the flare again once ${why.problem.remedy}")
 
-  private def missing(why: Unkept): String =
+  private def missing(why: StorageFailure): String =
     val what = why.workers.toVector.sorted match
       case Vector() => "the flare could not be stored"
       case Vector(one) => s"the output of worker $one could not be kept"
@@ -176,26 +176,26 @@ object FlareEnding:
 
   /** Names who kept a flare from ending in time: of the workers that had not ended those that ran, for the
     * others waited for them. Where none is known to have run it was the platform, if there are outputs that
-    * it could not keep (`unkept`), and else nobody. Nothing where all workers have ended well, whose word
-    * came late.
+    * it could not keep (`storageFailure`), and else nobody. Nothing where all workers have ended well, whose
+    * word came late.
     */
-  def keptBy(late: Cause, progress: AttemptProgress, unkept: Option[Unkept]): Option[Cause] =
+  def keptBy(late: Cause, progress: AttemptProgress, storageFailure: Option[StorageFailure]): Option[Cause] =
     Option.when(progress.workers.exists(_.state != WorkerState.Succeeded)):
       val (ran, waited) = progress.workers
         .filter(_.error.exists(_.kind == FailureKind.Timeout))
         .partition(_.error.flatMap(_.operation).contains("work"))
-      unkept match
+      storageFailure match
         case Some(why) if ran.isEmpty =>
-          val held = this.unkept(why)
+          val held = this.storageFailure(why)
           held.copy(failure =
             held.failure.copy(message = s"${late.failure.message}: ${held.failure.message}")
           )
-        case _ => blamed(late, progress, unkept, ran, waited)
+        case _ => blamed(late, progress, storageFailure, ran, waited)
 
   private def blamed(
       late: Cause,
       progress: AttemptProgress,
-      unkept: Option[Unkept],
+      storageFailure: Option[StorageFailure],
       ran: Vector[WorkerRecord],
       waited: Vector[WorkerRecord]
   ): Cause =
@@ -204,7 +204,8 @@ object FlareEnding:
       case (Some(first), _) =>
         val others = Option.when(waited.nonEmpty)(s"${count(waited, "worker")} waited for others")
         val unheard = Option.when(silent.nonEmpty)(s"${count(silent, "worker")} did not report")
-        val all = s"${named(ran)} still computing" +: Vector(others, unheard, unkept.map(missing)).flatten
+        val all =
+          s"${named(ran)} still computing" +: Vector(others, unheard, storageFailure.map(missing)).flatten
         late.failure.copy(
           message = s"${late.failure.message}: ${all.mkString(", ")}",
           worker = Some(first.worker),

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import burst.controller.flare.FlareRequest
 import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.secrets.{DefinitionName, Secrets, UnopenedSecret}
@@ -29,7 +29,7 @@ final case class FlareEnvironment(
     blocking: ExecutionContext,
     transfers: Transfers,
     clock: Clock,
-    logPace: BytePace,
+    logPace: ByteRateLimiter,
     secrets: Secrets,
     invocations: InvocationEnvironment,
     metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),

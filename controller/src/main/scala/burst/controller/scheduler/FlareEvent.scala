@@ -42,10 +42,10 @@ enum FlareEvent:
   case Stored(attempt: Int, state: FlareState, at: Timestamp)
 
   /** The store is given up on, and with it outputs of the workers that are named. */
-  case StoreFailed(unkept: Unkept, at: Timestamp)
+  case StoreFailed(storageFailure: StorageFailure, at: Timestamp)
 
   /** The workers' outputs are on this controller's disk, or cannot be put there for now. */
-  case Gathered(unkept: Option[Unkept])
+  case Gathered(storageFailure: Option[StorageFailure])
 
   /** What the packs of `attempt` are to be given is at hand. */
   case InputsRead(attempt: Int, at: Timestamp)

@@ -64,7 +64,7 @@ final case class FlareLifecycle private (
     awaitsLoss: Boolean = false,
     unplaced: Int = 0,
     isCleanLate: Boolean = false,
-    unkept: Option[Unkept] = None
+    storageFailure: Option[StorageFailure] = None
 ):
   /** The flare as it is to be stored and shown. */
   def record: Flare =
@@ -96,8 +96,9 @@ final case class FlareLifecycle private (
     case FlareEvent.Stored(attempt, state, at) => onStored(attempt, state, at)
     case FlareEvent.InputsRead(attempt, at) =>
       if stage == Stage.Placing && attempt == flare.attempt then begin(at) else Step(this)
-    case FlareEvent.StoreFailed(why, at) => lose(why, at).andThen(_.onBroken(FlareEnding.unkept(why), at))
-    case FlareEvent.Gathered(unkept) => Step(copy(unkept = unkept))
+    case FlareEvent.StoreFailed(why, at) =>
+      lose(why, at).andThen(_.onBroken(FlareEnding.storageFailure(why), at))
+    case FlareEvent.Gathered(storageFailure) => Step(copy(storageFailure = storageFailure))
     case FlareEvent.Broken(message, at) => onBroken(FlareEnding.internal(message), at)
     case FlareEvent.Reported(report, at) => onReport(report, at)
     case FlareEvent.InvokerLost(invoker, reason, at) =>
@@ -148,10 +149,10 @@ final case class FlareLifecycle private (
     Step(ended, Announce(record.copy(ended = flare.ended.orElse(Some(at))))).add(rest)
 
   /** What these workers have put out is given up. */
-  private def lose(why: Unkept, at: Timestamp): Step =
+  private def lose(why: StorageFailure, at: Timestamp): Step =
     progress.filter(_ => why.workers.nonEmpty).fold(Step(this)): p =>
       val (left, results) = p.losing(why, at)
-      Step(copy(progress = Some(left), unkept = None), StoreResults(results))
+      Step(copy(progress = Some(left), storageFailure = None), StoreResults(results))
 
   private def onBroken(why: Cause, at: Timestamp): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
@@ -389,7 +390,8 @@ final case class FlareLifecycle private (
   /** One output or error per worker, then the final record. */
   private def close(at: Timestamp): Step =
     val known = cause.flatMap: c =>
-      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone, unkept)
+      if c.state == FlareState.TimedOut && c.provisional then
+        FlareEnding.keptBy(c, progressOrNone, storageFailure)
       else Some(c)
     val why = known.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
     val workerState = known.fold(WorkerState.Failed)(_.workerState)

@@ -77,7 +77,7 @@ private[scheduler] final class FlareStoring(
     val packs = writer.finished(written)
     written match
       // It says nothing of the database.
-      case Written.Gathered(_) => Outcome.Gathered(packs, writer.unkept)
+      case Written.Gathered(_) => Outcome.Gathered(packs, writer.storageFailure)
       case Written.Done(confirms, _, told, _) =>
         health.succeeded()
         unstored = None
@@ -149,7 +149,7 @@ private[scheduler] object FlareStoring:
     case TriedAgain
 
     /** The packs that may send more outputs, and what is not gathered as it cannot be. */
-    case Gathered(packs: Set[Int], unkept: Option[Unkept])
+    case Gathered(packs: Set[Int], storageFailure: Option[StorageFailure])
 
     /** A flare that was not known to be stored may be nevertheless: the connection may have broken after the
       * commit. Of workers that are `lost` the outputs are given up.

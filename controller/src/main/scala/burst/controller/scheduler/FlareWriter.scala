@@ -174,15 +174,15 @@ final class FlareWriter(
     pending = pending.copy(phases = pending.phases ++ more.take(room))
 
   /** The outputs that cannot be gathered for now. */
-  def unkept: Option[Unkept] = gathering.unkept
+  def storageFailure: Option[StorageFailure] = gathering.storageFailure
 
   /** What was to stand beside the database is given up, so that the rest can be stored: what cannot be
     * gathered, if that is what fails, or else what is whole and goes no further. Not while something is being
     * written.
     */
   def giveUpBeside(): FlareWriter.Lost =
-    val ungathered = unkept.fold(Set.empty[Int])(_ => gathering.workers)
-    val isStuck = unkept.isDefined
+    val ungathered = storageFailure.fold(Set.empty[Int])(_ => gathering.workers)
+    val isStuck = storageFailure.isDefined
     val (beside, kept) =
       pending.results.partition(result => result.isOutOfLine && (!isStuck || ungathered(result.worker)))
     val lost = FlareWriter.Lost(

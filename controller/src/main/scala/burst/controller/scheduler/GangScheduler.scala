@@ -144,12 +144,12 @@ object GangScheduler:
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
   /** Its insert failed, and may have arrived. */
-  private[scheduler] final case class Unclear(id: FlareId, request: FlareRequest, isCancelled: Boolean)
+  private[scheduler] final case class InDoubt(id: FlareId, request: FlareRequest, isCancelled: Boolean)
       extends Command
-  private[scheduler] case object LookForUnclear extends Command
+  private[scheduler] case object LookForInDoubt extends Command
 
   /** Of those that were asked for at a time, these are in the store. */
-  private[scheduler] final case class FoundUnclear(
+  private[scheduler] final case class FoundInDoubt(
       asked: Vector[FlareId],
       there: Try[Vector[Flare]],
       at: MonotonicTime
@@ -218,7 +218,7 @@ private final class GangScheduler(
   private val state = SchedulerState(settings, environment.beginsUnstored, () => elapsed(), context, timers)
   private val flares = FlareActors(environment, context)
   private val groups = GroupTurns(flares, state.holding, invokers)
-  private val unclear = UnclearInserts(environment, context, timers)
+  private val inDoubt = InDoubtInserts(environment, context, timers)
   private val early = EarlySubmissions(settings)
   private var revoked = Set.empty[String]
 
@@ -293,13 +293,13 @@ private final class GangScheduler(
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
-      val wasUnclear = unclear.cancel(id)
+      val wasInDoubt = inDoubt.cancel(id)
       // One that was not stored ends a little after that is said.
-      val ended = if wasUnclear then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded
+      val ended = if wasInDoubt then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded
       if flares.tell(id, FlareActor.Cancel(by, replyTo, ended)) then groups.close(id)
       else
         val wasEarly = early.cancel(id)
-        replyTo ! (if wasUnclear || wasEarly then CancelOutcome.Accepted else CancelOutcome.NotFound)
+        replyTo ! (if wasInDoubt || wasEarly then CancelOutcome.Accepted else CancelOutcome.NotFound)
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded
@@ -348,27 +348,27 @@ private final class GangScheduler(
       adopted -= id
       groups.leave(id)
       groups.end(id)
-    case Unclear(id, request, isCancelled) =>
-      unclear.add(id, request, isCancelled || revoked(request.definition.namespace))
-    case LookForUnclear => unclear.look()
-    case FoundUnclear(asked, there, at) =>
-      unclear.found(asked, there, at)(flares.isThere).foreach(takeUpUnclear)
+    case InDoubt(id, request, isCancelled) =>
+      inDoubt.add(id, request, isCancelled || revoked(request.definition.namespace))
+    case LookForInDoubt => inDoubt.look()
+    case FoundInDoubt(asked, there, at) =>
+      inDoubt.found(asked, there, at)(flares.isThere).foreach(takeUpInDoubt)
       state.roundSoon()
     case Gone(id) => onGone(id)
     case Round => state.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
 
-  private def takeUpUnclear(flare: Flare, runs: Boolean): Unit =
+  private def takeUpInDoubt(flare: Flare, runs: Boolean): Unit =
     val outcome = if runs then "queued" else "cancelled"
     context.log.atWarn().of(flare.id).log("it is stored, though its insert failed: it is {}", outcome)
     val again = FlareLifecycle.reset(flare, flare.attempt)
     val group = again.request.memberOf
     if runs && group.forall(id => flares.contains(id) && !groups.isClosing(id)) then
       if group.isEmpty then queue(again)
-      flares.begin(again, FlareActor.Origin.Unclear)
+      flares.begin(again, FlareActor.Origin.InDoubt)
       group.foreach(joinAgain(_, again.id))
     else
-      flares.begin(again, FlareActor.Origin.Unclear)
+      flares.begin(again, FlareActor.Origin.InDoubt)
       val _ = flares.tell(again.id, FlareActor.Cancel(CancelledBy.StoreFailure, context.system.ignoreRef))
 
   private def view(status: InvokerStatus): InvokerView =
@@ -429,7 +429,7 @@ private final class GangScheduler(
 
   private def endAllOf(namespace: String): Unit =
     revoked += namespace
-    unclear.cancelAllOf(namespace)
+    inDoubt.cancelAllOf(namespace)
     flares.tellAllOf(namespace, FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef))
 
   private def place(placement: Placement): Unit =

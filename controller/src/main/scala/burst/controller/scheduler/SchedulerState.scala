@@ -36,7 +36,7 @@ private[scheduler] final class SchedulerState(
   private var shared = SharedPacks.empty
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
   private var walltimes = WalltimePredictor.empty(settings.abortDeadline)
-  private var pace = StartPace.empty(settings.startPace, areStoredFirst = !beginsUnstored)
+  private var pace = StartThrottle.empty(settings.startPace, areStoredFirst = !beginsUnstored)
   private var delays = DelayScheduling(settings.localityWait)
   private val forecasts = Forecasts(
     settings.forecastLifetime,

@@ -29,7 +29,7 @@ final case class Placement(flare: Waiting, plan: Plan, turn: Option[Turn] = None
   * what runs, whatever comes after it.
   *
   * What stands in a flare's way decides who may pass it otherwise:
-  *   - ''its namespace's slot limit'', or that so many of its flares are being started ([[StartPace]]):
+  *   - ''its namespace's slot limit'', or that so many of its flares are being started ([[StartThrottle]]):
   *     everybody of other namespaces, and nobody of its own;
   *   - ''larger than what is up'' (or not overloaded): everybody. Were it to hold the others up, a lost
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down

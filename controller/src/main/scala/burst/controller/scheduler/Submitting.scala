@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
-import burst.controller.store.{Patiently, StoreException}
+import burst.controller.store.{StoreException, StoreRetry}
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
@@ -34,7 +34,7 @@ private[scheduler] final class Submitting(
     def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
-    val within = if Waiting.isPart(request) then Patiently.StoreDeadline.max(longest * 2) else longest * 2
+    val within = if Waiting.isPart(request) then StoreRetry.StoreDeadline.max(longest * 2) else longest * 2
     place() match
       case SchedulerPlace.OfFormerRelease => ask(None, limit)
       case where =>

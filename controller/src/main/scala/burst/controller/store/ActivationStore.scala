@@ -21,7 +21,7 @@ trait ActivationStore:
   def count(namespace: String, filter: ActivationFilter): Long
 
   /** Stores what goes on here, as it is to read should nobody end it; that is known once its lease is over.
-    * Throws [[AlreadySubmitted]] as [[FlareStore.insert]] does. One without a submission may be stored twice.
+    * Throws [[AlreadySubmitted]] as `FlareStore.insert` does. One without a submission may be stored twice.
     */
   def open(record: OpenRecord, lease: FiniteDuration): Unit
 

@@ -77,7 +77,7 @@ object PostgresDatabase:
         rowLock = sqls"FOR UPDATE",
         sharedLock = sqls"FOR SHARE",
         oneWriter = false,
-        Validity.Lasting(settings.memory),
+        Validity.TimeToLive(settings.memory),
         metrics,
         // The server's. Asked for once in a statement, which may then use an index.
         () => sqls"(SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"

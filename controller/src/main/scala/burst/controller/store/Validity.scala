@@ -36,11 +36,13 @@ private[store] object Validity:
   /** Where others do: for so long, by each one's own clock, and whoever changes something waits for as long.
     * So what is told as done is seen by all, and nobody needs to be asked.
     */
-  final class Lasting(span: FiniteDuration, clock: () => MonotonicTime = () => MonotonicTime.now())
+  final class TimeToLive(span: FiniteDuration, clock: () => MonotonicTime = () => MonotonicTime.now())
       extends Validity:
+    private val aging = span * 2 / 3
+
     def stamp(): Long = clock().nanos
     def covers(stamp: Long): Boolean = clock() < MonotonicTime.ofNanos(stamp) + span
-    def isAging(stamp: Long): Boolean = clock() > MonotonicTime.ofNanos(stamp) + span * 2 / 3
+    def isAging(stamp: Long): Boolean = clock() > MonotonicTime.ofNanos(stamp) + aging
     def changed(): Unit = ()
 
     /** A little longer, as no two clocks go alike. */

@@ -4,7 +4,7 @@ import burst.protocol.{Origin, Timestamp}
 import burst.controller.action.*
 import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
-import burst.controller.store.{Blocking, Identity, Patiently, Samples}
+import burst.controller.store.{Blocking, Identity, Samples, StoreRetry}
 import burst.controller.trigger.*
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
@@ -63,7 +63,7 @@ class FiringSuite extends munit.FunSuite:
         JsonObject.fromIterable(payload),
         headers,
         Origin("request1"),
-        Patiently(20.seconds)
+        StoreRetry(20.seconds)
       ),
       30.seconds
     )

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import munit.FunSuite
 import scala.concurrent.duration.{Duration, DurationInt}
 import scala.concurrent.{Await, Future, Promise}
@@ -66,7 +66,7 @@ class BodyBudgetSuite extends FunSuite:
     assert(!isGranted(Body(budget, "c").share.reserve(1)))
 
   test("what had memory has its price, come or not; what got none has none"):
-    val budget = BodyBudget(100, 100, Some(BytePace(rate = 1, burst = 1000)))
+    val budget = BodyBudget(100, 100, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     def announced(bytes: Long)(meanwhile: BodyBudget.Share => Unit) =
       val body = Body(budget, "a")
       val pause = body.share.announce(bytes)

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import munit.FunSuite
 import org.apache.pekko.actor.ActorSystem
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest}
@@ -28,7 +28,7 @@ class BodySinkSuite extends FunSuite:
 
   test("nothing is held of a body that is not read yet"):
     @volatile var asked = 0
-    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
+    val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 100)))
     val times = BodyTimes(overall = 10.seconds, least = 0, pace = 1.hour)
     val first = budget.within("a")(share => Future.successful(share.announce(100)))
     assertEquals(Await.result(first, 20.seconds), Some(Duration.Zero))
@@ -44,7 +44,7 @@ class BodySinkSuite extends FunSuite:
     assert(asked <= 1, asked)
 
   test("a body that was refused costs nothing of the pace"):
-    val budget = BodyBudget(10, 10, Some(BytePace(rate = 1, burst = 1000)))
+    val budget = BodyBudget(10, 10, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     def announce(bytes: Long, takes: Long) =
       Await.result(
         budget.within("a"): share =>
@@ -63,13 +63,13 @@ class BodySinkSuite extends FunSuite:
     budget.within(namespace)(share => body.read(request, length, share))
 
   test("a body that does not come in time costs what it declared"):
-    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
+    val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     assertEquals(Await.result(absent(budget, "a", 1000, 20.millis), 60.seconds), Left(ApiError.BodyTooSlow))
     val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(100))), 20.seconds)
     assert(pause.exists(_ > 90.seconds), pause)
 
   test("a body waits for memory as long as it may take itself, and is then refused at no cost"):
-    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
+    val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     val (granted, ended) = (Promise[Unit](), Promise[Unit]())
     val holder = budget.within("a"): share =>
       granted.completeWith(share.reserve(600))
@@ -92,7 +92,7 @@ class BodySinkSuite extends FunSuite:
   test("a body that is here already waits for its namespace's pace as others do"):
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
     val request = HttpRequest(entity = HttpEntity(json, ByteString("x" * 100)))
-    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
+    val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 100)))
     // Its share is given back before it is looked at.
     def read() = budget.within("a")(share => Future.successful(Vector(body.read(request, 1000, share))))
     assertEquals(Await.result(read(), 20.seconds).head.value.map(_.isSuccess), Some(true))
@@ -100,7 +100,7 @@ class BodySinkSuite extends FunSuite:
 
   test("bodies of unknown length cost what they have, and are not taken for the largest"):
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
-    val budget = BodyBudget(10_000, 10_000, Some(BytePace(rate = 1, burst = 1000)))
+    val budget = BodyBudget(10_000, 10_000, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     def read(bytes: Int) =
       val pieces = Source(Vector.fill(bytes / 100)(ByteString("x" * 100)))
       val request = HttpRequest(entity = HttpEntity.Chunked.fromData(json, pieces))

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.firing.{FakeActions, FakeInvocations as Begun, Firing}
 import burst.controller.limits.MinuteCounts
-import burst.controller.store.{Blocking, Identity, Patiently, Samples}
+import burst.controller.store.{Blocking, Identity, Samples, StoreRetry}
 import io.circe.syntax.*
 import io.circe.{parser, Json}
 import java.time.Instant
@@ -80,7 +80,7 @@ class FireSuite extends HttpSuite:
       MinuteCounts(),
       body,
       BodyIntake(body, bodies, FairExecutor(system.executionContext), blocking),
-      Patiently(FireRoutes.patience(90.seconds)),
+      StoreRetry(FireRoutes.patience(90.seconds)),
       OtherCollections(storage.names, blocking)
     )
     val answer = Route.toFunction(routes.route(Identity("guest", Samples.limits)))

@@ -39,7 +39,10 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     ),
     1 -> Gen.const(_.happen(FlareEvent.Cancel(Timestamp.Epoch))),
     3 -> Gen.oneOf(FlareTimer.values.toVector).map(timer => _.expire(timer)),
-    1 -> Gen.const(_.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), Timestamp.Epoch))),
+    1 -> Gen.const(_.happen(FlareEvent.StoreFailed(
+      StorageFailure(StoreProblem.DatabaseAway),
+      Timestamp.Epoch
+    ))),
     1 -> Gen.option(Gen.const(Failure(FailureKind.Backend, "b"))).map(e =>
       _.happen(FlareEvent.Cleaned(e, Timestamp.Epoch))
     )

@@ -521,17 +521,20 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a store that fails ends the flare, and it is announced though it cannot be stored"):
     val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed(
-      Unkept(StoreProblem.DatabaseAway),
+      StorageFailure(StoreProblem.DatabaseAway),
       Timestamp.Epoch
     ))
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.Internal))
     driver.report(
       0,
       ended()
-    ).report(1, ended()).happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), Timestamp.Epoch))
+    ).report(
+      1,
+      ended()
+    ).happen(FlareEvent.StoreFailed(StorageFailure(StoreProblem.DatabaseAway), Timestamp.Epoch))
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
     val late = LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
-    late.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.DatabaseAway), Timestamp.Epoch))
+    late.happen(FlareEvent.StoreFailed(StorageFailure(StoreProblem.DatabaseAway), Timestamp.Epoch))
     assertEquals(
       late.announced.map(_.state),
       Vector(FlareState.Failed),
@@ -541,7 +544,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("a time-out that outputs which cannot be kept have come to is the platform's, unless a worker ran"):
     def error(first: PackEvent) =
       val driver = LifecycleDriver().run().report(1, ok(2), PackEvent.Output(3, "[1,"))
-      driver.happen(FlareEvent.Gathered(Some(Unkept(StoreProblem.DiskFull, Set(3)))))
+      driver.happen(FlareEvent.Gathered(Some(StorageFailure(StoreProblem.DiskFull, Set(3)))))
       driver.report(0, ok(0)).expire(FlareTimer.Deadline).report(0, first, ended()).report(1, ended())
       assert(driver.effects.contains(Release(1, Vector(1))), "its slots are free")
       driver.stored(driver.life.flare.state)
@@ -560,7 +563,10 @@ class FlareLifecycleSuite extends FunSuite:
   test("outputs that are given up are none, and whoever put them out has failed"):
     val driver =
       LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
-    driver.happen(FlareEvent.StoreFailed(Unkept(StoreProblem.BlobsAway, Set(1, 3)), Timestamp.ofMicros(7)))
+    driver.happen(FlareEvent.StoreFailed(
+      StorageFailure(StoreProblem.BlobsAway, Set(1, 3)),
+      Timestamp.ofMicros(7)
+    ))
     val flare = driver.announced.head
     assertEquals((flare.state, flare.error.map(_.kind)), (FlareState.Failed, Some(FailureKind.Internal)))
     assertEquals(

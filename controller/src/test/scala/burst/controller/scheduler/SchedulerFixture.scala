@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import burst.controller.flare.{Flare, FlareRequest, Output}
 import burst.controller.metrics.{FlareMetrics, MetricsSettings}
 import burst.controller.secrets.Secrets
@@ -194,7 +194,7 @@ abstract class SchedulerFixture extends FunSuite:
         blocking,
         Transfers(transfers),
         Clock(() => Timestamp.ofMicros(clock.get + set.get), elapsed),
-        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
+        ByteRateLimiter(settings.namespaceLogRate, settings.namespaceLogBurst),
         secrets,
         InvocationEnvironment(secrets.activationKeys, Samples.apiHost),
         metrics,

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.secrets.Secrets
-import burst.controller.limits.BytePace
+import burst.controller.limits.ByteRateLimiter
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{MemoryDrainedInvokers, Transfers}
@@ -138,7 +138,7 @@ class SchedulerSoakSuite extends FunSuite:
         stores,
         Transfers(stores),
         Clock.ofMachine,
-        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
+        ByteRateLimiter(settings.namespaceLogRate, settings.namespaceLogBurst),
         Secrets(None),
         InvocationEnvironment(Secrets(None).activationKeys, "")
       )

@@ -33,7 +33,7 @@ class RememberedSuite extends munit.FunSuite:
 
   test("where others change it too it is remembered for a while that begins before it is read"):
     var now = 0
-    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => MonotonicTime.ofNanos(now)))
+    val known = Remembered[String, Int](10, Validity.TimeToLive(50.nanos, () => MonotonicTime.ofNanos(now)))
     assertEquals(known("a") { now += 20; 1 }, 1)
     now = 25
     assertEquals(known("a")(2), 1)
@@ -44,7 +44,7 @@ class RememberedSuite extends munit.FunSuite:
     "what is asked for all the time is read again by one, on a thread that may block, before it is too old"
   ):
     var now = 0
-    val known = Remembered[String, Int](10, Validity.Lasting(50.nanos, () => MonotonicTime.ofNanos(now)))
+    val known = Remembered[String, Int](10, Validity.TimeToLive(50.nanos, () => MonotonicTime.ofNanos(now)))
     assertEquals(known("a")(1), 1)
     now = 34
     var sent = Vector.empty[Runnable]
@@ -59,7 +59,7 @@ class RememberedSuite extends munit.FunSuite:
     assertEquals(read().value, Some(Success(2)))
 
   test("whoever changes what others remember returns when they have forgotten it"):
-    val validity = Validity.Lasting(5.millis)
+    val validity = Validity.TimeToLive(5.millis)
     val known = Remembered[String, Int](10, validity)
     assertEquals(known("a")(1), 1)
     validity.changed()
@@ -69,9 +69,9 @@ class RememberedSuite extends munit.FunSuite:
   test("whoever waits for that on the store's threads keeps none of them"):
     val blocking = Blocking(ExecutionContext.parasitic)
     // Nobody waits for these, which on a busy machine take long to be made.
-    val lasting = Validity.Lasting(30.seconds)
+    val lasting = Validity.TimeToLive(30.seconds)
     assert(!Vector.fill(10)(blocking(lasting.awaitForgotten())).exists(_.isCompleted))
-    val (validity, begun) = (Validity.Lasting(20.millis), System.nanoTime)
+    val (validity, begun) = (Validity.TimeToLive(20.millis), System.nanoTime)
     val changes = Vector.fill(100)(blocking(validity.awaitForgotten()))
     changes.foreach(Await.result(_, 30.seconds))
     assert(System.nanoTime - begun >= 20.millis.toNanos)

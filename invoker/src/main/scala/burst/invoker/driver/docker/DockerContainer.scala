@@ -24,4 +24,4 @@ private[driver] final class DockerContainer(
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
   /** What it is admitted to. */
-  val reach: Reach = Reach(vacated)
+  val reach: NetworkGate = NetworkGate(vacated)

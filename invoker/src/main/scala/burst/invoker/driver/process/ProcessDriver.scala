@@ -87,7 +87,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
         live.remove(process)
         StopOutcome.Gone
       case StopOutcome.StillThere(reason, _) =>
-        val gone = Lingering.ended(process.end(below) == StopOutcome.Gone)
+        val gone = EndRetry.ended(process.end(below) == StopOutcome.Gone)
         StopOutcome.StillThere(reason, gone.map(_ => live.remove(process)).map(_ => ()))
 
 private final class ProcessContainer(

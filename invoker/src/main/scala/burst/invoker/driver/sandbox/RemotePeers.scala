@@ -10,14 +10,14 @@ import java.util.concurrent.ConcurrentHashMap
 private[sandbox] final class RemotePeers:
   import RemotePeers.*
 
-  private val meetings = ConcurrentHashMap[Sandbox, Meeting]()
+  private val meetings = ConcurrentHashMap[Sandbox, PeerRegistration]()
 
   /** By the endpoints that others are told. */
   private val own = ConcurrentHashMap[String, String]()
 
   /** Its launcher takes packs in for it there. */
   def listening(sandbox: Sandbox, published: String): Unit =
-    val _ = meetings.put(sandbox, Meeting(published, None))
+    val _ = meetings.put(sandbox, PeerRegistration(published, None))
 
   def meets(sandbox: Sandbox): Boolean = meetings.containsKey(sandbox)
 
@@ -34,7 +34,7 @@ private[sandbox] final class RemotePeers:
       reach: Vector[String] => Either[String, String]
   ): Either[String, Vector[Option[String]]] = Option(meetings.get(sandbox)) match
     case None => Right(endpoints)
-    case Some(Meeting(_, Some(found))) if found.of == endpoints => Right(found.endpoints)
+    case Some(PeerRegistration(_, Some(found))) if found.of == endpoints => Right(found.endpoints)
     case Some(meeting) =>
       val here = endpoints.flatten.flatMap(endpoint => Option(own.get(endpoint)).map(endpoint -> _)).toMap
       val remote = endpoints.flatten.filterNot(here.contains)
@@ -54,7 +54,7 @@ private[sandbox] final class RemotePeers:
     Option(meetings.remove(sandbox)).foreach(meeting => own.remove(meeting.published))
 
 private object RemotePeers:
-  final case class Meeting(published: String, found: Option[Found])
+  final case class PeerRegistration(published: String, found: Option[Found])
 
   /** What some endpoints were translated to. */
   final case class Found(of: Vector[Option[String]], endpoints: Vector[Option[String]])

@@ -9,10 +9,14 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 /** What a sandbox has of the machine beside its processes: a user and a control group of its own, where there
   * are such, and the directory it was given in place of a package, if it was there before its package.
   */
-private[driver] final case class Belongings(user: Option[Long], group: Option[String], blank: Option[Path])
+private[driver] final case class SandboxResources(
+    user: Option[Long],
+    group: Option[String],
+    blank: Option[Path]
+)
 
 /** A launcher with the sandbox that it makes, whether or not that comes up. */
-private[driver] final class Sandbox(val process: RuntimeProcess, val belongings: Belongings):
+private[driver] final class Sandbox(val process: RuntimeProcess, val owned: SandboxResources):
   private val said = process.output.await(Launcher.Processes)
 
   /** Those of its processes with which all others go; none while it makes its walls, or where it has not got
@@ -20,7 +24,7 @@ private[driver] final class Sandbox(val process: RuntimeProcess, val belongings:
     */
   def below: Vector[ProcessHandle] = said.value.flatMap(_.toOption).getOrElse(Vector.empty)
 
-  /** Whether its belongings have been given back. */
+  /** Whether its owned have been given back. */
   val cleared: AtomicBoolean = AtomicBoolean()
 
   /** Whether somebody sees to it that it goes, and when it has gone. */
@@ -35,7 +39,7 @@ private[driver] final class SandboxContainer(
 )(using ExecutionContext)
     extends Container:
   import SandboxContainer.*
-  export sandbox.{belongings, below, process}
+  export sandbox.{below, owned, process}
 
   def id: String = process.id
   def source: PackageSource = PackageSource.Mounted(Launcher.PackagePath)
@@ -43,7 +47,7 @@ private[driver] final class SandboxContainer(
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
   /** The servers and packs that it is let through to, and those that are let through to it. */
-  val reach: Reach = Reach()
+  val reach: NetworkGate = NetworkGate()
 
   /** How it ended is among its last words, which may come after its end. */
   val exit: Future[ContainerExit] = process.exitCode.flatMap: code =>

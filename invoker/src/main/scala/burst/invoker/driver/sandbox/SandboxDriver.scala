@@ -19,7 +19,7 @@ import scala.util.control.NonFatal
   * them, one of which this starts for each pack, and which stays for as long as it.
   *
   * Its standard input is both a life line and where it is told of other limits. What the kernel takes back
-  * with the sandbox's first process is not seen to here. The rest ([[Belongings]]) is, and bears the
+  * with the sandbox's first process is not seen to here. The rest ([[SandboxResources]]) is, and bears the
   * `owner`'s id, so that a later life finds it.
   *
   * As with Docker a pre-warmed sandbox has an empty directory of its own in place of a package, into which
@@ -106,9 +106,9 @@ final class SandboxDriver(
         Left(startFailed("no user is free: burst.invoker.sandbox.users has too few"))
       case user =>
         val group = Option.when(hasGroups)(prefix + Secret.random().hex.take(GroupDigits))
-        launch(resources, Belongings(user.flatten, group, blank))
+        launch(resources, SandboxResources(user.flatten, group, blank))
 
-  private def launch(resources: PackResources, belongings: Belongings): Either[Failure, Container] =
+  private def launch(resources: PackResources, owned: SandboxResources): Either[Failure, Container] =
     try
       val token = Secret.random()
       val allowed = allowedTo(resources)
@@ -118,11 +118,11 @@ final class SandboxDriver(
         Map(RuntimeAddress.TokenVariable -> token.hex),
         settings.stopGrace + LauncherBound
       )
-      val sandbox = Sandbox(process, belongings)
+      val sandbox = Sandbox(process, owned)
       live.add(sandbox)
       val listening =
         try
-          process.say(Launcher.line(spec(resources, allowed, belongings)))
+          process.say(Launcher.line(spec(resources, allowed, owned)))
           process.awaitListening(settings.startTimeout)
         catch
           case problem: IOException => // it has ended already, and has said why
@@ -135,18 +135,18 @@ final class SandboxDriver(
           failure
     catch
       case problem: IOException =>
-        giveBack(belongings)
+        giveBack(owned)
         Left(RuntimeProcess.refused(problem))
 
-  private def spec(resources: PackResources, allowed: ContainerLimits, belongings: Belongings) =
+  private def spec(resources: PackResources, allowed: ContainerLimits, owned: SandboxResources) =
     Launcher.Spec(
       resources.packagePath.toAbsolutePath,
       Some(sockets.toAbsolutePath),
       settings.root,
       resources.base == ContainerBase.Interpreters,
       settings.mounts,
-      belongings.user,
-      belongings.group,
+      owned.user,
+      owned.group,
       tmpMiB = settings.tmpSize,
       shmMiB = settings.shmSize,
       graceMs = settings.stopGrace.toMillis,
@@ -156,7 +156,7 @@ final class SandboxDriver(
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
     case own: SandboxContainer =>
       val held = hold(own, allowedTo(resources)) // while its files are linked
-      Future(own.belongings.blank.foreach(PackageFiles.link(resources.packagePath, _)))
+      Future(own.owned.blank.foreach(PackageFiles.link(resources.packagePath, _)))
         .flatMap(_ => held)
         .map(Option.when(_)(own))
         .recover:
@@ -313,24 +313,24 @@ final class SandboxDriver(
       StopOutcome.Gone
     case outcome =>
       if own.lingers.compareAndSet(false, true) then
-        val ended = Lingering.ended(own.process.end(own.below) == StopOutcome.Gone && hasNoGroup(own))
+        val ended = EndRetry.ended(own.process.end(own.below) == StopOutcome.Gone && hasNoGroup(own))
         ended.foreach(_ => clear(own))
       outcome match
         case StopOutcome.StillThere(reason, _) => StopOutcome.StillThere(reason, own.gone.future)
         case StopOutcome.Gone => StopOutcome.StillThere("its control group is in use", own.gone.future)
 
-  private def hasNoGroup(own: Sandbox): Boolean = own.belongings.group.forall(removeGroups(_).isDefined)
+  private def hasNoGroup(own: Sandbox): Boolean = own.owned.group.forall(removeGroups(_).isDefined)
 
   /** When nothing of it runs any more. */
   private def clear(own: Sandbox): Unit = if own.cleared.compareAndSet(false, true) then
     live.remove(own)
     peers.forget(own)
-    try giveBack(own.belongings)
+    try giveBack(own.owned)
     finally own.gone.success(())
 
-  private def giveBack(belongings: Belongings): Unit =
-    belongings.blank.foreach(PackageFiles.delete)
-    for user <- belongings.user; users <- free do users.release(user)
+  private def giveBack(owned: SandboxResources): Unit =
+    owned.blank.foreach(PackageFiles.delete)
+    for user <- owned.user; users <- free do users.release(user)
 
   /** How many there were, where none is left. */
   private def removeGroups(prefix: String): Option[Int] =

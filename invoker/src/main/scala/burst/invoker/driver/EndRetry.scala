@@ -7,7 +7,7 @@ import scala.util.Try
 /** Retries until something that should have ended is gone: a process that was killed goes when the kernel has
   * taken back all that it had, which may be gigabytes on a machine that has much else to do.
   */
-private[driver] object Lingering:
+private[driver] object EndRetry:
   private val First = 1.second
   private val Longest = 1.minute
 

@@ -4,7 +4,7 @@ import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
 import burst.controller.store.Samples
 import burst.protocol.{Failure, FailureKind, JsonText}
 
-class ToldResultsSuite extends munit.FunSuite:
+class InlineResultsSuite extends munit.FunSuite:
   private def result(worker: Int, text: String = "1") =
     WorkerResult(worker, Some(Output.Inline(JsonText(text))), None)
   private def failed(worker: Int) =
@@ -13,7 +13,7 @@ class ToldResultsSuite extends munit.FunSuite:
   private val (succeeded, failure) = (ended(FlareState.Succeeded), ended(FlareState.Failed))
 
   private def told(size: Int, ends: Flare)(results: WorkerResult*): Vector[WorkerResult] =
-    val told = ToldResults(size, isBurst = false)
+    val told = InlineResults(size, isBurst = false)
     results.foreach(result => told.add(Vector(result)))
     told.of(ends)
 
@@ -25,7 +25,7 @@ class ToldResultsSuite extends munit.FunSuite:
     assertEquals(told(2, succeeded)(result(1)), Vector.empty)
     assertEquals(told(2, failure)(result(0), result(1)), Vector.empty)
     assertEquals(told(2, succeeded)(failed(0), result(1)), Vector.empty)
-    val again = ToldResults(1, isBurst = false)
+    val again = InlineResults(1, isBurst = false)
     again.add(Vector(result(0)))
     again.clear()
     assertEquals(again.of(succeeded), Vector.empty)
@@ -36,6 +36,6 @@ class ToldResultsSuite extends munit.FunSuite:
     assertEquals(told(2, succeeded)(result(0, half), result(1, half + "7")), Vector.empty)
     assertEquals(told(1, succeeded)(WorkerResult(0, Some(Output.OutOfLine(7)), None)), Vector.empty)
     assertEquals(told(9, succeeded)((0 until 9).map(result(_))*), Vector.empty)
-    val burst = ToldResults(1, isBurst = true)
+    val burst = InlineResults(1, isBurst = true)
     burst.add(Vector(result(0)))
     assertEquals(burst.of(succeeded), Vector.empty)

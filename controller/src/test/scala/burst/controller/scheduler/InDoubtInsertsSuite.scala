@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicBoolean
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
-class UnclearInsertsSuite extends SchedulerFixture:
+class InDoubtInsertsSuite extends SchedulerFixture:
   import GangScheduler.{Submit, Submitted}
 
   private val keyless = Samples.request(1)
@@ -22,7 +22,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
     def reportFailure(cause: Throwable): Unit = ()
 
   /** A world whose store has a flare of which nobody knows that. */
-  private def unclear(
+  private def inDoubt(
       request: FlareRequest,
       blocking: ExecutionContext = ExecutionContext.parasitic
   ): (World, ScriptedInvoker, FlareId) =
@@ -59,7 +59,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
       check
 
   test("a flare that is stored though its insert failed runs where its submitter has a key"):
-    val (world, a, id) = unclear(keyed)
+    val (world, a, id) = inDoubt(keyed)
     a.hearsNothing()
     passes(world)(assertEquals(world.free(), Map("a" -> 0)))
     val end = world.await(id)
@@ -69,7 +69,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   test("one that nobody can ask for is cancelled"):
-    val (world, a, id) = unclear(keyless)
+    val (world, a, id) = inDoubt(keyless)
     def now: Flare = world.store.find(id).get
     passes(world)(assertEquals(now.state, FlareState.Cancelled))
     assertEquals(now.error.map(_.kind), Some(FailureKind.Cancelled))
@@ -77,13 +77,13 @@ class UnclearInsertsSuite extends SchedulerFixture:
     world.eventuallyFree("a" -> 1)
 
   test("so is one whose namespace was revoked meanwhile"):
-    val (world, a, id) = unclear(keyed)
+    val (world, a, id) = inDoubt(keyed)
     world.ask(GangScheduler.EndNamespace(keyed.definition.namespace, _)).receiveMessage()
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     a.hearsNothing()
 
   test("it is stored that one waits which has to"):
-    val (world, a, id) = unclear(keyed)
+    val (world, a, id) = inDoubt(keyed)
     val other = world.submit(keyless)
     val pack = a.prepared()
     a.comesUp(pack)
@@ -96,7 +96,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   test("one that is cancelled meanwhile does not run"):
-    val (world, a, id) = unclear(keyed)
+    val (world, a, id) = inDoubt(keyed)
     assertEquals(world.cancel(id), CancelOutcome.Accepted)
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     assertEquals(world.cancel(id), CancelOutcome.NotFound)
@@ -133,7 +133,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
     a.hearsNothing()
 
   test("one that is submitted again meanwhile is its submitter's"):
-    val (world, a, id) = unclear(keyless)
+    val (world, a, id) = inDoubt(keyless)
     world.store.fails = _ == "insert"
     for _ <- 1 to 3 do
       world.pass(2.minutes)
@@ -151,7 +151,7 @@ class UnclearInsertsSuite extends SchedulerFixture:
 
   test("an answer of before a further try counts for nothing"):
     val held = Held()
-    val (world, _, id) = unclear(keyless, held)
+    val (world, _, id) = inDoubt(keyless, held)
     world.pass(179.seconds)
     held.holds = true
     world.pass(5.seconds)

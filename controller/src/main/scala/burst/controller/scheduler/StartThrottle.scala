@@ -11,21 +11,21 @@ import scala.concurrent.duration.FiniteDuration
   * the next ones waiting no longer. A namespace may have a quarter as many as there are slots, half as many
   * again where each waits until it is stored, which takes as long as the rest, and two in any case.
   */
-final case class StartPace private (
-    starting: Map[AttemptId, StartPace.Starting],
+final case class StartThrottle private (
+    starting: Map[AttemptId, StartThrottle.Starting],
     longest: FiniteDuration,
     areStoredFirst: Boolean
 ):
-  import StartPace.*
+  import StartThrottle.*
 
-  def placed(attempt: AttemptId, tenant: String, at: MonotonicTime): StartPace =
+  def placed(attempt: AttemptId, tenant: String, at: MonotonicTime): StartThrottle =
     copy(starting = starting.updated(attempt, Starting(tenant, at)))
 
   /** It runs, or never will. */
-  def over(attempt: AttemptId): StartPace =
+  def over(attempt: AttemptId): StartThrottle =
     if starting.contains(attempt) then copy(starting - attempt) else this
 
-  def at(time: MonotonicTime): StartPace =
+  def at(time: MonotonicTime): StartThrottle =
     if starting.valuesIterator.forall(_.since > time - longest) then this
     else copy(starting.filter((_, start) => start.since > time - longest))
 
@@ -36,10 +36,10 @@ final case class StartPace private (
     val most = share.max(Least)
     tenant => most - present.getOrElse(tenant, 0)
 
-object StartPace:
+object StartThrottle:
   private val Least = 2
 
   final case class Starting(tenant: String, since: MonotonicTime)
 
-  def empty(longest: FiniteDuration, areStoredFirst: Boolean): StartPace =
-    StartPace(Map.empty, longest, areStoredFirst)
+  def empty(longest: FiniteDuration, areStoredFirst: Boolean): StartThrottle =
+    StartThrottle(Map.empty, longest, areStoredFirst)

@@ -14,47 +14,47 @@ import scala.util.Try
   * taken up where its submitter has a key, and finds it with that. Of any other nobody knows, once nobody
   * submits it again: it is cancelled before it runs (docs/adr/0098). Belongs to the scheduler's actor.
   */
-private[scheduler] final class UnclearInserts(
+private[scheduler] final class InDoubtInserts(
     environment: FlareEnvironment,
     context: ActorContext[GangScheduler.Command],
     timers: TimerScheduler[GangScheduler.Command]
 ):
-  import GangScheduler.{FoundUnclear, LookForUnclear}
-  import UnclearInserts.*
+  import GangScheduler.{FoundInDoubt, LookForInDoubt}
+  import InDoubtInserts.*
 
-  private var unclear = Map.empty[FlareId, Unclear]
+  private var inDoubt = Map.empty[FlareId, InDoubt]
   private var isLooking = false
   private var hasFailed = false
 
   def add(id: FlareId, request: FlareRequest, isCancelled: Boolean): Unit =
     val hasKey = request.submission.isDefined
     val after = if hasKey then AskedForWithin else SubmittedAgainWithin
-    val before = unclear.get(id)
-    if before.isDefined || unclear.size < Most then
+    val before = inDoubt.get(id)
+    if before.isDefined || inDoubt.size < Most then
       val runs = hasKey && !isCancelled && before.forall(_.runs)
       val tenant = request.definition.namespace
-      unclear = unclear.updated(id, Unclear(tenant, runs, environment.clock.elapsed(), after))
-      if before.isEmpty && unclear.size == Most then
+      inDoubt = inDoubt.updated(id, InDoubt(tenant, runs, environment.clock.elapsed(), after))
+      if before.isEmpty && inDoubt.size == Most then
         context.log.warn("no more than {} failed inserts are looked for", Most)
     lookSoon()
 
   /** Whether it is one of these, and will not run. */
   def cancel(id: FlareId): Boolean =
-    unclear = unclear.updatedWith(id)(_.map(_.copy(runs = false)))
-    unclear.contains(id)
+    inDoubt = inDoubt.updatedWith(id)(_.map(_.copy(runs = false)))
+    inDoubt.contains(id)
 
   def cancelAllOf(tenant: String): Unit =
-    unclear = unclear.map((id, one) => id -> (if one.tenant == tenant then one.copy(runs = false) else one))
+    inDoubt = inDoubt.map((id, one) => id -> (if one.tenant == tenant then one.copy(runs = false) else one))
 
   /** Asks the store for those whose time has come. */
   def look(): Unit =
     val now = environment.clock.elapsed()
-    val due = unclear.collect { case (id, one) if one.isDue(now) => id }.toVector
+    val due = inDoubt.collect { case (id, one) if one.isDue(now) => id }.toVector
     if due.isEmpty then lookSoon()
     else
       isLooking = true
       val found = Future(environment.store.unfinished(due))(using environment.blocking)
-      context.pipeToSelf(found)(FoundUnclear(due, _, now))
+      context.pipeToSelf(found)(FoundInDoubt(due, _, now))
 
   /** Which of those that were asked for at a time, and that nobody has submitted again, are to be taken up,
     * and whether they are to run.
@@ -67,23 +67,23 @@ private[scheduler] final class UnclearInserts(
       context.log.warn("failed inserts cannot be looked for; trying again until that can be done", cause)
     hasFailed = there.isFailure
     // Its insert may have failed once more while this was asked. Who is there may fail, too.
-    def stillDue(id: FlareId): Option[Unclear] =
-      unclear.get(id).filter(_.isDue(at)).filterNot(_ => isThere(id))
+    def stillDue(id: FlareId): Option[InDoubt] =
+      inDoubt.get(id).filter(_.isDue(at)).filterNot(_ => isThere(id))
     val taken =
       there.getOrElse(Vector.empty).flatMap(flare => stillDue(flare.id).map(one => flare -> one.runs))
     val settled =
       asked.filter(id => there.isSuccess && stillDue(id).exists(_.since + ArrivedWithin <= at))
-    unclear = unclear -- taken.map(_._1.id) -- settled
+    inDoubt = inDoubt -- taken.map(_._1.id) -- settled
     lookSoon()
     taken
 
   private def lookSoon(): Unit =
-    if unclear.nonEmpty && !isLooking && !timers.isTimerActive(LookForUnclear) then
-      timers.startSingleTimer(LookForUnclear, LookForUnclear, Pause)
+    if inDoubt.nonEmpty && !isLooking && !timers.isTimerActive(LookForInDoubt) then
+      timers.startSingleTimer(LookForInDoubt, LookForInDoubt, Pause)
 
-private object UnclearInserts:
+private object InDoubtInserts:
   /** `runs` if it is found, `after` so long since its insert has failed. */
-  private final case class Unclear(
+  private final case class InDoubt(
       tenant: String,
       runs: Boolean,
       since: MonotonicTime,

@@ -18,20 +18,20 @@ import scala.util.control.NonFatal
   * @param goesOn
   *   whether it is still worth while
   */
-final class Patiently(limit: FiniteDuration, goesOn: () => Boolean = () => true)(using
+final class StoreRetry(limit: FiniteDuration, goesOn: () => Boolean = () => true)(using
     scheduler: Scheduler,
     ec: ExecutionContext
 ):
-  import Patiently.*
+  import StoreRetry.*
 
   /** `what` is for the log. */
   def apply[A](what: String)(work: () => Future[A]): Future[A] =
     attempt(what, work, First, limit.fromNow)
 
   /** The same for calls that are to have the limit together, from now on. */
-  def fromNow: Patiently =
+  def fromNow: StoreRetry =
     val until = limit.fromNow
-    Patiently(limit, () => goesOn() && until.hasTimeLeft())
+    StoreRetry(limit, () => goesOn() && until.hasTimeLeft())
 
   private def attempt[A](
       what: String,
@@ -49,11 +49,11 @@ final class Patiently(limit: FiniteDuration, goesOn: () => Boolean = () => true)
     try work()
     catch case NonFatal(cause) => Future.failed(cause)
 
-object Patiently:
+object StoreRetry:
   /** As long as a flare that runs puts up with a store that fails (`burst.scheduler.store-deadline`). */
   val StoreDeadline: FiniteDuration = 2.minutes
 
   private val First = 200.millis
   private val Longest = 5.seconds
 
-  private val log = LoggerFactory.getLogger(classOf[Patiently])
+  private val log = LoggerFactory.getLogger(classOf[StoreRetry])

@@ -7,8 +7,8 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
 /** How many bytes of something a namespace may have in a second: a bucket of `burst` bytes for each, which
   * fills up by `rate` bytes a second, so that no namespace keeps what all of them share to itself.
   */
-final class BytePace(rate: Long, burst: Long, clock: () => MonotonicTime = () => MonotonicTime.now()):
-  private val buckets = ConcurrentHashMap[String, BytePace.Bucket]()
+final class ByteRateLimiter(rate: Long, burst: Long, clock: () => MonotonicTime = () => MonotonicTime.now()):
+  private val buckets = ConcurrentHashMap[String, ByteRateLimiter.Bucket]()
 
   /** Takes so many bytes off, if they are there. */
   def take(namespace: String, bytes: Long): Boolean = filled(namespace): bucket =>
@@ -28,13 +28,13 @@ final class BytePace(rate: Long, burst: Long, clock: () => MonotonicTime = () =>
   def giveBack(namespace: String, bytes: Long): Unit = filled(namespace): bucket =>
     bucket.level = (bucket.level + bytes).min(burst.toDouble)
 
-  private def filled[A](namespace: String)(use: BytePace.Bucket => A): A =
-    val bucket = buckets.computeIfAbsent(namespace, _ => BytePace.Bucket(burst.toDouble, clock()))
+  private def filled[A](namespace: String)(use: ByteRateLimiter.Bucket => A): A =
+    val bucket = buckets.computeIfAbsent(namespace, _ => ByteRateLimiter.Bucket(burst.toDouble, clock()))
     bucket.synchronized:
       val now = clock()
       bucket.level = (bucket.level + (now - bucket.filled).toNanos.max(0) * (rate / 1e9)).min(burst.toDouble)
       bucket.filled = now
       use(bucket)
 
-object BytePace:
+object ByteRateLimiter:
   private final class Bucket(var level: Double, var filled: MonotonicTime)

@@ -8,7 +8,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 
 /** What is tried again, and for how long. */
-class PatientlySuite extends munit.FunSuite:
+class StoreRetrySuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
   private given Scheduler = kit.system.scheduler
@@ -25,7 +25,7 @@ class PatientlySuite extends munit.FunSuite:
       failures.lift(times).fold(Future.successful(times))(Future.failed)
 
   private def tried(limit: FiniteDuration, work: () => Future[Int], goesOn: () => Boolean = () => true) =
-    Await.ready(Patiently(limit, goesOn)("a test")(work), 60.seconds).value.get
+    Await.ready(StoreRetry(limit, goesOn)("a test")(work), 60.seconds).value.get
 
   test("what a store fails is tried again until it succeeds"):
     val work = Work(StoreException("reading", away), BlobStoreException("reading", away))
@@ -43,7 +43,7 @@ class PatientlySuite extends munit.FunSuite:
     assertEquals(work.begun.get, 1)
 
   test("the limit is each call's"):
-    val patiently = Patiently(10.seconds)
+    val patiently = StoreRetry(10.seconds)
     val failure = StoreException("reading", away)
     val lasting = Work(Vector.fill(100)(failure)*)
     assertEquals(
@@ -59,7 +59,7 @@ class PatientlySuite extends munit.FunSuite:
 
   test("calls may have the limit together"):
     val failure = StoreException("reading", away)
-    val together = Patiently(300.millis).fromNow
+    val together = StoreRetry(300.millis).fromNow
     val first = Work(Vector.fill(100)(failure)*)
     Await.ready(together("a test")(() => first()), 60.seconds)
     val end = System.nanoTime() + 300.millis.toNanos

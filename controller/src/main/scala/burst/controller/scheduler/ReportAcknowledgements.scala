@@ -4,7 +4,7 @@ package burst.controller.scheduler
   * scheduler: what is stored, and all once an attempt is over. Where there is no other one they keep none
   * (`areKept`). Belongs to the flare's actor.
   */
-private[scheduler] final class PackReceipts(packs: PackCommands, areKept: Boolean):
+private[scheduler] final class ReportAcknowledgements(packs: PackCommands, areKept: Boolean):
   /** What is to be said of attempts that are over once what is pending is stored. */
   private var past = Vector.empty[() => Unit]
 

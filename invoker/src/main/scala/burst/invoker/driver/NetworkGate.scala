@@ -9,7 +9,7 @@ import scala.concurrent.{ExecutionContext, Future}
   * code is neither to reach what was another flare's, nor to run in a container that is about to be ended as
   * it cannot be closed. So does the first, where a new container is not closed from the beginning.
   */
-private[driver] final class Reach(
+private[driver] final class NetworkGate(
     @volatile private var closed: Future[Either[String, Unit]] = Future.successful(Right(()))
 ):
   private val isOpen = AtomicBoolean()

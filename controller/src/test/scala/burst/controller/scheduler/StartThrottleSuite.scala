@@ -5,12 +5,12 @@ import burst.protocol.{FlareId, Timestamp}
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 
-class StartPaceSuite extends FunSuite:
+class StartThrottleSuite extends FunSuite:
   private val start = MonotonicTime.Zero
   private def attempt = AttemptId(FlareId.random(), attempt = 1)
 
   test("a namespace may have a quarter of the slots in starting flares, and two in any case"):
-    val pace = StartPace.empty(100.micros, areStoredFirst = false)
+    val pace = StartThrottle.empty(100.micros, areStoredFirst = false)
     assertEquals(Vector(1, 8, 12, 960).map(slots => pace.room(slots)("a")), Vector(2, 2, 3, 240))
     val (one, two) = (attempt, attempt)
     val busy = pace.placed(one, "a", start).placed(two, "a", start + 50.micros)
@@ -19,18 +19,18 @@ class StartPaceSuite extends FunSuite:
     assertEquals(busy.over(attempt), busy)
 
   test("where flares are stored before they start it may have half as many again"):
-    val pace = StartPace.empty(100.micros, areStoredFirst = true)
+    val pace = StartThrottle.empty(100.micros, areStoredFirst = true)
     assertEquals(Vector(1, 8, 16, 960).map(slots => pace.room(slots)("a")), Vector(2, 3, 6, 360))
 
   test("who is slow to start counts no longer than the limit"):
-    val pace = StartPace.empty(
+    val pace = StartThrottle.empty(
       100.micros,
       areStoredFirst = false
     ).placed(attempt, "a", start).placed(attempt, "a", start + 50.micros)
     assertEquals(Vector(99, 100, 150).map(now => pace.at(start + now.micros).room(8)("a")), Vector(0, 1, 2))
 
 /** How the scheduler keeps that pace. */
-class StartPaceSchedulingSuite extends SchedulerFixture:
+class StartThrottleSchedulingSuite extends SchedulerFixture:
   private val settings = Samples.settings.copy(startPace = 100.millis)
   private def of(namespace: String) =
     val request = Samples.request(1)

@@ -4,10 +4,10 @@ import burst.node.MonotonicTime
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 
-class BytePaceSuite extends FunSuite:
+class ByteRateLimiterSuite extends FunSuite:
   test("a namespace may write a burst, then its rate, and takes nothing from another's"):
     var now = MonotonicTime.Zero
-    val pace = BytePace(rate = 10, burst = 100, () => now)
+    val pace = ByteRateLimiter(rate = 10, burst = 100, () => now)
     assert(pace.take("a", 60))
     assert(!pace.take("a", 60))
     assert(pace.take("a", 40))
@@ -22,7 +22,7 @@ class BytePaceSuite extends FunSuite:
 
   test("what is spent beyond is waited for afterwards"):
     var now = MonotonicTime.Zero
-    val pace = BytePace(rate = 10, burst = 100, () => now)
+    val pace = ByteRateLimiter(rate = 10, burst = 100, () => now)
     assertEquals(pace.spend("a", 100), Some(0.seconds))
     assertEquals(pace.spend("a", 20), Some(2.seconds))
     assertEquals(pace.spend("b", 20), Some(0.seconds))
@@ -33,7 +33,7 @@ class BytePaceSuite extends FunSuite:
 
   test("nobody is a burst behind, but for what is more than one by itself"):
     var now = MonotonicTime.Zero
-    val pace = BytePace(rate = 10, burst = 100, () => now)
+    val pace = ByteRateLimiter(rate = 10, burst = 100, () => now)
     (1 to 2).foreach(_ => pace.spend("a", 100))
     assertEquals(pace.spend("a", 1), None)
     assertEquals(pace.spend("a", 0), Some(10.seconds))

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.store.StoreProblem
 
 /** What could not be stored: outputs of these workers, or without any the flare itself. */
-final case class Unkept(problem: StoreProblem, workers: Set[Int] = Set.empty):
+final case class StorageFailure(problem: StoreProblem, workers: Set[Int] = Set.empty):
   /** Of the workers that this holds for; nothing where there is none. */
-  def of(some: Int => Boolean): Option[Unkept] =
+  def of(some: Int => Boolean): Option[StorageFailure] =
     Some(copy(workers = workers.filter(some))).filter(_.workers.nonEmpty)

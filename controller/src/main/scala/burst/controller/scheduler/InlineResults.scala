@@ -5,8 +5,8 @@ import burst.controller.flare.{Flare, FlareRequest, FlareState, Output, WorkerRe
 /** What the workers of a small flare put out, to be told with its end to who waits for it: it is not read
   * back from the store then. Belongs to the flare's actor.
   */
-private[scheduler] final class ToldResults(size: Int, isBurst: Boolean):
-  import ToldResults.*
+private[scheduler] final class InlineResults(size: Int, isBurst: Boolean):
+  import InlineResults.*
 
   def this(request: FlareRequest) = this(request.size, request.activation.exists(_.burst))
 
@@ -29,7 +29,7 @@ private[scheduler] final class ToldResults(size: Int, isBurst: Boolean):
     val isTold = all.size == size && all.forall(_.error.isEmpty) == (ended.state == FlareState.Succeeded)
     if isTold then all else Vector.empty
 
-private object ToldResults:
+private object InlineResults:
   /** Workers of a flare whose results are held. */
   val Most = 8
 

@@ -14,21 +14,21 @@ import scala.util.{Failure, Try, Using}
 
 /** What only nodes of a cluster do, done in the JVM of a platform that saves its classes (`save-classes.sh`),
   * as it saves those that it has seen alone: an extension of Pekko's, which settings can ask for. The cluster
-  * is called as often as `BURST_REHEARSAL_CALLS` says. Where something fails, the classes on the way there
-  * are saved all the same.
+  * is called as often as `BURST_TRAINING_CALLS` says. Where something fails, the classes on the way there are
+  * saved all the same.
   */
-final class Rehearsal extends Extension
+final class TrainingRun extends Extension
 
-object Rehearsal extends ExtensionId[Rehearsal]:
+object TrainingRun extends ExtensionId[TrainingRun]:
   private val Patience = 60.seconds
   private val StopBound = 5.seconds
 
   /** Nobody listens there. */
   private val Nowhere = "127.0.0.1:1"
 
-  def createExtension(system: ActorSystem[?]): Rehearsal =
+  def createExtension(system: ActorSystem[?]): TrainingRun =
     val own = Path.of(system.settings.config.getString("burst.data")).toAbsolutePath
-    val directory = Files.createTempDirectory(own, "rehearsal-")
+    val directory = Files.createTempDirectory(own, "training-")
     said("a cluster")(playCluster(directory))
     val data = s"burst.data = \"$directory/stores\""
     said("a bucket")(store(
@@ -37,10 +37,10 @@ object Rehearsal extends ExtensionId[Rehearsal]:
     ))
     said("PostgreSQL")(store(s"""$data
       burst.store.postgresql { url = "postgresql://$Nowhere/burst", connect-timeout = 300ms }"""))
-    new Rehearsal
+    new TrainingRun
 
   private def said(what: String)(play: => Unit): Unit = Try(play) match
-    case Failure(problem) => System.err.println(s"rehearsing $what: $problem")
+    case Failure(problem) => System.err.println(s"training run, $what: $problem")
     case _ => ()
 
   /** A controller, an invoker, and calls that go through both. */
@@ -60,7 +60,7 @@ object Rehearsal extends ExtensionId[Rehearsal]:
       val url = await(controller.ready).split(' ').last
       await(invoker.ready)
       val properties = Files.readString(first.resolve("properties")).linesIterator
-      val calls = sys.env.get("BURST_REHEARSAL_CALLS").fold(2)(_.toInt)
+      val calls = sys.env.get("BURST_TRAINING_CALLS").fold(2)(_.toInt)
       properties.collectFirst { case s"AUTH=$key" => key }.foreach(Training.train(url, _, calls))
     finally end(invoker)
 
