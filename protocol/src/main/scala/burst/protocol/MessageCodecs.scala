@@ -133,3 +133,4 @@ object MessageCodecs:
 
   given JsonValueCodec[PackEvent] =
     JsonCodecMaker.make(kebabCased.withDiscriminatorFieldName(Some("event")))
+  given JsonValueCodec[RuntimeRefusal] = JsonCodecMaker.make(config)

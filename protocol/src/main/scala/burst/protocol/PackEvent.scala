@@ -1,14 +1,13 @@
 package burst.protocol
 
 import burst.protocol.KebabCase.given
-import io.circe.Codec
-import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
+import io.circe.derivation.ConfiguredEnumCodec
 
 enum LogStream derives ConfiguredEnumCodec:
   case Stdout, Stderr
 
 /** What a pack has sent to the others of its flare, as its program counts it. */
-final case class Traffic(messages: Long, bytes: Long) derives Codec.AsObject
+final case class Traffic(messages: Long, bytes: Long)
 
 /** What a pack reports while it runs, in the order it happened. `PackEnded` is always the last event of a
   * pack, also when its process died. The `text` of a log is lines with line feeds between them, the first of
@@ -27,7 +26,3 @@ enum PackEvent:
   case WorkerSucceeded(worker: Int, output: String, at: Timestamp)
   case WorkerFailed(worker: Int, error: Failure, at: Timestamp)
   case PackEnded(reusable: Boolean, error: Option[Failure], at: Timestamp, traffic: Option[Traffic] = None)
-
-object PackEvent:
-  given Configuration = Configuration.default.withDiscriminator("event").withKebabCaseConstructorNames
-  given ConfiguredCodec[PackEvent] = ConfiguredCodec.derived

@@ -1,17 +1,25 @@
 package burst.protocol
 
 import burst.protocol.MessageCodecs.given
-import com.github.plokhotnyuk.jsoniter_scala.core.{readFromString, writeToString}
+import com.github.plokhotnyuk.jsoniter_scala.core.{
+  readFromString,
+  writeToString,
+  JsonReaderException,
+  JsonValueCodec
+}
+import com.github.plokhotnyuk.jsoniter_scala.macros.JsonCodecMaker
 import io.circe.Json
 import io.circe.parser.{decode, parse}
 import io.circe.syntax.*
 import scala.concurrent.duration.DurationInt
 
 class WireFormatSuite extends munit.FunSuite:
+  private given JsonValueCodec[Vector[FailureKind]] = JsonCodecMaker.make
+
   test("a pack event carries its kebab-case name and its fields side by side"):
     val event: PackEvent = PackEvent.WorkerStarted(4, Timestamp.ofMicros(7))
-    assertEquals(event.asJson.noSpaces, """{"worker":4,"at":7,"event":"worker-started"}""")
-    assertEquals(decode[PackEvent](event.asJson.noSpaces), Right(event))
+    assertEquals(writeToString(event), """{"event":"worker-started","worker":4,"at":7}""")
+    assertEquals(readFromString[PackEvent](writeToString(event)), event)
 
   test("a failure round-trips, and absent fields are none"):
     val failure = Failure(FailureKind.OutOfMemory, "killed", pack = Some(1))
@@ -22,7 +30,7 @@ class WireFormatSuite extends munit.FunSuite:
     )
 
   test("an unknown event is refused, not guessed"):
-    assert(decode[PackEvent]("""{"event":"party","at":1}""").isLeft)
+    intercept[JsonReaderException](readFromString[PackEvent]("""{"event":"party","at":1}"""))
 
   test("inputs are shared or one for each worker"):
     val some = Vector(
@@ -89,16 +97,59 @@ class WireFormatSuite extends munit.FunSuite:
     val before = logging.asJson.mapObject(_.remove("logs"))
     assertEquals(before.as[DefinitionRef], Right(logging.copy(logs = DefinitionRef.WorkerLogs)))
 
-  test("outputs are told as text, in pieces"):
-    assertEquals(golden("told-output").as[PackEvent], Right(PackEvent.Output(4, """{"greeting":""")))
-    assertEquals(
-      golden("told-worker-succeeded").as[PackEvent],
-      Right(PackEvent.WorkerSucceeded(
-        4,
-        """"Hello","numbers":[1,2.5,null]}""",
-        Timestamp.ofMicros(1700000000000005L)
-      ))
+  test("what a runtime says of a pack is what the golden copies say"):
+    def at(micros: Int) = Timestamp.ofMicros(1700000000000000L + micros)
+    val peerFailed = Failure(
+      FailureKind.PeerFailed,
+      "the flare was aborted: worker 3 of pack 0 panicked in work: boom",
+      Some(4),
+      Some(1),
+      None,
+      Some("recv")
     )
+    val killed = Failure(
+      FailureKind.Signal,
+      "it was killed by signal 11 (SIGSEGV: it touched memory that is not its own)",
+      Some(4),
+      Some(1),
+      None,
+      Some("work")
+    )
+    val told = Map(
+      "event-ready" -> PackEvent.Ready(Some("127.0.0.1:40001"), at(0)),
+      "event-ready-without-endpoint" -> PackEvent.Ready(None, at(0)),
+      "event-worker-started" -> PackEvent.WorkerStarted(4, at(1)),
+      "event-phase" -> PackEvent.Phase(4, "read", at(2)),
+      "event-log" ->
+        PackEvent.Log(Some(4), LogStream.Stdout, "a \"quoted\" tab\t and é\n\nand two more", at(3)),
+      "event-log-of-pack" -> PackEvent.Log(None, LogStream.Stderr, "", at(4)),
+      "told-output" -> PackEvent.Output(4, """{"greeting":"""),
+      "told-worker-succeeded" ->
+        PackEvent.WorkerSucceeded(4, """"Hello","numbers":[1,2.5,null]}""", at(5)),
+      "event-worker-failed" -> PackEvent.WorkerFailed(4, peerFailed, at(6)),
+      "event-pack-ended" -> PackEvent.PackEnded(reusable = true, None, at(7)),
+      "event-pack-ended-badly" -> PackEvent.PackEnded(reusable = false, Some(killed), at(8))
+    )
+    told.foreach: (name, event) =>
+      assertEquals(readFromString[PackEvent](golden(name).noSpaces), event, name)
+
+  test("failures are what the golden copies say"):
+    val panicked = Failure(
+      FailureKind.Panic,
+      "index out of bounds: the len is 3 but the index is 7 (at src/main.rs:12)",
+      Some(3),
+      Some(0),
+      Some(InvokerId("invoker0")),
+      Some("work")
+    )
+    assertEquals(golden("failure").as[Failure], Right(panicked))
+    assertEquals(
+      golden("failure-anonymous").as[Failure],
+      Right(Failure(FailureKind.OutOfMemory, "killed for using more memory than the pack has"))
+    )
+    val kinds = golden("failure-kinds")
+    assertEquals(kinds.as[Vector[FailureKind]], Right(FailureKind.values.toVector))
+    assertEquals(readFromString[Vector[FailureKind]](kinds.noSpaces), FailureKind.values.toVector)
 
   test("neither a secret nor a backend's address shows when printed"):
     assert(!Secret("ab" * 32).toString.contains("abab"))

@@ -13,12 +13,12 @@ import burst.protocol.{
   PackEvent,
   Protocol,
   RunPack,
+  RuntimeRefusal,
   Versions
 }
 import com.github.plokhotnyuk.jsoniter_scala.core.{readFromArray, JsonReaderException}
-import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
-import io.circe.{Decoder, Json, Printer}
+import io.circe.{Json, Printer}
 import burst.invoker.runtime.RuntimeConnections.{Answer, Content}
 import java.net.{ConnectException, URLEncoder}
 import java.nio.charset.StandardCharsets.UTF_8
@@ -27,6 +27,7 @@ import org.apache.pekko.stream.scaladsl.JavaFlowSupport
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Try
 
 /** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
 final class BrokenStream(message: String) extends RuntimeException(message, null, false, false)
@@ -204,7 +205,9 @@ final class RuntimeClient(
       .limitWeighted(MaxReason)(_.length.toLong)
       .completionTimeout(connectTimeout)
       .runFold(Pieces.Empty)(_ + _)
-      .map(data => decodeByteBuffer[Refusal](data.whole.asByteBuffer).toOption)
+      .map: data =>
+        val read = Try(readFromArray[RuntimeRefusal](data.whole.toArrayUnsafe(), MessageCodecs.Whole))
+        read.toOption.map(answer => Refusal(answer.error, answer.log))
 
   /** What the runtime was asked to take, and never answered. */
   private def silence(what: String, problem: Throwable): Refusal =
@@ -270,12 +273,6 @@ object Refusal:
   /** What came of asking the runtime. */
   enum Asked:
     case Answered, Unreached, Unanswered
-
-  given Decoder[Refusal] = Decoder.instance: answer =>
-    for
-      reason <- answer.get[String]("error")
-      said <- answer.getOrElse[Vector[PackEvent]]("log")(Vector.empty)
-    yield Refusal(reason, said)
 
 object RuntimeClient:
   private val JsonForm = "application/json"

@@ -1,10 +1,11 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.RuntimeAddress
+import burst.protocol.MessageCodecs.given
 import burst.protocol.{Environment, FlareId, Inputs, JsonText, PackEvent, RunPack, Secret}
+import com.github.plokhotnyuk.jsoniter_scala.core.writeToString
 import io.circe.{Decoder, Json}
 import io.circe.jawn.parse
-import io.circe.syntax.*
 import org.apache.pekko.actor.ClassicActorSystemProvider
 import org.apache.pekko.http.scaladsl.Http
 import org.apache.pekko.http.scaladsl.model.*
@@ -18,7 +19,7 @@ import scala.concurrent.{Await, Future, Promise}
 
 /** A pack the fake runtime was asked to run; the test says what becomes of it. */
 final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteString]):
-  def say(events: PackEvent*): Unit = raw(events.map(_.asJson.noSpaces + "\n").mkString)
+  def say(events: PackEvent*): Unit = raw(events.map(writeToString(_) + "\n").mkString)
   def raw(text: String): Unit = answer.offer(ByteString(text))
   def end(): Unit = answer.complete()
   def break(): Unit = answer.fail(RuntimeException("broken on purpose"))

@@ -4,6 +4,8 @@ import burst.invoker.driver.PackageSource
 import burst.invoker.packages.PackageCache
 import burst.node.MonotonicTime
 import burst.protocol.*
+import burst.protocol.MessageCodecs.given
+import com.github.plokhotnyuk.jsoniter_scala.core.writeToString
 import io.circe.Json
 import io.circe.syntax.*
 import java.nio.file.Files
@@ -268,11 +270,12 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("events that arrive in pieces are put together"): setup =>
     import setup.*
     val (_, pack) = running()
-    val line = ready.asJson.noSpaces
+    val (line, last) =
+      (writeToString[PackEvent](ready), writeToString[PackEvent](setup.ended(reusable = true)))
     pack.raw(line.take(10))
-    pack.raw(line.drop(10) + "\n" + setup.ended(reusable = true).asJson.noSpaces.take(5))
+    pack.raw(line.drop(10) + "\n" + last.take(5))
     assertEquals(controller.receiveMessage().events, Vector(ready))
-    pack.raw(setup.ended(reusable = true).asJson.noSpaces.drop(5) + "\n")
+    pack.raw(last.drop(5) + "\n")
     pack.end()
     assert(untilEnded()._2.reusable)
 
