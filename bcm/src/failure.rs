@@ -140,11 +140,11 @@ impl Failure {
         }
     }
 
-    /// The same failure, naming the worker and its pack, which may be a number as requests have it.
+    /// The same failure, naming the worker and its pack.
     #[must_use]
-    pub fn of_worker(mut self, worker: u32, pack: impl Into<PackId>) -> Self {
+    pub fn of_worker(mut self, worker: u32, pack: PackId) -> Self {
         self.worker = Some(worker);
-        self.pack = Some(pack.into().0);
+        self.pack = Some(pack.0);
         self
     }
 
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn has_the_shape_the_contract_gives() {
-        let failure = Failure::new(FailureKind::OutOfMemory, "killed").of_worker(3, 0);
+        let failure = Failure::new(FailureKind::OutOfMemory, "killed").of_worker(3, PackId(0));
         let json = serde_json::to_value(&failure).unwrap();
         assert_eq!(
             json,

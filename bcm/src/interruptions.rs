@@ -51,8 +51,8 @@ impl Interruptions {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use crate::{
-        BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, RecvRequest,
-        Reducer, Tag, Topology, wait_any,
+        BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, PackId,
+        RecvRequest, Reducer, Tag, Topology, wait_any,
     };
 
     /// The packs of a flare, started, as far as they are of use here.
@@ -72,7 +72,7 @@ mod tests {
     }
 
     fn failure() -> Failure {
-        Failure::new(FailureKind::Panic, "boom").of_worker(1, 0)
+        Failure::new(FailureKind::Panic, "boom").of_worker(1, PackId(0))
     }
 
     type Operation = fn(&Communicator) -> Result<(), Error>;

@@ -43,9 +43,3 @@ impl fmt::Display for PackId {
         self.0.fmt(f)
     }
 }
-
-impl From<u32> for PackId {
-    fn from(number: u32) -> Self {
-        Self(number)
-    }
-}

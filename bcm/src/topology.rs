@@ -90,9 +90,9 @@ impl Topology {
         Some(self.starts[pack]..end)
     }
 
-    /// Number of workers in a pack, 0 for one that does not exist. Takes a pack's number as requests have it, too.
-    pub fn pack_size(&self, pack: impl Into<PackId>) -> u32 {
-        self.workers_of(pack.into())
+    /// Number of workers in a pack, 0 for one that does not exist.
+    pub fn pack_size(&self, pack: PackId) -> u32 {
+        self.workers_of(pack)
             .map_or(0, |workers| workers.end - workers.start)
     }
 }

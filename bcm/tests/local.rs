@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use burst_bcm::{
-    BackendConfig, Communicator, Error, Failure, FailureKind, PackConfig, Peer, Reducer, testing,
+    BackendConfig, Communicator, Error, Failure, FailureKind, PackConfig, PackId, Peer, Reducer,
+    testing,
 };
 
 fn none() -> BackendConfig {
@@ -159,7 +160,7 @@ fn past_the_deadline_a_peer_that_met_it_first_is_not_the_reason() {
         FailureKind::Panic,
     ] {
         let packs = testing::packs(&[2], &none(), configure).unwrap();
-        packs[0].abort(Failure::new(met, "first").of_worker(1, 0));
+        packs[0].abort(Failure::new(met, "first").of_worker(1, PackId(0)));
         let results = testing::run_on(&packs, Communicator::barrier);
         let expected = match met {
             FailureKind::Panic => (FailureKind::Panic, Some(1)),

@@ -41,7 +41,13 @@ pub fn get(client: &Client, args: &GetArgs, format: Format) -> Result<(), Error>
     };
     output::answer(format, &answer, || Ok(describe(answer.read()?)))?;
     let name = &args.name;
-    output::next(&format!("`burst flare {name}` or `burst history {name}`"));
+    let version = args
+        .version
+        .as_deref()
+        .map_or_else(String::new, |version| format!(" --version {version}"));
+    output::next(&format!(
+        "`burst flare {name}{version}` or `burst history {name}`"
+    ));
     Ok(())
 }
 

@@ -276,7 +276,13 @@ fn refused(flag: &str, has_it: impl Fn(Driver) -> bool) -> Error {
         .filter(|&driver| has_it(driver))
         .map(Driver::name)
         .collect();
-    Error::Usage(format!("{flag} needs --driver {}", names.join(" or ")))
+    let (last, others) = names
+        .split_last()
+        .map_or(("", vec![]), |(last, rest)| (*last, rest.to_vec()));
+    Error::Usage(format!(
+        "{flag} needs --driver {} or {last}",
+        others.join(", ")
+    ))
 }
 
 fn put(root: &mut Value, path: &[&str], value: Value) -> Result<(), Error> {

@@ -323,7 +323,7 @@ fn mounts_need_packs_that_see_nothing_else() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
         ran.err
-            .contains("--mount needs --driver auto or sandbox or docker"),
+            .contains("--mount needs --driver auto, sandbox or docker"),
         "{ran:?}"
     );
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use burst_bcm::{BackendConfig, Failure, Secret, Topology};
+use burst_bcm::{BackendConfig, Failure, PackId, Secret, Topology};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -118,7 +118,7 @@ impl RunPack {
     /// Why this request cannot be run, if so.
     pub fn check(&self) -> Result<(), InvalidRun> {
         let topology = Topology::new(&self.pack_sizes)?;
-        let workers = topology.pack_size(self.pack);
+        let workers = topology.pack_size(PackId(self.pack));
         if workers == 0 {
             return Err(InvalidRun::NoSuchPack {
                 pack: self.pack,

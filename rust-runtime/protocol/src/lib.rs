@@ -17,7 +17,7 @@ pub mod frame;
 mod timestamp;
 mod versions;
 
-pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
+pub use burst_bcm::{BackendConfig, Failure, FailureKind, PackId, Secret};
 pub use command::{Command, Init, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
 pub use depth::Depth;
 pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said, Traffic};

@@ -138,7 +138,7 @@ mod tests {
     struct Wrapped(#[source] burst_bcm::Error);
 
     fn aborted() -> burst_bcm::Error {
-        let cause = Failure::new(FailureKind::Panic, "boom").of_worker(3, 0);
+        let cause = Failure::new(FailureKind::Panic, "boom").of_worker(3, PackId(0));
         burst_bcm::Error::Aborted(cause)
     }
 

@@ -256,7 +256,7 @@ impl PackRun {
                 self.fail(
                     pack_context,
                     worker,
-                    failure.of_worker(worker, self.run.pack),
+                    failure.of_worker(worker, PackId(self.run.pack)),
                 );
             }
         }

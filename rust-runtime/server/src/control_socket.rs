@@ -19,8 +19,8 @@ pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: LengthDelimitedCodec,
     buffer: BytesMut,
-    /// There was much to read: time and callers are looked after before more is.
-    pressing: bool,
+    /// Time and callers are looked after before more is read.
+    has_read: bool,
     /// Nothing more can come.
     closed: bool,
 }
@@ -39,7 +39,7 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
             decoder: frame::decoder(frame::EVENT_LIMIT),
             // Most lanes of a program with many are seldom used.
             buffer: BytesMut::new(),
-            pressing: false,
+            has_read: false,
             closed: false,
         },
         FrameWriter {
@@ -52,13 +52,13 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
 impl FrameReader {
     /// Reads what is there; `false` at the end. May be cancelled without loss.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
-        if self.pressing {
+        if self.has_read {
             yield_now().await;
-            self.pressing = false;
+            self.has_read = false;
         }
-        self.buffer.reserve(MUCH);
+        self.buffer.reserve(64 * 1024);
         let length = self.socket.read_buf(&mut self.buffer).await?;
-        self.pressing = length >= MUCH / 4;
+        self.has_read = true;
         Ok(length > 0)
     }
 
@@ -142,9 +142,6 @@ impl FrameWriter {
 
 /// What a buffer keeps that is empty.
 const KEPT: usize = 64 * 1024;
-
-/// What is read at once, at least where there is as much.
-const MUCH: usize = 64 * 1024;
 
 fn shrink(buffer: &mut BytesMut) {
     if buffer.is_empty() && buffer.capacity() > KEPT {

@@ -20,8 +20,10 @@ pub(crate) struct Pipe {
     stream: LogStream,
     /// None once the other end is closed.
     descriptor: Option<Receiver>,
-    /// There was more than was read: time and callers are looked after before more is.
-    pressing: bool,
+    /// Time and callers are looked after before more is read.
+    has_read: bool,
+    /// There was at least as much as can be read at once.
+    is_pressing: bool,
     partial: Vec<u8>,
     lines: Vec<String>,
     /// The last things said, also by a program that was never asked to run.
@@ -38,9 +40,15 @@ impl Pipes {
     /// Waits until there is something to read, and reads it. May be cancelled without loss. Never returns once both are
     /// closed.
     pub(crate) async fn fill(&mut self) {
+        // What floods one of them leaves the other its turn.
+        let (first, second) = match self.stdout.is_pressing {
+            false => (&mut self.stdout, &mut self.stderr),
+            true => (&mut self.stderr, &mut self.stdout),
+        };
         tokio::select! {
-            () = self.stdout.fill() => {}
-            () = self.stderr.fill() => {}
+            biased;
+            () = first.fill() => {}
+            () = second.fill() => {}
         }
     }
 
@@ -79,7 +87,8 @@ impl Pipe {
         Ok(Self {
             stream,
             descriptor: Some(Receiver::from_owned_fd(descriptor)?),
-            pressing: false,
+            has_read: false,
+            is_pressing: false,
             partial: Vec::new(),
             lines: Vec::new(),
             tail: Vec::new(),
@@ -97,9 +106,9 @@ impl Pipe {
     /// Waits until there is something to read, and reads it. May be cancelled without loss.
     /// Never returns once the pipe is closed.
     pub(crate) async fn fill(&mut self) {
-        if self.pressing {
+        if self.has_read {
             yield_now().await;
-            self.pressing = false;
+            self.has_read = false;
         }
         let Some(descriptor) = &self.descriptor else {
             return std::future::pending().await;
@@ -113,7 +122,8 @@ impl Pipe {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             read => read,
         };
-        self.pressing = read.as_ref().is_ok_and(|&length| length == buffer.len());
+        self.has_read = true;
+        self.is_pressing = read.as_ref().is_ok_and(|&length| length == buffer.len());
         self.take(read.map(|length| &buffer[..length]));
     }
 

@@ -215,11 +215,11 @@ async fn await_hello(
             },
             LaneEvent::Exited(status) => {
                 lane.incoming.drain();
-                if let Ok(Some(frame)) = lane.incoming.next() {
-                    return check_hello(&frame);
-                }
-                let (_, how) = lane.program.explain(status, None);
-                return Err(StartError::Ended(how));
+                return match lane.incoming.next() {
+                    Ok(Some(frame)) => check_hello(&frame),
+                    Ok(None) => Err(StartError::Ended(lane.program.explain(status, None).1)),
+                    Err(violation) => Err(violation.into()),
+                };
             }
             LaneEvent::ControlClosed => open = false,
             // Its first flare's, or for whoever asks why there was no hello.

@@ -1,6 +1,6 @@
 //! What is known about the workers of the pack that runs. Pure: events in, verdicts out.
 
-use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack, Traffic};
+use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, PackId, RunPack, Traffic};
 
 use crate::violation::ProtocolViolation;
 
@@ -160,7 +160,7 @@ impl Tracker {
         let suspect = known.or((self.ended.len() == 1).then_some(self.first));
         let cause = match suspect {
             Some(worker) => Failure::new(kind, format!("it {how}"))
-                .of_worker(worker, self.pack)
+                .of_worker(worker, PackId(self.pack))
                 .in_operation("work"),
             None => {
                 let workers = self.ended.len();
@@ -237,7 +237,7 @@ impl Tracker {
 
     fn of_peer(&self, worker: u32, kind: FailureKind, message: String) -> Failure {
         Failure::new(kind, message)
-            .of_worker(worker, self.pack)
+            .of_worker(worker, PackId(self.pack))
             .in_operation("work")
     }
 
@@ -379,7 +379,7 @@ mod tests {
             tracker(&[1, 1]).killed(&reason)[0].1.kind,
             FailureKind::Timeout
         );
-        let reason = Failure::new(FailureKind::Panic, "boom").of_worker(0, 0);
+        let reason = Failure::new(FailureKind::Panic, "boom").of_worker(0, PackId(0));
         let (worker, failure) = &tracker(&[1, 1]).killed(&reason)[0];
         assert_eq!((*worker, failure.kind), (1, FailureKind::PeerFailed));
         assert!(failure.message.contains("boom"));
@@ -402,7 +402,7 @@ mod tests {
                 (FailureKind::Internal, None)
             );
         }
-        let others = reason.of_worker(0, 0);
+        let others = reason.of_worker(0, PackId(0));
         assert_eq!(
             tracker(&[1, 1]).killed(&others)[0].1.kind,
             FailureKind::PeerFailed

@@ -27,6 +27,18 @@ fn who_says_all_but_hello_is_given_up_in_time_and_quoted() {
 }
 
 #[test]
+fn who_says_all_but_hello_in_little_pieces_is_given_up_in_time() {
+    let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
+    let runtime = Runtime::impatient(command, Duration::from_secs(4));
+    let package = exec_of(b"#!/bin/sh\nwhile echo; do :; done &\nwhile echo; do :; done\n");
+    let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
+    assert_eq!(status, 502);
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("did not report within 4 s"), "{error}");
+    runtime.wait_until_programs_end();
+}
+
+#[test]
 fn the_end_of_a_program_is_seen_while_its_children_go_on_talking() {
     let runtime = Runtime::start();
     let package = exec_of(b"#!/bin/sh\nyes &\nexit 3\n");

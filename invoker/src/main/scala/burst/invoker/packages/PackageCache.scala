@@ -85,9 +85,9 @@ private final class PackageCache(
 
       case Release(id) => trimmed(index.release(id), waiting, serial)
 
-      case Done(Fetched(id, outcome, unwritable)) =>
+      case Done(Fetched(id, outcome)) =>
         val askers = waiting.getOrElse(id, Vector.empty)
-        val answer = outcome.left.map(reason => failure(id, reason, unwritable)).map(_ => contents(id))
+        val answer = outcome.left.map(failure(id, _)).map(_ => contents(id))
         metrics.fetched(askers.size, answer.isRight)
         askers.foreach(_ ! answer)
         val added =
@@ -119,9 +119,11 @@ private final class PackageCache(
   private def notDeleted(path: Path, problem: Throwable): Unit =
     log.error("{} stays on the disk, nobody needs it: it cannot be deleted ({})", path, problem.toString)
 
-  private def failure(id: PackageId, reason: String, unwritable: Boolean): Failure =
+  private def failure(id: PackageId, problem: PackageProblem): Failure =
     Failure(
       FailureKind.StartFailed,
-      s"package ${id.value.take(12)} cannot be used: $reason",
-      operation = Option.when(unwritable)(StartOperation.Fetch)
+      s"package ${id.value.take(12)} cannot be used: ${problem.sentence}",
+      operation = problem match
+        case PackageProblem.Unwritable(_) => Some(StartOperation.Fetch)
+        case _ => None
     )

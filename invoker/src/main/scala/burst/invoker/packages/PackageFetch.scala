@@ -12,14 +12,8 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How a fetch ended: the bytes the package takes here, or why there is none. `unwritable`: this machine
-  * could not take it, whatever it is.
-  */
-private[packages] final case class Fetched(
-    packageId: PackageId,
-    outcome: Either[String, Long],
-    unwritable: Boolean = false
-)
+/** How a fetch ended: the bytes the package takes here, or why there is none. */
+private[packages] final case class Fetched(packageId: PackageId, outcome: Either[PackageProblem, Long])
 
 private[packages] final case class FetchSettings(
     maxBytes: Long,
@@ -89,8 +83,8 @@ private final class PackageFetch(
       .receiveMessage[Command]:
         case Reply(PackageChunk(id, at, bytes, total)) if id == packageId && at == offset =>
           val next = offset + bytes.length
-          if total > settings.maxBytes then finish(Left(s"it has $total bytes, too many for this invoker"))
-          else if bytes.isEmpty && total > 0 || next > total then finish(Left("it arrived damaged"))
+          if total > settings.maxBytes then finish(Left(PackageProblem.TooLarge(total)))
+          else if bytes.isEmpty && total > 0 || next > total then finish(Left(PackageProblem.Damaged))
           else
             try
               sink.write(bytes.toArrayUnsafe())
@@ -101,12 +95,12 @@ private final class PackageFetch(
                 sink.close()
                 finish(conclude())
             catch case NonFatal(problem) => unwritable(problem)
-        case Reply(PackageMissing(_)) => finish(Left("the controller does not have it"))
+        case Reply(PackageMissing(_)) => finish(Left(PackageProblem.Missing))
         case Reply(_) => Behaviors.same // the answer to a question that was asked twice
         case NoAnswer if attempt < settings.attempts =>
           ask(offset)
           receiving(sink, offset, attempt + 1)
-        case NoAnswer => finish(Left("the controller does not answer"))
+        case NoAnswer => finish(Left(PackageProblem.NoAnswer))
       .receiveSignal:
         case (_, PostStop) =>
           Try(sink.close())
@@ -116,8 +110,8 @@ private final class PackageFetch(
     controller ! PackageRequest(FetchPackage(packageId, offset), replies)
     timers.startSingleTimer(NoAnswer, settings.answerTimeout)
 
-  private def conclude(): Either[String, Long] =
-    if HexFormat.of().formatHex(digest.digest()) != packageId.value then Left("it arrived damaged")
+  private def conclude(): Either[PackageProblem, Long] =
+    if HexFormat.of().formatHex(digest.digest()) != packageId.value then Left(PackageProblem.Damaged)
     else
       val made = settings.form match
         case PackageForm.Directory =>
@@ -133,9 +127,9 @@ private final class PackageFetch(
   private def unwritable(problem: Throwable): Behavior[Command] =
     context.log.error(s"package ${packageId.value} cannot be written to the disk", problem)
     val why = if FullDisk.isCauseOf(problem) then "the machine's disk is full" else problem.toString
-    finish(Left(s"the cache cannot be written: $why"), unwritable = true)
+    finish(Left(PackageProblem.Unwritable(why)))
 
-  private def finish(outcome: Either[String, Long], unwritable: Boolean = false): Behavior[Command] =
+  private def finish(outcome: Either[PackageProblem, Long]): Behavior[Command] =
     Try(Unpacker.delete(scratch))
-    replyTo ! Fetched(packageId, outcome, unwritable)
+    replyTo ! Fetched(packageId, outcome)
     Behaviors.stopped

@@ -42,7 +42,7 @@ private[burst] object Unpacker:
   private val ElfMagic = Vector[Byte](0x7f, 'E', 'L', 'F')
   private val ZipMagic = Vector[Byte]('P', 'K', 3, 4)
 
-  private final class Refused(message: String) extends IOException(message)
+  private final class Refused(val problem: PackageProblem) extends IOException(problem.sentence)
 
   /** What a file or directory takes on a disk beside its contents: a small one has a block of its own. */
   private[packages] val EntryBytes = 4096L
@@ -51,18 +51,18 @@ private[burst] object Unpacker:
     * refused; then `target` may be there in part. Throws where it is not the package that is at fault but
     * this machine.
     */
-  def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[String, Long] =
+  def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[PackageProblem, Long] =
     try
       Files.createDirectories(target)
       val bytes = magic(archive) match
         case ElfMagic => bare(archive, target.resolve(Executable), limits)
         case ZipMagic => zip(archive, target, limits)
-        case empty if empty.isEmpty => throw Refused("it is empty")
+        case empty if empty.isEmpty => throw Refused(PackageProblem.Nothing)
         case _ => bare(archive, target.resolve(SourceFile), limits)
       Right(bytes + seal(target))
     catch
-      case refused: Refused => Left(refused.getMessage)
-      case problem if isOfPackage(problem) => Left("it is a damaged zip")
+      case refused: Refused => Left(refused.problem)
+      case problem if isOfPackage(problem) => Left(PackageProblem.DamagedZip)
 
   /** Makes what stands for a package that a definition does not have. */
   def nothing(target: Path): Long =
@@ -123,7 +123,7 @@ private[burst] object Unpacker:
   private final class Room(entries: Int):
     private var left = entries
 
-    def refuse() = throw Refused(s"it holds more than the $entries files and directories allowed")
+    def refuse() = throw Refused(PackageProblem.TooManyEntries(entries))
 
     def take(count: Int): Unit =
       if count > left then refuse()
@@ -137,9 +137,9 @@ private[burst] object Unpacker:
 
   private def inside(target: Path, entry: ZipEntry): Path =
     val name = entry.getName
-    def refuse = throw Refused("it holds a file whose name would leave the package")
+    def refuse = throw Refused(PackageProblem.LeavesPackage)
     // Before anything is done for each of its directories.
-    if name.length > LongestName then throw Refused("it holds a file whose name is too long")
+    if name.length > LongestName then throw Refused(PackageProblem.NameTooLong)
     val segments = name.stripSuffix("/").split("/", -1)
     if name.contains('\\') || segments.exists(segment => segment.isEmpty || segment == "." || segment == "..")
     then refuse
@@ -154,7 +154,7 @@ private[burst] object Unpacker:
         .continually(input.read(buffer))
         .takeWhile(_ != -1)
         .foldLeft(0L): (sofar, read) =>
-          if sofar + read > allowed then throw Refused("it unpacks to more than is allowed")
+          if sofar + read > allowed then throw Refused(PackageProblem.UnpacksToTooMuch)
           output.write(buffer, 0, read)
           sofar + read
 

@@ -8,7 +8,7 @@ class UnpackerSuite extends munit.FunSuite:
   private val limits = UnpackLimits(bytes = 1_000_000, entries = 10)
   private val scratch = FunFixture[Path](_ => Files.createTempDirectory("unpack"), Unpacker.delete(_))
 
-  private def unpack(scratch: Path, bytes: Array[Byte], limits: UnpackLimits = limits): Either[String, Long] =
+  private def unpack(scratch: Path, bytes: Array[Byte], limits: UnpackLimits = limits): Either[PackageProblem, Long] =
     val archive = Files.write(scratch.resolve("archive"), bytes)
     Unpacker.unpack(archive, scratch.resolve("inner/target"), limits)
 
@@ -42,7 +42,7 @@ class UnpackerSuite extends munit.FunSuite:
   scratch.test("what unpacks to more than allowed is given up, however small it came"): scratch =>
     val bomb = Zips.of("exec" -> Zips.Elf, "zeros" -> new Array[Byte](50_000_000))
     assert(bomb.length < 100_000)
-    assert(unpack(scratch, bomb).left.exists(_.contains("more than is allowed")))
+    assert(unpack(scratch, bomb).left.exists(_.sentence.contains("more than is allowed")))
     assert(Files.size(scratch.resolve("inner/target/zeros")) <= limits.bytes)
 
   scratch.test("the limit is on all files together"): scratch =>
@@ -54,7 +54,7 @@ class UnpackerSuite extends munit.FunSuite:
     assert(unpack(
       scratch,
       Zips.of(("exec" -> Zips.Elf) +: many*)
-    ).left.exists(_.contains("more than the 10 files")))
+    ).left.exists(_.sentence.contains("more than the 10 files")))
     assertEquals(files(scratch), Set("archive"))
 
   scratch.test("directories count, whether a zip names them or goes through them, and each once"): scratch =>
@@ -69,12 +69,12 @@ class UnpackerSuite extends munit.FunSuite:
     assertEquals(unpack(scratch, most), Right(4L * Zips.Elf.length + entries(11)))
     Unpacker.delete(scratch.resolve("inner"))
     val deep = Zips.of(exec, ("a/" * 500) + "f" -> Array.empty)
-    assert(unpack(scratch, deep).left.exists(_.contains("more than the 10 files and directories")))
+    assert(unpack(scratch, deep).left.exists(_.sentence.contains("more than the 10 files and directories")))
     assert(!Files.exists(scratch.resolve("inner/target/a/a/a/a/a/a/a/a/a/a")))
 
   scratch.test("a path that is longer than any may be is refused before its directories are made"): scratch =>
     val long = Zips.of("exec" -> Zips.Elf, ("a/" * 30_000) + "f" -> Array.empty)
-    assert(unpack(scratch, long, limits.copy(entries = 50_000)).left.exists(_.contains("too long")))
+    assert(unpack(scratch, long, limits.copy(entries = 50_000)).left.exists(_.sentence.contains("too long")))
     assert(!Files.exists(scratch.resolve("inner/target/a")))
 
   scratch.test("what this machine cannot take is no fault of the package"): scratch =>
