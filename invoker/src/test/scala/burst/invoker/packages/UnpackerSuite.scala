@@ -8,7 +8,11 @@ class UnpackerSuite extends munit.FunSuite:
   private val limits = UnpackLimits(bytes = 1_000_000, entries = 10)
   private val scratch = FunFixture[Path](_ => Files.createTempDirectory("unpack"), Unpacker.delete(_))
 
-  private def unpack(scratch: Path, bytes: Array[Byte], limits: UnpackLimits = limits): Either[PackageProblem, Long] =
+  private def unpack(
+      scratch: Path,
+      bytes: Array[Byte],
+      limits: UnpackLimits = limits
+  ): Either[PackageProblem, Long] =
     val archive = Files.write(scratch.resolve("archive"), bytes)
     Unpacker.unpack(archive, scratch.resolve("inner/target"), limits)
 
