@@ -19,10 +19,14 @@ fn two() -> Setup {
 }
 
 fn cli(cluster: &Cluster, words: &[&str], code: i32) -> String {
+    cli_of(&cluster.api(), cluster, words, code)
+}
+
+fn cli_of(api: &Api, cluster: &Cluster, words: &[&str], code: i32) -> String {
     let mut arguments = vec!["invokers"];
     arguments.extend(words);
     arguments.extend(["--admin-auth", ADMIN]);
-    let finished = Cli::of(&cluster.api(), cluster.scratch()).run(&arguments);
+    let finished = Cli::of(api, cluster.scratch()).run(&arguments);
     let finished = finished.exits(code);
     format!("{}{}", finished.stdout, finished.stderr)
 }
@@ -87,6 +91,22 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     let id = accepted.flare(&cluster, failing::NAME, &eight);
     assert_eq!(accepted.ended(&cluster, &id).state, "succeeded");
     accepted.hold(&cluster);
+}
+
+/// One of them has the scheduler, and the other one asks it.
+#[test]
+fn whichever_controller_is_asked_to_drain_a_machine_does() {
+    let cluster = Cluster::start(two().controllers(2));
+    for api in cluster.apis() {
+        cli_of(&api, &cluster, &["drain", "invoker0", "--wait", "1m"], 0);
+        for seen in cluster.apis() {
+            let seen = seen.invokers();
+            let drained = seen.iter().filter(|invoker| invoker.state == "drained");
+            assert_eq!(drained.count(), 1, "{seen:#?}");
+        }
+        let said = cli_of(&api, &cluster, &["resume", "invoker0"], 0);
+        assert!(said.contains("takes flares again"), "{said}");
+    }
 }
 
 #[test]

@@ -71,7 +71,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
       }
     )
 
-  protected val kinds: Vector[Kind[?]] = Vector(
+  protected val kinds: Vector[Kind[? <: Request | Answer]] = Vector(
     often[Submit]("submit", submit),
     kind[Cancel]("cancel", ConfiguredCodec.derived),
     kind[EndNamespace]("end-namespace", ConfiguredCodec.derived),

@@ -53,6 +53,12 @@ import scala.util.Try
 object GangScheduler:
   sealed trait Command
 
+  /** What it is asked by whoever has flares run, also on another controller. */
+  sealed trait Request extends Command
+
+  /** What it says to that. */
+  trait Answer
+
   /** Whoever submits may choose the `id`, and send it again where no answer comes. One that is waited for is
     * then answered with the flare's end, or after a while with what the flare then is.
     */
@@ -61,36 +67,36 @@ object GangScheduler:
       slotLimit: Int,
       replyTo: ActorRef[Submitted],
       id: Option[FlareId] = None
-  ) extends Command:
+  ) extends Request:
     private[scheduler] def isAgain(former: Submit): Boolean = id.isDefined && id == former.id
 
-  final case class Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
+  final case class Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Request
 
   /** Ends all that a namespace has, as it was revoked, and takes nothing more of it. */
-  final case class EndNamespace(namespace: String, replyTo: ActorRef[NamespaceEnded.type]) extends Command
+  final case class EndNamespace(namespace: String, replyTo: ActorRef[NamespaceEnded.type]) extends Request
 
   /** A namespace that had been revoked has a key again. */
-  final case class ReopenNamespace(namespace: String) extends Command
-  case object NamespaceEnded
-  final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Command
+  final case class ReopenNamespace(namespace: String) extends Request
+  case object NamespaceEnded extends Answer
+  final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Request
 
   /** Where a flare stands in the queue; nothing when it is not in it. */
-  final case class Locate(id: FlareId, replyTo: ActorRef[Located]) extends Command
+  final case class Locate(id: FlareId, replyTo: ActorRef[Located]) extends Request
 
   /** Gives a machine no more flares, or gives it some again; answers with it, if it is known. */
-  final case class Drain(id: InvokerId, on: Boolean, replyTo: ActorRef[Drained]) extends Command
-  final case class Drained(invoker: Option[InvokerView])
-  final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Command
-  final case class Located(standing: Option[QueueEstimate[Timestamp]])
-  final case class InvokerList(invokers: Vector[InvokerView])
+  final case class Drain(id: InvokerId, on: Boolean, replyTo: ActorRef[Drained]) extends Request
+  final case class Drained(invoker: Option[InvokerView]) extends Answer
+  final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Request
+  final case class Located(standing: Option[QueueEstimate[Timestamp]]) extends Answer
+  final case class InvokerList(invokers: Vector[InvokerView]) extends Answer
 
-  enum Submitted:
+  enum Submitted extends Answer:
     /** Where it has ended by now, with the results of all its workers, if these are few and short. */
     case Accepted(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
     case Refused(refusal: Refusal)
     case NotStored(operation: String, cause: Throwable)
 
-  enum Awaited:
+  enum Awaited extends Answer:
     /** With the results of all its workers, where these are few and short. */
     case Ended(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
 

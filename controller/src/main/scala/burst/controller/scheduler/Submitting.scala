@@ -19,7 +19,7 @@ import scala.util.{Failure, Success, Try}
   * waits.
   */
 private[scheduler] final class Submitting(
-    scheduler: ActorRef[GangScheduler.Command],
+    scheduler: ActorRef[GangScheduler.Request],
     limit: FiniteDuration,
     place: () => SchedulerPlace,
     stored: FlareId => Future[Option[Flare]]

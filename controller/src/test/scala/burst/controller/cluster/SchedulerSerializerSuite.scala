@@ -10,6 +10,8 @@ import java.io.NotSerializableException
 import org.apache.pekko.actor.ExtendedActorSystem
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
+import scala.compiletime.constValueTuple
+import scala.deriving.Mirror
 
 /** What controllers and the scheduler tell each other arrives as it was sent. */
 class SchedulerSerializerSuite extends munit.FunSuite:
@@ -35,6 +37,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     travels(ListInvokers(kit.createTestProbe[InvokerList]().ref))
     travels(EndNamespace("team", kit.createTestProbe[NamespaceEnded.type]().ref))
     travels(ReopenNamespace("team"))
+    travels(Drain(InvokerId("a"), on = true, kit.createTestProbe[Drained]().ref))
 
   test("answers"):
     CancelOutcome.values.foreach(travels)
@@ -57,6 +60,24 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       InvokerView(status, 8, up = true),
       InvokerView(status, 8, up = true, Some(Suspicion("no room on the disk", Timestamp.ofMicros(5))))
     )))
+    travels(Drained(None))
+    travels(Drained(Some(InvokerView(status, 8, up = true, usedSlots = 3, drained = true))))
+
+  test("time-outs are milliseconds between controllers of any release"):
+    val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
+    val submit = Submit(Samples.request(2), 7, kit.createTestProbe[Submitted]().ref)
+    assert(String(serializer.toBinary(submit)).contains(""""timeout":60000"""))
+
+  test("each request is of a kind that the serializer knows"):
+    val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
+    val mirror = summon[Mirror.SumOf[Request]]
+    val requests = constValueTuple[mirror.MirroredElemLabels].productIterator.map(_.toString).toVector
+    assert(requests.contains("Drain"))
+    requests.foreach: request =>
+      val name = request.split("(?=[A-Z])").map(_.toLowerCase).mkString("-")
+      val refused =
+        intercept[NotSerializableException](serializer.fromBinary(Array.emptyByteArray, s"$name/2"))
+      assert(!refused.getMessage.contains("unknown"), refused.getMessage)
 
   test("the largest request fits whatever is in it, and so does what invokers say of themselves"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
