@@ -46,8 +46,8 @@ object ControllerLink:
   /** What brings the session's messages, or takes them, has died of one. */
   private case object Broken extends Internal
 
-  /** After such a part of the time in which something must be seen another scheduler is looked for. */
-  private val Quiet = 5
+  /** Another scheduler is looked for after a fifth of the time in which something must be seen. */
+  private val QuietFraction = 5
 
   /** After so many Hellos it is said that nobody answers. */
   private val HellosBeforeWarning = 10
@@ -163,7 +163,7 @@ private final class ControllerLink(
 
     /** Whether it is time to look for another scheduler. */
     def isQuiet: Boolean =
-      isOver || MonotonicTime.now() > contactAt + welcome.contact / Quiet
+      isOver || MonotonicTime.now() > contactAt + welcome.contact / QuietFraction
 
     /** Whether nobody waits for what the next scheduler would be told, or for what this one had placed. */
     def isIdle: Boolean = journals.held.isEmpty && (isOver || !free.contains(false))

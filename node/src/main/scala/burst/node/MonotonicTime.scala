@@ -1,16 +1,17 @@
 package burst.node
 
-import burst.protocol.saturatedSum
+import burst.protocol.{saturatedDifference, saturatedSum}
 import java.util.concurrent.TimeUnit.{MICROSECONDS, NANOSECONDS}
 import scala.concurrent.duration.FiniteDuration
 
 /** A moment by a clock that only goes on, from wherever: whatever waits, or lasts, is measured by it. It says
-  * nothing to another process.
+  * nothing to another process. Moments are compared as numbers: this platform's machines count from their
+  * start, so that none of them wraps around.
   */
 opaque type MonotonicTime = Long
 
 object MonotonicTime:
-  /** Where a clock begins that is nobody's but its maker's. */
+  /** Where a clock of a test or a simulation may begin. */
   val Zero: MonotonicTime = 0L
 
   /** After all others: of what nobody knows when it will be. */
@@ -28,7 +29,7 @@ object MonotonicTime:
     def +(time: FiniteDuration): MonotonicTime = saturatedSum(at, time.toNanos)
     def -(time: FiniteDuration): MonotonicTime = saturatedSum(at, -time.toNanos)
     def -(earlier: MonotonicTime): FiniteDuration =
-      FiniteDuration(saturatedSum(at, -earlier).max(-Long.MaxValue), NANOSECONDS)
+      FiniteDuration(saturatedDifference(at, earlier).max(-Long.MaxValue), NANOSECONDS)
 
     def <(other: MonotonicTime): Boolean = at < other
     def <=(other: MonotonicTime): Boolean = at <= other

@@ -27,8 +27,8 @@ final class RuntimeBinary(path: Path):
     answer[A](List("describe")).fold(
       problem =>
         throw SetupException(
-          s"'$path describe' does not work ($problem): set burst.invoker.runtime-binary to the burst-runtime " +
-            "of this release."
+          s"'$path describe' does not work (${problem.sentence}): set burst.invoker.runtime-binary to the " +
+            "burst-runtime of this release."
         ),
       identity
     )
@@ -36,52 +36,61 @@ final class RuntimeBinary(path: Path):
   /** Where the servers of a backend are, for who is to let packs through to them. Throws `IOException`. */
   def servers(backend: BackendConfig): Vector[ServerAddress] =
     answer[Vector[ServerAddress]](List("servers"), backend.asJson.noSpaces, NamesTimeout).fold(
-      problem => throw IOException(s"'$path servers' does not work ($problem)"),
+      problem => throw IOException(s"'$path servers' does not work (${problem.sentence})"),
       identity
     )
 
   /** Whether packs can be shut in on this machine, by this user. */
   def sandboxing(): Sandboxing =
     answer[Sandboxing](SandboxCheck).left
-      .map(problem =>
-        Sandboxing.Impossible(s"'$path ${SandboxCheck.mkString(" ")}' does not work ($problem)")
-      )
+      .map: problem =>
+        val command = SandboxCheck.mkString(" ")
+        Sandboxing.Impossible(s"'$path $command' does not work (${problem.sentence})")
       .merge
 
   /** Removes the control groups whose names begin so, with all that runs in them, and says how many there
     * were; blocks.
     */
-  def removeSandboxes(prefix: String): Either[String, Int] =
+  def removeSandboxes(prefix: String): Either[RuntimeProblem, Int] =
     answer[Int](List("sandbox", "--remove", prefix))
 
   /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks.
     */
-  def unpack(image: Path, directory: Path, timeout: FiniteDuration): Either[String, UnpackedImage] =
+  def unpack(image: Path, directory: Path, timeout: FiniteDuration): Either[RuntimeProblem, UnpackedImage] =
     run(List("unpack", image.toString, directory.toString), "", timeout).flatMap:
       case Finished(0, output) => read(output)
-      case Finished(_, output) => Left(lastLine(output).stripPrefix("burst-runtime: "))
+      case Finished(_, output) =>
+        Left(RuntimeProblem.Refused(lastLine(output).stripPrefix("burst-runtime: ")))
 
   /** Puts it into an empty directory, with all it needs to run in any image; blocks. */
-  def layOut(directory: Path): Either[String, Unit] =
+  def layOut(directory: Path): Either[RuntimeProblem, Unit] =
     run(List("lay-out", directory.toString), "", AnswerTimeout).flatMap:
       case Finished(0, _) => Right(())
-      case Finished(code, output) => Left(s"'$path lay-out' ended with code $code ${lastLine(output)}".trim)
+      case Finished(code, output) =>
+        Left(RuntimeProblem.Ended(code, lastLine(output), who = s"'$path lay-out'"))
 
   private def answer[A: Decoder](
       command: List[String],
       input: String = "",
       timeout: FiniteDuration = AnswerTimeout
-  ): Either[String, A] =
+  ): Either[RuntimeProblem, A] = output(command, input, timeout).flatMap(read)
+
+  /** If it ended well. */
+  private def output(
+      command: List[String],
+      input: String,
+      timeout: FiniteDuration
+  ): Either[RuntimeProblem, String] =
     run(command, input, timeout).flatMap:
-      case Finished(0, output) => read(output)
-      case Finished(code, output) => Left(s"it ended with code $code ${lastLine(output)}".trim)
+      case Finished(0, output) => Right(output)
+      case Finished(code, output) => Left(RuntimeProblem.Ended(code, lastLine(output)))
 
   /** The answer is a line; libraries may have said something beside it. */
-  private def read[A: Decoder](output: String): Either[String, A] =
+  private def read[A: Decoder](output: String): Either[RuntimeProblem, A] =
     output.linesIterator
       .map(parse(_).flatMap(_.as[A]))
       .collectFirst { case Right(answer) => answer }
-      .toRight("it answers in another form")
+      .toRight(RuntimeProblem.OtherForm)
 
   /** Deletes what a flare left on its backend. The configuration goes through standard input: it may hold a
     * password, and arguments are for everyone to see.
@@ -90,18 +99,15 @@ final class RuntimeBinary(path: Path):
       ExecutionContext
   ): Future[Option[Failure]] = Future:
     val input = Json.obj("flareId" -> flareId.asJson, "backend" -> backend.asJson).noSpaces
-    val problem = blocking(run(List("cleanup"), input, timeout)) match
-      case Right(Finished(0, _)) => None
-      case Right(Finished(code, output)) => Some(s"it ended with code $code ${lastLine(output)}".trim)
-      case Left(problem) => Some(problem)
-    problem.map: reason =>
-      Failure(FailureKind.Backend, s"what the flare left on its backend was not removed: $reason")
+    blocking(output(List("cleanup"), input, timeout)).left.toOption.map: problem =>
+      val message = s"what the flare left on its backend was not removed: ${problem.sentence}"
+      Failure(FailureKind.Backend, message)
 
   private def run(
       arguments: List[String],
       input: String,
       timeout: FiniteDuration
-  ): Either[String, Finished] =
+  ): Either[RuntimeProblem, Finished] =
     try
       val process = ProcessBuilder((path.toString :: arguments)*).redirectErrorStream(true).start()
       // Whoever reads the output waits until it ends: the deadline must not hang on that.
@@ -113,8 +119,8 @@ final class RuntimeBinary(path: Path):
       val output = String(process.getInputStream.readNBytes(MaxOutput), UTF_8)
       if process.waitFor(timeout.toMillis, TimeUnit.MILLISECONDS) && !watchdog.isCompletedExceptionally then
         Right(Finished(process.exitValue, output))
-      else Left(s"it did not end within $timeout")
-    catch case problem: IOException => Left(s"it cannot be run: ${problem.getMessage}")
+      else Left(RuntimeProblem.Late(timeout))
+    catch case problem: IOException => Left(RuntimeProblem.NotRun(problem.getMessage))
 
 object RuntimeBinary:
   private final case class Finished(code: Int, output: String)

@@ -29,7 +29,7 @@ private[node] object SecondCompiler:
     val found = threads()
     if found.nonEmpty then
       for problem <- renice(found).left.toOption do
-        LoggerFactory.getLogger(getClass).info("the second compiler keeps its priority: {}", problem)
+        LoggerFactory.getLogger(getClass).info("the second compiler keeps its priority: {}", problem.sentence)
 
   /** Its threads, as the kernel numbers them; none where it is off. */
   private[node] def threads(): Vector[String] =
@@ -38,15 +38,26 @@ private[node] object SecondCompiler:
       .filter(thread => Try(Files.readString(thread.resolve("comm")).trim).toOption.contains(ThreadName))
       .map(_.getFileName.toString)
 
-  private def renice(threads: Vector[String]): Either[String, Unit] =
+  private def renice(threads: Vector[String]): Either[Problem, Unit] =
     val command = Vector("renice", "-n", Priority.toString, "-p") ++ threads
     try
       val process = ProcessBuilder(command*).redirectErrorStream(true).start()
       process.getOutputStream.close()
       if !process.waitFor(Patience, TimeUnit.SECONDS) then
         val _ = process.destroyForcibly()
-        Left(s"renice does not end within $Patience s")
+        Left(Problem.Late)
       else if process.exitValue != 0 then
-        Left(String(process.getInputStream.readAllBytes()).trim)
+        Left(Problem.Refused(String(process.getInputStream.readAllBytes()).trim))
       else Right(())
-    catch case problem: IOException => Left(problem.getMessage)
+    catch case problem: IOException => Left(Problem.NotRun(problem.getMessage))
+
+  /** Why `renice` did not do it. */
+  private enum Problem:
+    case Late
+    case Refused(said: String)
+    case NotRun(why: String)
+
+    def sentence: String = this match
+      case Late => s"renice does not end within $Patience s"
+      case Refused(said) => said
+      case NotRun(why) => why

@@ -75,6 +75,10 @@ private object SettingsCheck:
   )
   private val Sizes = Vector("limits.chunk-size-min" -> "limits.chunk-size-max")
 
+  /** What flares wait for by timers, of which Pekko has none beyond 248 days. */
+  private val Waits = Vector("limits.timeout", "limits.group-idle-timeout", "scheduler.queue-deadline")
+  private val LongestDays = 200L
+
   /** Throws `SetupException`. */
   def contradictions(config: Config): Unit =
     val burst = config.getConfig("burst")
@@ -85,6 +89,8 @@ private object SettingsCheck:
         )
     Times.foreach(ordered(burst.getDuration(_).toNanos)(_, _))
     Sizes.foreach(ordered(burst.getBytes(_))(_, _))
+    for wait <- Waits if burst.hasPath(wait) && burst.getDuration(wait).toDays >= LongestDays do
+      throw SetupException(s"burst.$wait (${burst.getString(wait)}) must be less than $LongestDays days.")
 
   /** What a value has to be. */
   private enum Kind(val what: String, val fits: ConfigValue => Boolean):

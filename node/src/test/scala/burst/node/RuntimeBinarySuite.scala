@@ -52,6 +52,32 @@ class RuntimeBinarySuite extends munit.FunSuite:
   test("a runtime that is not there is a set-up problem"):
     intercept[SetupException](RuntimeBinary(directory.resolve("none")).describe())
 
+  private def sentence(outcome: Either[RuntimeProblem, Any]): String =
+    outcome.swap.fold(done => fail(done.toString), _.sentence)
+
+  test("what a runtime did not do is said with its reason, and its last words"):
+    def removed(text: String) = sentence(RuntimeBinary(script(text)).removeSandboxes("burst-"))
+    assertEquals(removed("echo first; echo in use; exit 3"), "it ended with code 3 in use")
+    assertEquals(removed("exit 3"), "it ended with code 3")
+    assertEquals(removed("echo hello"), "it answers in another form")
+    val none = sentence(RuntimeBinary(directory.resolve("none")).removeSandboxes("burst-"))
+    assert(none.startsWith("it cannot be run: "), none)
+
+    val full = script("echo no space; exit 1")
+    assertEquals(
+      sentence(RuntimeBinary(full).layOut(directory)),
+      s"'$full lay-out' ended with code 1 no space"
+    )
+
+  test("an image that cannot be unpacked is told with the runtime's words alone"):
+    def unpacked(text: String) =
+      sentence(RuntimeBinary(script(text)).unpack(directory, directory, 5.seconds))
+    assertEquals(unpacked("echo burst-runtime: it is empty; exit 1"), "it is empty")
+    assertEquals(
+      sentence(RuntimeBinary(script("exec sleep 600")).unpack(directory, directory, 200.millis)),
+      "it did not end within 200 milliseconds"
+    )
+
   test("clean-up reads what to clean from standard input, never from its arguments"):
     val seen = directory.resolve("seen")
     val binary = script(s"""echo "$$@" > $seen.arguments; cat > $seen""")

@@ -51,6 +51,11 @@ class SettingsCheckSuite extends FunSuite:
       "burst.limits { chunk-size-min = 1MiB, chunk-size-max = 512KiB }"
     ).contains("chunk-size-max (512KiB)"))
     SettingsCheck.contradictions(ConfigFactory.parseString("burst.limits { chunk-size-min = 1MiB }"))
+    assertEquals(
+      told("burst.limits.timeout = 200d"),
+      "burst.limits.timeout (200d) must be less than 200 days."
+    )
+    SettingsCheck.contradictions(ConfigFactory.parseString("burst.limits.timeout = 199d"))
 
   test("a value that cannot be stops the start, by the name of its setting"):
     for (settings, expected) <- Seq(

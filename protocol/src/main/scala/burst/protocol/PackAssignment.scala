@@ -55,9 +55,6 @@ final case class PackAssignment(
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)
 
-  /** Whether it is to run in a container that another call was the first in. */
-  def isGuest: Boolean = shared.exists(_ != SharedContainer(flareId, attempt))
-
   def size: Int = packSizes(pack)
   def firstWorker: Int = packSizes.take(pack).sum
   def workers: Range = firstWorker until firstWorker + size

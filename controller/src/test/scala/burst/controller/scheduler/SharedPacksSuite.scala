@@ -1,7 +1,16 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest, FlareState}
-import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, PackReport, SharedContainer, Timestamp}
+import burst.protocol.{
+  Failure,
+  FailureKind,
+  FlareId,
+  PackAssignment,
+  PackEvent,
+  PackReport,
+  SharedContainer,
+  Timestamp
+}
 import scala.concurrent.duration.DurationInt
 
 class SharedPacksSuite extends SchedulerFixture:
@@ -14,6 +23,10 @@ class SharedPacksSuite extends SchedulerFixture:
     val plain = Samples.request(1)
     plain.copy(definition = plain.definition.copy(concurrency = 3), activation = Some(fields))
 
+  /** Whether it is to run in a container that another call was the first in. */
+  private def isGuest(pack: PackAssignment): Boolean =
+    pack.shared.exists(_ != SharedContainer(pack.flareId, pack.attempt))
+
   private def containerOf(flare: Flare) = Some(SharedContainer(flare.id, 1))
 
   test("calls join a container whose program runs, as many as it takes, and its slot is one"):
@@ -23,14 +36,14 @@ class SharedPacksSuite extends SchedulerFixture:
     val ends = flares.map(flare => world.await(flare.id))
     val first = a.prepared()
     assertEquals(first.assignment.shared, containerOf(flares.head))
-    assert(!first.assignment.isGuest)
+    assert(!isGuest(first.assignment))
     a.hearsNothing()
     a.ready(first)
     val guests = Vector(a.prepared(), a.prepared())
     // each is told by its own flare's actor
     assertEquals(guests.map(_.assignment.flareId).toSet, flares.slice(1, 3).map(_.id).toSet)
     assert(guests.forall(_.assignment.shared == containerOf(flares.head)))
-    assert(guests.forall(_.assignment.isGuest))
+    assert(guests.forall(guest => isGuest(guest.assignment)))
     a.hearsNothing()
     assertEquals(world.free(), Map("a" -> 0))
     // who made it ends first: the others have its slot
@@ -63,10 +76,10 @@ class SharedPacksSuite extends SchedulerFixture:
     a.succeed(first)
     val second = a.prepared()
     assertEquals(second.assignment.flareId, flares.last.id)
-    assert(!second.assignment.isGuest)
+    assert(!isGuest(second.assignment))
 
   test("where slots are free until the program runs, calls take those"):
-    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 8)
     val flares = Vector.fill(2)(world.submit(call))
     val containers = Vector(a.prepared(), a.prepared()).map(_.assignment.shared)
@@ -126,7 +139,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assert(other.id != first.id && limited.isInstanceOf[GangScheduler.Submitted.Accepted])
 
   test("two programs whose calls have waited long do not keep each other's from joining"):
-    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 2)
     val others = call.copy(definition = call.definition.copy(namespace = "other"))
     val firsts = Vector(call, others).map(world.submit)
@@ -186,7 +199,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(a.prepared().assignment.shared, containerOf(late))
 
   test("a call that its container takes in no more joins another, as often as that happens"):
-    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val times = FlareAttempts.MostPlacings + FlareAttempts.MostStarts
     val a = world.invoker("a", times + 1)
     val many = call.copy(definition = call.definition.copy(concurrency = times + 1))
@@ -208,7 +221,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   test("a call that its container takes in no more joins the next before those that came after it"):
-    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 2)
     val pair = call.copy(definition = call.definition.copy(concurrency = 2))
     val firsts = Vector.fill(2)(world.submit(pair)).map(_ => a.prepared())
@@ -236,7 +249,7 @@ class SharedPacksSuite extends SchedulerFixture:
     report(None, PackEvent.PackEnded(false, Some(why), Timestamp.ofMicros(4)))
 
   test("calls join the container in which the most are, so that the others come to be empty"):
-    val world = World(settings = Samples.settings.copy(startPace = 0.millis))
+    val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 2)
     for _ <- 1 to 2 do world.submit(call)
     Vector.fill(2)(a.prepared()).foreach(a.ready)

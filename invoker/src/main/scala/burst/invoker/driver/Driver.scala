@@ -114,6 +114,9 @@ object StopOutcome:
     */
   val Lingers: FiniteDuration = 5.seconds
 
+object Driver:
+  private[driver] def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+
 /** Starts and removes the containers packs run in. One implementation per kind of container; all keep the
   * same contract, which `DriverContractSuite` runs against every one of them.
   *

@@ -39,6 +39,10 @@ trait DriverHost:
   def blocking: ExecutionContext
   def threads(name: String, count: Int): ExecutionContext
 
+/** A setting's text that does not say what it is there for: what it is not, and what to write. */
+final case class UnreadableSetting(text: String, not: String, instead: String):
+  def sentence: String = s"'$text' is $not: $instead"
+
 /** The settings of one driver. */
 final class DriverSettings(root: Config, kind: String):
   private val path = s"burst.invoker.$kind"
@@ -59,5 +63,5 @@ final class DriverSettings(root: Config, kind: String):
   def duration(key: String): FiniteDuration = config.getDuration(key).toMillis.millis
 
   /** What a key's text stands for, or what is wrong with it. */
-  def parsed[A](key: String, told: Either[String, A]): A =
-    told.fold(problem => throw SetupException(s"$path.$key: $problem."), identity)
+  def parsed[A](key: String, told: Either[UnreadableSetting, A]): A =
+    told.fold(problem => throw SetupException(s"$path.$key: ${problem.sentence}."), identity)

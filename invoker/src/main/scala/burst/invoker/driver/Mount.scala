@@ -15,7 +15,7 @@ object Mount:
   /** Reads `/host/path:/container/path[:ro|rw]`; writable is the default, as everywhere with Docker. Slashes
     * that mean nothing are left out.
     */
-  def parse(text: String): Either[String, Mount] = text.split(':').toList match
+  def parse(text: String): Either[UnreadableSetting, Mount] = text.split(':').toList match
     case source :: target :: mode =>
       val parsed =
         for
@@ -35,4 +35,5 @@ object Mount:
     Option.when(path.startsWith("/") && !names.exists(Set(".", "..")))(names.mkString("/", "/", ""))
 
   private def refused(text: String) =
-    s"'$text' is not a mount: write /host/path:/container/path, without '..', and with :ro or :rw after it"
+    val instead = "write /host/path:/container/path, without '..', and with :ro or :rw after it"
+    UnreadableSetting(text, "not a mount", instead)

@@ -1,8 +1,12 @@
 package burst.invoker.driver
 
-import burst.protocol.{Failure, FailureKind}
+import burst.protocol.Failure
 import java.util.concurrent.atomic.AtomicBoolean
 import scala.concurrent.{ExecutionContext, Future}
+
+/** Why what a container reaches could not be opened, or not closed: each driver has its own reasons. */
+private[driver] trait NetworkProblem:
+  def sentence: String
 
 /** What a container reaches, where a driver keeps packs apart: it is opened for a flare, and closed when the
   * container is idle. Whoever is next waits until it is closed, even if nothing is to be opened for it: its
@@ -10,15 +14,15 @@ import scala.concurrent.{ExecutionContext, Future}
   * it cannot be closed. So does the first, where a new container is not closed from the beginning.
   */
 private[driver] final class NetworkGate(
-    @volatile private var closed: Future[Either[String, Unit]] = Future.successful(Right(()))
+    @volatile private var closed: Future[Either[NetworkProblem, Unit]] = Future.successful(Right(()))
 ):
   private val isOpen = AtomicBoolean()
 
   def open(isNeeded: Boolean)(how: => Future[Either[Failure, Unit]]): Future[Either[Failure, Unit]] =
     closed.flatMap {
-      case Left(reason) =>
-        val message = s"the container may still reach what its last flare did: $reason"
-        Future.successful(Left(Failure(FailureKind.StartFailed, message)))
+      case Left(problem) =>
+        val message = s"the container may still reach what its last flare did: ${problem.sentence}"
+        Future.successful(Left(Driver.startFailed(message)))
       case Right(()) if isNeeded =>
         isOpen.set(true)
         how
@@ -26,4 +30,4 @@ private[driver] final class NetworkGate(
     }(using ExecutionContext.parasitic) // mostly it is closed, and nobody waits
 
   /** If it may be open. */
-  def close(how: => Future[Either[String, Unit]]): Unit = if isOpen.getAndSet(false) then closed = how
+  def close(how: => Future[Either[NetworkProblem, Unit]]): Unit = if isOpen.getAndSet(false) then closed = how

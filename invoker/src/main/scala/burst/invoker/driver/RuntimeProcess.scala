@@ -1,6 +1,6 @@
 package burst.invoker.driver
 
-import burst.protocol.{Failure, FailureKind}
+import burst.protocol.Failure
 import java.io.IOException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path}
@@ -52,7 +52,7 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
         val reason = problem match
           case _: TimeoutException => s"it did not listen within $timeout"
           case _ => s"it ended with code ${Try(Await.result(exitCode, grace)).getOrElse(-1)}"
-        Left(startFailed((s"the runtime did not come up: $reason" +: output.lastLines).mkString("; ")))
+        Left(Driver.startFailed((s"the runtime did not come up: $reason" +: output.lastLines).mkString("; ")))
 
   /** Asks, then forces; answers when it and those `below` it, as they are known when it is gone, are gone as
     * well. Blocks. May be called at any time, and together.
@@ -116,6 +116,4 @@ private[driver] object RuntimeProcess:
 
   /** It cannot be run at all. */
   def refused(problem: IOException): Failure =
-    startFailed(s"the runtime did not start: ${problem.getMessage}")
-
-  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+    Driver.startFailed(s"the runtime did not start: ${problem.getMessage}")

@@ -16,8 +16,10 @@ object UserRange:
   private val Greatest = Int.MaxValue.toLong
 
   /** Reads `first-last`. */
-  def parse(text: String): Either[String, UserRange] = text.split('-').map(_.trim.toLongOption) match
-    case Array(Some(first), Some(last)) if 0 < first && first <= last && last <= Greatest =>
-      Right(UserRange(first, last))
-    case _ =>
-      Left(s"'$text' is no range of users: write the first and the last one's number, such as 100000-165535")
+  def parse(text: String): Either[UnreadableSetting, UserRange] =
+    text.split('-').map(_.trim.toLongOption) match
+      case Array(Some(first), Some(last)) if 0 < first && first <= last && last <= Greatest =>
+        Right(UserRange(first, last))
+      case _ =>
+        val instead = "write the first and the last one's number, such as 100000-165535"
+        Left(UnreadableSetting(text, "no range of users", instead))

@@ -27,12 +27,11 @@ import org.apache.pekko.stream.scaladsl.JavaFlowSupport
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
-import scala.util.Try
 
 /** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
 final class BrokenStream(message: String) extends RuntimeException(message, null, false, false)
 
-/** Talks to the runtime in a container (docs/architecture.md, section 4).
+/** Talks to the runtime in a container (docs/architecture/runtime.md).
   *
   * Connections are kept and used again, and no call waits for one: the streaming call has its own for as long
   * as the pack lasts. A pack may be silent for as long as its workers compute: deadlines are the pack's
@@ -206,8 +205,12 @@ final class RuntimeClient(
       .completionTimeout(connectTimeout)
       .runFold(Pieces.Empty)(_ + _)
       .map: data =>
-        val read = Try(readFromArray[RuntimeRefusal](data.whole.toArrayUnsafe(), MessageCodecs.Whole))
-        read.toOption.map(answer => Refusal(answer.error, answer.log))
+        try
+          val answer = readFromArray[RuntimeRefusal](data.whole.toArrayUnsafe(), MessageCodecs.Whole)
+          // Of a program that has no worker yet there is nothing else to tell, whatever a runtime claims.
+          val log = answer.log.collect { case line: PackEvent.Log => line.copy(worker = None) }
+          Some(Refusal(answer.error, log))
+        catch case _: JsonReaderException => None
 
   /** What the runtime was asked to take, and never answered. */
   private def silence(what: String, problem: Throwable): Refusal =

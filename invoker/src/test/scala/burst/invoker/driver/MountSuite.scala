@@ -9,6 +9,14 @@ class MountSuite extends munit.FunSuite:
         List("", "/a", "a:/b", "/a:b", "/a:/b:maybe", "/a:/b:ro:x", "/a/../b:/b", "/a:/..", "/./a:/b")
     do assert(Mount.parse(wrong).isLeft, wrong)
 
+  test("what is no mount is told with what one is"):
+    assertEquals(
+      Mount.parse("/a").left.map(_.sentence),
+      Left(
+        "'/a' is not a mount: write /host/path:/container/path, without '..', and with :ro or :rw after it"
+      )
+    )
+
   test("slashes that mean nothing are left out"):
     assertEquals(Mount.parse("/a//b/:/c/:ro"), Right(Mount("/a/b", "/c", readOnly = true)))
     assertEquals(Mount.parse("/:/"), Right(Mount("/", "/", readOnly = false)))

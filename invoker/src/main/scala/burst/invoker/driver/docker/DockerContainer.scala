@@ -13,7 +13,7 @@ private[driver] final class DockerContainer(
     allowed: ContainerLimits,
     val ended: Promise[ContainerExit],
     val blank: Option[Path],
-    vacated: Future[Either[String, Unit]]
+    vacated: Future[Either[FirewallProblem, Unit]]
 ) extends Container:
   def source: PackageSource = PackageSource.Mounted(ContainerSpec.PackagePath)
   def exit: Future[ContainerExit] = ended.future
@@ -24,4 +24,4 @@ private[driver] final class DockerContainer(
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
   /** What it is admitted to. */
-  val reach: NetworkGate = NetworkGate(vacated)
+  val gate: NetworkGate = NetworkGate(vacated)

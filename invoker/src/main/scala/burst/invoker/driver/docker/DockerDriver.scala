@@ -3,7 +3,7 @@ package docker
 
 import burst.invoker.packages.PackageForm
 import burst.node.SetupException
-import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
+import burst.protocol.{Failure, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
@@ -49,6 +49,7 @@ final class DockerDriver(
     blocking: ExecutionContext,
     closePatience: FiniteDuration = 5.seconds
 ) extends Driver:
+  import Driver.startFailed
   import DockerDriver.*
 
   private given ExecutionContext = blocking
@@ -62,7 +63,7 @@ final class DockerDriver(
   private val removal = ContainerRemoval(docker)
   private val images = UserImages(settings.images, daemon, pulled)
 
-  def name = "docker"
+  def name = DockerKind.name
   def isLocal = true
   def packageForm = PackageForm.Directory
   def limits =
@@ -88,7 +89,7 @@ final class DockerDriver(
       name: String,
       again: Boolean = false
   ): Future[Either[Failure, Container]] = images.find(name).flatMap:
-    case Left(why) => Future.successful(Left(ContainerBase.refused(name, why)))
+    case Left(problem) => Future.successful(Left(ContainerBase.refused(name, problem.sentence)))
     case Right(image) =>
       launch(resources, image = Some(image)) match
         case Left(_) if !again && images.isGone(image) => inImage(resources, name, again = true)
@@ -159,11 +160,11 @@ final class DockerDriver(
   override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     container match
       case own: DockerContainer if network.isIsolated =>
-        own.reach.open(!access.isNone):
+        own.gate.open(!access.isNone):
           Future(granted(access))
             .flatMap(network.admit(own, _))
-            .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
-            .map(_.left.map(startFailed))
+            .recover { case problem: IOException => Left(FirewallProblem.BackendNotFound(reason(problem))) }
+            .map(_.left.map(problem => startFailed(problem.sentence)))
       case _ => Future.successful(Right(()))
 
   /** Blocks. */
@@ -179,16 +180,16 @@ final class DockerDriver(
     Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
 
   override def disconnect(container: Container): Unit = container match
-    case own: DockerContainer => own.reach.close(soon(network.exclude(own.id, own.address.host)))
+    case own: DockerContainer => own.gate.close(soon(network.exclude(own.id, own.address.host)))
     case _ => ()
 
   /** Whoever is next on the container has no longer to wait. */
-  private def soon(closed: Future[Either[String, Unit]]): Future[Either[String, Unit]] =
-    val bounded = Promise[Either[String, Unit]]()
+  private def soon(closed: Future[Either[FirewallProblem, Unit]]): Future[Either[FirewallProblem, Unit]] =
+    val bounded = Promise[Either[FirewallProblem, Unit]]()
     closed.onComplete(bounded.tryComplete)
     if !closed.isCompleted then
       Delay.after(closePatience):
-        val _ = bounded.trySuccess(Left(s"the firewall has not answered within $closePatience"))
+        val _ = bounded.trySuccess(Left(FirewallProblem.Silent(closePatience)))
     bounded.future
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
@@ -254,7 +255,8 @@ final class DockerDriver(
     val host = ContainerSpec.hostConfig(settings, network.name, resources.packagePath, allowed)
     val secret = s"${RuntimeAddress.TokenVariable}=${token.hex}"
     image match
-      case Some(image) => ImageSpec(image, files.made.fold(problem => throw IOException(problem), identity))
+      case Some(image) =>
+        ImageSpec(image, files.made.fold(problem => throw IOException(problem.sentence), identity))
           .fill(command, host, Vector(secret))
       case None =>
         command.withCmd(ContainerSpec.command(settings).asJava).withEnv(secret).withHostConfig(host)
@@ -304,8 +306,6 @@ final class DockerDriver(
       container.blank.foreach(PackageFiles.delete)
       container.ended.trySuccess(ContainerExit(None, oomKilled = false))
     outcome
-
-  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
 
 object DockerDriver:
   private[driver] val OwnerLabel = "burst.owner"

@@ -9,23 +9,6 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How the pull of an image ended, and why so. */
-private[driver] enum PullEnd:
-  case Whole
-  case TooLarge(why: String)
-
-  /** The disk is full. */
-  case Full(why: String)
-  case Failed(why: String)
-
-private[driver] object PullEnd:
-  private val MostReason = 500
-
-  /** The daemon has no code for it. */
-  def of(problem: String): PullEnd =
-    val why = problem.take(MostReason)
-    if problem.contains("no space left on device") then Full(why) else Failed(why)
-
 /** Pulls images on threads of the daemon's client, and breaks off what becomes larger than `most` bytes or
   * takes longer than `time`.
   */
@@ -36,47 +19,48 @@ private[driver] final class ImagePull(daemon: DockerDaemon, most: Long, time: Fi
 
   private val log = LoggerFactory.getLogger(classOf[ImagePull])
 
-  /** `deadline` is when the time is over, of which others may have taken some. */
-  def start(reference: String, deadline: Deadline): Future[PullEnd] =
-    val ended = Promise[PullEnd]()
+  /** Why it is not there, if it is not. `deadline` is when the time is over, of which others may have taken
+    * some.
+    */
+  def start(reference: String, deadline: Deadline): Future[Either[ImageProblem, Unit]] =
+    val ended = Promise[Either[ImageProblem, Unit]]()
     try
       val pull = Pull(most, ended)
       daemon.pull(reference, pull)
       Delay.after(deadline.timeLeft):
-        if ended.trySuccess(PullEnd.Failed(s"it could not be pulled within $time")) then
+        if ended.trySuccess(Left(ImageProblem.TooSlow(time))) then
           log.warn("image {} could not be pulled within {}", reference, time)
           val _ = Try(pull.close())
     catch
       case NonFatal(problem) =>
-        val _ = ended.trySuccess(PullEnd.of(DockerDriver.reason(problem)))
+        val _ = ended.trySuccess(Left(ImageProblem.ofPull(DockerDriver.reason(problem))))
     ended.future
 
 private object ImagePull:
   /** Docker's own bound of an image. */
   private val MostLayers = 127
 
-  private final class Pull(most: Long, ended: Promise[PullEnd])
+  private final class Pull(most: Long, ended: Promise[Either[ImageProblem, Unit]])
       extends ResultCallback.Adapter[PullResponseItem]:
     private var layers = Map.empty[String, Long]
 
     override def onNext(item: PullResponseItem): Unit =
       for error <- Option(item.getErrorDetail).flatMap(detail => Option(detail.getMessage)) do
-        val _ = ended.trySuccess(PullEnd.of(error))
+        val _ = ended.trySuccess(Left(ImageProblem.ofPull(error)))
       for
         id <- Option(item.getId)
         total <- Option(item.getProgressDetail).flatMap(detail => Option(detail.getTotal))
       do layers = layers.updated(id, total.longValue)
       if layers.values.sum > most || layers.size > MostLayers then
-        val why = s"it has more than ${most >> 20} MiB, or more than $MostLayers layers"
         // Told to stop before anybody looks whether it is there all the same.
         try close()
         finally
-          val _ = ended.trySuccess(PullEnd.TooLarge(why))
+          val _ = ended.trySuccess(Left(ImageProblem.TooLargeToPull(most >> 20, MostLayers)))
 
     override def onError(problem: Throwable): Unit =
-      val _ = ended.trySuccess(PullEnd.of(DockerDriver.reason(problem)))
+      val _ = ended.trySuccess(Left(ImageProblem.ofPull(DockerDriver.reason(problem))))
       super.onError(problem)
 
     override def onComplete(): Unit =
-      val _ = ended.trySuccess(PullEnd.Whole)
+      val _ = ended.trySuccess(Right(()))
       super.onComplete()

@@ -74,13 +74,13 @@ private[driver] final class PackNetwork(
   def open(): Future[Unit] = if isIsolated then Future(ensure()).map(_ => ()) else Future.unit
 
   /** A container may reach this from now on, and nothing else. */
-  def admit(container: DockerContainer, grant: Firewall.Grant): Future[Either[String, Unit]] =
+  def admit(container: DockerContainer, grant: Firewall.Grant): Future[Either[FirewallProblem, Unit]] =
     if !isIsolated then Future.successful(Right(()))
     else
       Future:
         val address = container.address.host
         // Somebody else may have the address by now.
-        if container.exit.isCompleted then Left("the pack's container has ended")
+        if container.exit.isCompleted then Left(FirewallProblem.ContainerEnded)
         else
           try
             ensure().line.admit(address, grant)
@@ -89,10 +89,10 @@ private[driver] final class PackNetwork(
           catch
             case NonFatal(problem) =>
               renew()
-              Left(s"the pack cannot be given its network: ${DockerDriver.reason(problem)}")
+              Left(FirewallProblem.NotAdmitted(DockerDriver.reason(problem)))
 
   /** It may reach nothing any more, or why it still may. Somebody else may have the address by now. */
-  def exclude(container: String, address: String): Future[Either[String, Unit]] =
+  def exclude(container: String, address: String): Future[Either[FirewallProblem, Unit]] =
     exclude(address, _ == container, isStale)
 
   /** The same of one that is being ended, which is not told. No process begins for it: before somebody else
@@ -102,13 +102,13 @@ private[driver] final class PackNetwork(
     val _ = exclude(address, _ == container, false)
 
   /** Whoever had the address is gone: who has it now may reach nothing, or why it still may. */
-  def vacate(address: String): Future[Either[String, Unit]] = exclude(address, _ => true, isStale)
+  def vacate(address: String): Future[Either[FirewallProblem, Unit]] = exclude(address, _ => true, isStale)
 
   private def exclude(
       address: String,
       whose: String => Boolean,
       renews: => Boolean
-  ): Future[Either[String, Unit]] =
+  ): Future[Either[FirewallProblem, Unit]] =
     if !isIsolated then Future.successful(Right(()))
     else
       Future:
@@ -165,7 +165,7 @@ private[driver] final class PackNetwork(
     process = None
 
   /** Another process begins with rules that admit those who are, and nobody else; or why there is none. */
-  private def renew(): Either[String, Unit] =
+  private def renew(): Either[FirewallProblem, Unit] =
     lose()
     try
       val _ = ensure()
@@ -175,7 +175,7 @@ private[driver] final class PackNetwork(
         val reason = DockerDriver.reason(problem)
         log.error("packs keep the network they have: {}", reason)
         lose()
-        Left(reason)
+        Left(FirewallProblem.NotRenewed(reason))
 
   private def removeContainer(id: String): Unit =
     Try(docker.removeContainerCmd(id).withForce(true).exec()).failed.foreach:

@@ -1,7 +1,7 @@
 package burst.invoker.driver
 package docker
 
-import burst.node.RuntimeBinary
+import burst.node.{RuntimeBinary, RuntimeProblem}
 import java.nio.file.{Files, Path}
 
 /** The runtime with all it needs to run, as a directory that is mounted into images of users' own: they may
@@ -9,9 +9,9 @@ import java.nio.file.{Files, Path}
   */
 private[driver] final class RuntimeFiles(binary: RuntimeBinary, directory: Path):
   /** Where they are, or why they are not. Blocks. */
-  def made: Either[String, Path] = laidOut
+  def made: Either[RuntimeProblem, Path] = laidOut
 
-  private lazy val laidOut: Either[String, Path] =
+  private lazy val laidOut: Either[RuntimeProblem, Path] =
     PackageFiles.delete(directory)
     Files.createDirectories(directory)
     Files.setPosixFilePermissions(directory, PackageFiles.Readable)

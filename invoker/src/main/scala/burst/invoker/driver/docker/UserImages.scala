@@ -26,7 +26,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   import UserImages.*
 
   private val log = LoggerFactory.getLogger(classOf[UserImages])
-  private val pulls = ConcurrentHashMap[String, Future[Either[String, UserImage]]]()
+  private val pulls = ConcurrentHashMap[String, Future[Either[ImageProblem, UserImage]]]()
   private val refusals = AtomicReference(Vector.empty[Refusal])
   private val freed = AtomicReference(Deadline.now - RefusedFor)
   private val most = settings.size << 20
@@ -34,18 +34,17 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   private val kept = PulledImages(file, settings.disk << 20, Store)
 
   /** The image of this name, which is pulled where it is not there; or why there is none. */
-  def find(name: String): Future[Either[String, UserImage]] =
+  def find(name: String): Future[Either[ImageProblem, UserImage]] =
     if !settings.allowed.exists(name.startsWith) then
-      val places = settings.allowed.mkString("'", "', '", "'")
-      Future.successful(Left(s"images here begin with $places"))
+      Future.successful(Left(ImageProblem.NotAllowed(settings.allowed)))
     else
       val reference = withTag(name)
       Future(inspect(reference)).flatMap:
         case Some(found) =>
           kept.want(reference)
           Future.successful(accept(found))
-        case None => refusal(reference).fold(pulled(reference))(why => Future.successful(Left(why)))
-      .recover { case NonFatal(problem) => Left(DockerDriver.reason(problem)) }
+        case None => refusal(reference).fold(pulled(reference))(it => Future.successful(Left(it)))
+      .recover { case NonFatal(problem) => Left(ImageProblem.Refused(DockerDriver.reason(problem))) }
 
   /** Whether it has gone since it was found. Blocks. */
   def isGone(image: UserImage): Boolean = Try(inspect(image.id)).toOption.exists(_.isEmpty)
@@ -56,23 +55,22 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
     try Some(daemon.calls.inspectImageCmd(reference).exec())
     catch case _: NotFoundException => None
 
-  private def accept(found: InspectImageResponse): Either[String, UserImage] =
+  private def accept(found: InspectImageResponse): Either[ImageProblem, UserImage] =
     val mebibytes = stored(found).bytes >> 20
     val image = of(found)
-    if mebibytes > settings.size then
-      Left(s"it has $mebibytes MiB, more than the ${settings.size} of this platform")
-    else if image.volumes.sizeIs > MostVolumes then Left(s"it has more than $MostVolumes volumes")
+    if mebibytes > settings.size then Left(ImageProblem.TooLarge(mebibytes, settings.size))
+    else if image.volumes.sizeIs > MostVolumes then Left(ImageProblem.TooManyVolumes(MostVolumes))
     else Right(image)
 
   /** All who want the same image wait for one pull, and what came of it is judged once. */
-  private def pulled(reference: String): Future[Either[String, UserImage]] =
-    val ended = Promise[Either[String, UserImage]]()
+  private def pulled(reference: String): Future[Either[ImageProblem, UserImage]] =
+    val ended = Promise[Either[ImageProblem, UserImage]]()
     Option(pulls.putIfAbsent(reference, ended.future)).getOrElse:
       ended.future.onComplete(_ => pulls.remove(reference))
       val deadline = settings.pullTimeout.fromNow
       kept.expect(reference)
       val outcome = pull.start(reference, deadline).flatMap:
-        case full: PullEnd.Full if mayFree() =>
+        case full @ Left(_: ImageProblem.DiskFull) if mayFree() =>
           log.warn("image {} finds no room on the disk: others go that nobody uses", reference)
           val freed = kept.free(most)
           freed.flatMap(if _ then pull.start(reference, deadline) else Future.successful(full))
@@ -84,28 +82,31 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
     val now = Deadline.now
     freed.getAndUpdate(last => if last + RefusedFor <= now then now else last) + RefusedFor <= now
 
-  private def judged(reference: String, ended: PullEnd): Future[Either[String, UserImage]] = ended match
-    case PullEnd.Whole =>
-      inspect(reference).fold(without(reference, "it was pulled, and is not there"))(keep(reference, _))
-    case PullEnd.TooLarge(why) => unwanted(reference, why)
-    case PullEnd.Full(why) =>
-      refuse(reference, why)
-      without(reference, why)
-    case PullEnd.Failed(why) => without(reference, why)
+  private def judged(
+      reference: String,
+      ended: Either[ImageProblem, Unit]
+  ): Future[Either[ImageProblem, UserImage]] = ended match
+    case Right(()) =>
+      inspect(reference).fold(without(reference, ImageProblem.Vanished))(keep(reference, _))
+    case Left(problem: ImageProblem.TooLargeToPull) => unwanted(reference, problem)
+    case Left(problem: ImageProblem.DiskFull) =>
+      refuse(reference, problem)
+      without(reference, problem)
+    case Left(problem) => without(reference, problem)
 
   /** If it may be kept. It has no other image removed where it goes itself. */
-  private def keep(reference: String, found: InspectImageResponse): Future[Either[String, UserImage]] =
+  private def keep(reference: String, found: InspectImageResponse): Future[Either[ImageProblem, UserImage]] =
     accept(found) match
-      case Left(why) =>
-        refuse(reference, why)
-        kept.drop(reference, stored(found)).map(_ => Left(why))
+      case Left(problem) =>
+        refuse(reference, problem)
+        kept.drop(reference, stored(found)).map(_ => Left(problem))
       case accepted => kept.add(reference, stored(found)).map(_ => accepted)
 
   /** The daemon may have been done with it when it was told to stop, or be a little later. */
-  private def unwanted(reference: String, why: String): Future[Either[String, UserImage]] =
-    refuse(reference, why)
+  private def unwanted(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
+    refuse(reference, problem)
     inspect(reference) match
-      case Some(found) => kept.drop(reference, stored(found)).map(_ => Left(why))
+      case Some(found) => kept.drop(reference, stored(found)).map(_ => Left(problem))
       case None =>
         Delay.after(Stopping):
           try
@@ -113,21 +114,21 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
               case Some(found) => kept.drop(reference, stored(found)): Unit
               case None => kept.settle(reference)
           catch
-            case NonFatal(problem) =>
-              log.warn("it is not known whether {} is there: {}", reference, DockerDriver.reason(problem))
-        Future.successful(Left(why))
+            case NonFatal(unknown) =>
+              log.warn("it is not known whether {} is there: {}", reference, DockerDriver.reason(unknown))
+        Future.successful(Left(problem))
 
-  private def without(reference: String, why: String): Future[Either[String, UserImage]] =
+  private def without(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
     kept.settle(reference)
-    Future.successful(Left(why))
+    Future.successful(Left(problem))
 
-  private def refuse(reference: String, why: String): Unit =
+  private def refuse(reference: String, problem: ImageProblem): Unit =
     val _ = refusals.updateAndGet: others =>
-      (others.filterNot(_.reference == reference) :+ Refusal(reference, why, RefusedFor.fromNow))
+      (others.filterNot(_.reference == reference) :+ Refusal(reference, problem, RefusedFor.fromNow))
         .takeRight(MostRefusals)
 
-  private def refusal(reference: String): Option[String] =
-    refusals.get.find(it => it.reference == reference && it.until.hasTimeLeft()).map(_.why)
+  private def refusal(reference: String): Option[ImageProblem] =
+    refusals.get.find(it => it.reference == reference && it.until.hasTimeLeft()).map(_.problem)
 
   private object Store extends ImageStore:
     def find(reference: String): Option[StoredImage] = inspect(reference).map(stored)
@@ -153,7 +154,7 @@ private[driver] object UserImages:
   private val RefusedFor = 5.minutes
   private val MostRefusals = 100
 
-  private final case class Refusal(reference: String, why: String, until: Deadline)
+  private final case class Refusal(reference: String, problem: ImageProblem, until: Deadline)
 
   private def stored(found: InspectImageResponse): StoredImage =
     StoredImage(found.getId, Option(found.getSize).fold(0L)(_.longValue))

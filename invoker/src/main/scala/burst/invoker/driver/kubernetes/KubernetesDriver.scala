@@ -2,7 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{ClusterRoom, Failure, FailureKind, Secret, StartOperation, WantedPacks}
+import burst.protocol.{ClusterRoom, Failure, Secret, StartOperation, WantedPacks}
 import io.fabric8.kubernetes.client.dsl.base.{PatchContext, PatchType}
 import java.net.{InetSocketAddress, Socket}
 import java.util.concurrent.ConcurrentHashMap
@@ -44,7 +44,7 @@ final class KubernetesDriver(
   @volatile private var closing = false
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
 
-  def name = "kubernetes"
+  def name = KubernetesKind.name
   def isLocal = false
   def packageForm = PackageForm.Archive
   def limits = "pods are held to the processors and memory of their packs' workers"
@@ -76,7 +76,7 @@ final class KubernetesDriver(
       case None =>
         val range = s"${settings.users.first} to ${settings.users.last}"
         val why = s"no user from $range is free: burst.invoker.kubernetes.users has too few"
-        Future.successful(Left(Failure(FailureKind.StartFailed, why)))
+        Future.successful(Left(Driver.startFailed(why)))
 
   private def launch(
       user: Long,
@@ -91,46 +91,44 @@ final class KubernetesDriver(
     Future(create(pod, allowed, user, token, node))
       .flatMap(_ => placed(pod, node))
       .flatMap:
-        case Left(stuck) => Future.successful(Left(stuck))
+        case Left(problem) => Future.successful(Left(problem))
         case Right(()) =>
           pod
             .until(PodState.address, deadline.timeLeft)
             .flatMap:
               case Some(Right(host)) =>
                 awaitListening(pod, RuntimeAddress(host, PackPod.Port, token), deadline)
-              case Some(Left(why)) => Future.successful(Left(why))
+              case Some(Left(problem)) => Future.successful(Left(problem))
               case None => Future.successful(Left(late(pod)))
-            .map(_.left.map(NotUp(_)))
-      .recover: problem =>
-        val why = KubernetesCluster.reason(problem)
-        val overQuota = why.contains("exceeded quota")
-        if overQuota then demand.foreach(_.yieldRoom())
-        Left(NotUp(s"Kubernetes refused it: $why", overQuota = overQuota && node.isDefined))
+      .recover(problem => Left(PodProblem.refused(KubernetesCluster.reason(problem))))
       .flatMap:
         case Right(address) =>
           // The runtime has it now.
           Future(deleteToken(pod.name))
           Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
-        case Left(stuck) =>
+        case Left(problem) =>
+          val overQuota = problem match
+            case _: PodProblem.OverQuota => true
+            case _ => false
+          if overQuota then demand.foreach(_.yieldRoom())
           // that no node has room for such a pod says nothing of this invoker
-          val crowded = stuck.unplaced || pod.snapshot.exists(PodState.hadNoRoom)
+          val crowded = problem match
+            case _: PodProblem.Unplaced => true
+            case _ => pod.snapshot.exists(PodState.hadNoRoom)
           if crowded then for rooms <- rooms; node <- node do rooms.refused(node)
-          val failure = Failure(
-            FailureKind.StartFailed,
-            s"the pack's pod did not come up: ${stuck.why}",
-            operation = Option.when(crowded || stuck.overQuota)(StartOperation.Schedule)
-          )
+          val waits = crowded || overQuota && node.isDefined
+          val failure = Driver
+            .startFailed(s"the pack's pod did not come up: ${problem.sentence}")
+            .copy(operation = Option.when(waits)(StartOperation.Schedule))
           remove(pod).map(_ => Left(failure))
 
   /** One whose node is known is given it soon, or not at all. */
-  private def placed(pod: WatchedPod, node: Option[String]): Future[Either[NotUp, Unit]] = node match
+  private def placed(pod: WatchedPod, node: Option[String]): Future[Either[PodProblem, Unit]] = node match
     case None => Future.successful(Right(()))
     case Some(node) =>
       pod
         .until(PodState.placed, settings.scheduleTimeout)
-        .map(_.toRight:
-          val limit = settings.scheduleTimeout.toCoarsest
-          NotUp(s"node $node had no room for it within $limit${obstacle(pod)}", unplaced = true))
+        .map(_.toRight(PodProblem.Unplaced(node, settings.scheduleTimeout, obstacle(pod))))
 
   /** The kubelet looks for the token when it starts the container: it has to be there before. */
   private def create(
@@ -153,13 +151,13 @@ final class KubernetesDriver(
       pod: WatchedPod,
       address: RuntimeAddress,
       deadline: Deadline
-  ): Future[Either[String, RuntimeAddress]] =
+  ): Future[Either[PodProblem, RuntimeAddress]] =
     Future(accepts(address)).flatMap: accepted =>
       if accepted then Future.successful(Right(address))
       else
         // A pod has its address before its image.
         pod.snapshot.flatMap(PodState.address).flatMap(_.left.toOption) match
-          case Some(why) => Future.successful(Left(why))
+          case Some(problem) => Future.successful(Left(problem))
           case None if deadline.isOverdue() => Future.successful(Left(late(pod)))
           case None =>
             val pause = Promise[Unit]()
@@ -170,11 +168,9 @@ final class KubernetesDriver(
     val socket = InetSocketAddress(address.host, address.port)
     Using(Socket())(_.connect(socket, ConnectTimeout.toMillis.toInt)).isSuccess
 
-  private def late(pod: WatchedPod): String =
-    s"its runtime did not listen within ${settings.startTimeout.toCoarsest}${obstacle(pod)}"
+  private def late(pod: WatchedPod): PodProblem = PodProblem.Late(settings.startTimeout, obstacle(pod))
 
-  private def obstacle(pod: WatchedPod): String =
-    pod.snapshot.flatMap(PodState.obstacle).fold("")(reason => s": $reason")
+  private def obstacle(pod: WatchedPod): Option[String] = pod.snapshot.flatMap(PodState.obstacle)
 
   // ---- Limits --------------------------------------------------------------------------------------------
 
@@ -297,11 +293,6 @@ object KubernetesDriver:
   private val RetryPause = 20.millis
   private val ResizeBound = 5.seconds
   private val AsJsonPatch = PatchContext.of(PatchType.JSON)
-
-  /** Why a pod is not up; `unplaced` where its node did not take it, `overQuota` where its namespace may not
-    * have it now.
-    */
-  private final case class NotUp(why: String, unplaced: Boolean = false, overQuota: Boolean = false)
 
 /** A pod with a runtime in it. A pre-warmed one is another value, of the same pod, once it has a package. */
 private final class PodContainer(

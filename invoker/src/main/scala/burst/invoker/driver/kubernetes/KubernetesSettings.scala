@@ -10,13 +10,13 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 final case class NodeShare(index: Int, of: Int)
 
 object NodeShare:
-  def parse(text: String): Either[String, NodeShare] =
+  def parse(text: String): Either[UnreadableSetting, NodeShare] =
     val read = text match
       case s"$index/$of" =>
         for index <- index.toIntOption; of <- of.toIntOption if index >= 0 && index < of
         yield NodeShare(index, of)
       case _ => None
-    read.toRight(s"'$text' is no share: give 0/2 to the first of two invokers")
+    read.toRight(UnreadableSetting(text, "no share", "give 0/2 to the first of two invokers"))
 
 /** The keys of `burst.invoker.kubernetes`, explained in `reference.conf`. Memory and disk in MiB. */
 final case class KubernetesSettings(

@@ -13,12 +13,14 @@ private[driver] enum PodSnapshot:
 private[driver] object PodState:
 
   /** Where its runtime is going to listen, or why it never will. */
-  def address(snapshot: PodSnapshot): Option[Either[String, String]] = snapshot match
-    case PodSnapshot.Gone => Some(Left("the pod was deleted"))
+  def address(snapshot: PodSnapshot): Option[Either[PodProblem, String]] = snapshot match
+    case PodSnapshot.Gone => Some(Left(PodProblem.Deleted))
     case PodSnapshot.Present(pod) =>
       exit(snapshot)
-        .map(exit => Left(s"the pod ${exit.how}"))
-        .orElse(waiting(pod).collect { case (reason, why) if Hopeless(reason) => Left(why) })
+        .map(exit => Left(PodProblem.Ended(exit)))
+        .orElse(waiting(pod).collect {
+          case (reason, why) if Hopeless(reason) => Left(PodProblem.Hopeless(why))
+        })
         .orElse(status(pod).flatMap(status => text(status.getPodIP)).map(Right(_)))
 
   /** What keeps it from running, as far as that is known. */

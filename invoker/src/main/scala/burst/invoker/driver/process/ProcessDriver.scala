@@ -17,7 +17,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   private given ExecutionContext = blocking
   private val live = ConcurrentHashMap.newKeySet[RuntimeProcess]()
 
-  def name = "process"
+  def name = ProcessKind.name
   def isLocal = true
   def packageForm = PackageForm.Directory
   def limits =

@@ -2,9 +2,11 @@ package burst.invoker.driver
 package sandbox
 
 import burst.node.ServerAddress
+import burst.protocol.Durations
 import io.circe.syntax.*
 import io.circe.{Codec, Encoder, Json}
 import java.nio.file.Path
+import scala.concurrent.duration.FiniteDuration
 import scala.jdk.OptionConverters.*
 
 /** What `burst-runtime sandbox` is told by its standard input, and what it answers: a line each. */
@@ -28,12 +30,13 @@ private[driver] object Launcher:
       group: Option[String],
       tmpMiB: Int,
       shmMiB: Int,
-      graceMs: Long,
+      graceMs: FiniteDuration,
       limits: Limits
   ) derives Encoder.AsObject
 
   final case class Limits(memoryMiB: Long, cpus: Double, processes: Long, files: Long) derives Codec.AsObject
 
+  private given Encoder[FiniteDuration] = Durations.inMillis
   private given Encoder[Path] = Encoder[String].contramap(_.toString)
 
   object Limits:
@@ -61,12 +64,12 @@ private[driver] object Launcher:
   )
 
   /** To let it through to these servers, and no others, or to say why not. */
-  def open(servers: Vector[ServerAddress]): Order[Either[String, Unit]] =
+  def open(servers: Vector[ServerAddress]): Order[Either[LauncherProblem, Unit]] =
     val targets = servers.map(server => s"${server.host}:${server.port}")
     Order(Json.obj("open" -> targets.asJson).noSpaces, outcome("opened", "open failed: "))
 
   /** To let it through to the internet as well, which is what is not in these ranges. */
-  def internet(closed: Vector[String]): Order[Either[String, Unit]] = Order(
+  def internet(closed: Vector[String]): Order[Either[LauncherProblem, Unit]] = Order(
     Json.obj("internet" -> Json.obj("closed" -> closed.asJson)).noSpaces,
     outcome("opened", "open failed: ")
   )
@@ -74,34 +77,34 @@ private[driver] object Launcher:
   /** To take in so many packs of other invokers for it, at a port of this host's: that endpoint, or why there
     * is none.
     */
-  def listen(host: String, packs: Int): Order[Either[String, String]] = Order(
+  def listen(host: String, packs: Int): Order[Either[LauncherProblem, String]] = Order(
     Json.obj("listen" -> Json.obj("host" -> host.asJson, "packs" -> packs.asJson)).noSpaces,
     answer("listening for packs ", "listen failed: ")
   )
 
   /** To let it go to these packs of other invokers: the Unix socket on which it does, or why it cannot. */
-  def peers(endpoints: Vector[String]): Order[Either[String, String]] =
+  def peers(endpoints: Vector[String]): Order[Either[LauncherProblem, String]] =
     Order(Json.obj("peers" -> endpoints.asJson).noSpaces, answer("peers at ", "peers failed: "))
 
   /** Where a program finds the one of that place among them. */
   def relayed(socket: String, peer: Int): String = s"relay:$socket:$peer"
 
   /** To let it through to none, once it has been to some, and nobody in. */
-  val Close: Order[Either[String, Unit]] =
+  val Close: Order[Either[LauncherProblem, Unit]] =
     Order(Json.obj("close" -> true.asJson).noSpaces, outcome("closed", "close failed: "))
 
-  private def outcome(done: String, failed: String): PartialFunction[String, Either[String, Unit]] =
+  private def outcome(done: String, failed: String): PartialFunction[String, Either[LauncherProblem, Unit]] =
     case `done` => Right(())
-    case said if said.startsWith(failed) => Left(said.stripPrefix(failed))
+    case said if said.startsWith(failed) => Left(LauncherProblem.Refused(said.stripPrefix(failed)))
 
   /** What it says when its walls stand, by the handles of those processes that are still there. */
   val Processes: PartialFunction[String, Vector[ProcessHandle]] =
     case s"processes $numbers" =>
       numbers.split(' ').toVector.flatMap(_.toLongOption).flatMap(ProcessHandle.of(_).toScala)
 
-  private def answer(done: String, failed: String): PartialFunction[String, Either[String, String]] =
+  private def answer(done: String, failed: String): PartialFunction[String, Either[LauncherProblem, String]] =
     case said if said.startsWith(done) => Right(said.stripPrefix(done))
-    case said if said.startsWith(failed) => Left(said.stripPrefix(failed))
+    case said if said.startsWith(failed) => Left(LauncherProblem.Refused(said.stripPrefix(failed)))
 
   /** Its last words, when the kernel has killed in the sandbox for want of memory. */
   val OutOfMemory = "out of memory"

@@ -10,32 +10,32 @@ import java.util.concurrent.ConcurrentHashMap
 private[sandbox] final class RemotePeers:
   import RemotePeers.*
 
-  private val meetings = ConcurrentHashMap[Sandbox, PeerRegistration]()
+  private val registrations = ConcurrentHashMap[Sandbox, PeerRegistration]()
 
   /** By the endpoints that others are told. */
   private val own = ConcurrentHashMap[String, String]()
 
   /** Its launcher takes packs in for it there. */
   def listening(sandbox: Sandbox, published: String): Unit =
-    val _ = meetings.put(sandbox, PeerRegistration(published, None))
+    val _ = registrations.put(sandbox, PeerRegistration(published, None))
 
-  def meets(sandbox: Sandbox): Boolean = meetings.containsKey(sandbox)
+  def isRegistered(sandbox: Sandbox): Boolean = registrations.containsKey(sandbox)
 
   def publish(sandbox: Sandbox, endpoint: String): String =
-    Option(meetings.get(sandbox)).fold(endpoint): meeting =>
-      own.put(meeting.published, endpoint)
-      meeting.published
+    Option(registrations.get(sandbox)).fold(endpoint): registration =>
+      own.put(registration.published, endpoint)
+      registration.published
 
   /** How a sandbox's program finds packs that are published so. It goes by `reach` to those of other
     * invokers, which lets it through to them and says by what socket; but only once for the same ones: their
     * connections outlast a flare.
     */
   def find(sandbox: Sandbox, endpoints: Vector[Option[String]])(
-      reach: Vector[String] => Either[String, String]
-  ): Either[String, Vector[Option[String]]] = Option(meetings.get(sandbox)) match
+      reach: Vector[String] => Either[LauncherProblem, String]
+  ): Either[LauncherProblem, Vector[Option[String]]] = Option(registrations.get(sandbox)) match
     case None => Right(endpoints)
     case Some(PeerRegistration(_, Some(found))) if found.of == endpoints => Right(found.endpoints)
-    case Some(meeting) =>
+    case Some(registration) =>
       val here = endpoints.flatten.flatMap(endpoint => Option(own.get(endpoint)).map(endpoint -> _)).toMap
       val remote = endpoints.flatten.filterNot(here.contains)
       val relayed =
@@ -46,12 +46,12 @@ private[sandbox] final class RemotePeers:
       relayed.map: relayed =>
         val found = endpoints.map(_.map(here ++ relayed))
         // unless it was forgotten meanwhile
-        meetings.replace(sandbox, meeting, meeting.copy(found = Some(Found(endpoints, found))))
+        registrations.replace(sandbox, registration, registration.copy(found = Some(Found(endpoints, found))))
         found
 
   /** Nobody comes to it any more, or the sandbox is gone. */
   def forget(sandbox: Sandbox): Unit =
-    Option(meetings.remove(sandbox)).foreach(meeting => own.remove(meeting.published))
+    Option(registrations.remove(sandbox)).foreach(registration => own.remove(registration.published))
 
 private object RemotePeers:
   final case class PeerRegistration(published: String, found: Option[Found])

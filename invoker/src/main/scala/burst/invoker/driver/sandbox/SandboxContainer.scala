@@ -16,7 +16,7 @@ private[driver] final case class SandboxResources(
 )
 
 /** A launcher with the sandbox that it makes, whether or not that comes up. */
-private[driver] final class Sandbox(val process: RuntimeProcess, val owned: SandboxResources):
+private[driver] final class Sandbox(val process: RuntimeProcess, val resources: SandboxResources):
   private val said = process.output.await(Launcher.Processes)
 
   /** Those of its processes with which all others go; none while it makes its walls, or where it has not got
@@ -24,11 +24,11 @@ private[driver] final class Sandbox(val process: RuntimeProcess, val owned: Sand
     */
   def below: Vector[ProcessHandle] = said.value.flatMap(_.toOption).getOrElse(Vector.empty)
 
-  /** Whether its owned have been given back. */
+  /** Whether its resources have been given back. */
   val cleared: AtomicBoolean = AtomicBoolean()
 
   /** Whether somebody sees to it that it goes, and when it has gone. */
-  val lingers: AtomicBoolean = AtomicBoolean()
+  val isEnding: AtomicBoolean = AtomicBoolean()
   val gone: Promise[Unit] = Promise()
 
 /** A sandbox with a runtime in it that listens. */
@@ -39,7 +39,7 @@ private[driver] final class SandboxContainer(
 )(using ExecutionContext)
     extends Container:
   import SandboxContainer.*
-  export sandbox.{below, owned, process}
+  export sandbox.{below, process, resources}
 
   def id: String = process.id
   def source: PackageSource = PackageSource.Mounted(Launcher.PackagePath)
@@ -47,7 +47,7 @@ private[driver] final class SandboxContainer(
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
   /** The servers and packs that it is let through to, and those that are let through to it. */
-  val reach: NetworkGate = NetworkGate()
+  val gate: NetworkGate = NetworkGate()
 
   /** How it ended is among its last words, which may come after its end. */
   val exit: Future[ContainerExit] = process.exitCode.flatMap: code =>

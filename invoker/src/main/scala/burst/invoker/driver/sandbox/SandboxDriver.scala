@@ -3,7 +3,7 @@ package sandbox
 
 import burst.invoker.packages.PackageForm
 import burst.node.{RuntimeBinary, ServerAddress, SetupException}
-import burst.protocol.{BackendConfig, Failure, FailureKind, Secret}
+import burst.protocol.{BackendConfig, Failure, Secret}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
@@ -43,6 +43,7 @@ final class SandboxDriver(
     backends: BackendServers,
     blocking: ExecutionContext
 ) extends Driver:
+  import Driver.startFailed
   import SandboxDriver.*
 
   private given ExecutionContext = blocking
@@ -57,7 +58,7 @@ final class SandboxDriver(
   private val blanks = directory.resolve("prewarmed")
   private val cpus = Runtime.getRuntime.availableProcessors
 
-  def name = "sandbox"
+  def name = SandboxKind.name
   def isLocal = true
   def packageForm = PackageForm.Directory
   def limits =
@@ -149,14 +150,14 @@ final class SandboxDriver(
       owned.group,
       tmpMiB = settings.tmpSize,
       shmMiB = settings.shmSize,
-      graceMs = settings.stopGrace.toMillis,
+      graceMs = settings.stopGrace,
       limits = Launcher.Limits(allowed, settings.descriptors)
     )
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
     case own: SandboxContainer =>
       val held = hold(own, allowedTo(resources)) // while its files are linked
-      Future(own.owned.blank.foreach(PackageFiles.link(resources.packagePath, _)))
+      Future(own.resources.blank.foreach(PackageFiles.link(resources.packagePath, _)))
         .flatMap(_ => held)
         .map(Option.when(_)(own))
         .recover:
@@ -193,7 +194,7 @@ final class SandboxDriver(
   private def tell(own: SandboxContainer, wanted: ContainerLimits): Change =
     ask(own, Launcher.limits(Launcher.Limits(wanted, settings.descriptors)), settings.answerTimeout).fold(
       problem =>
-        log.debug("sandbox {} cannot be given other limits: {}", own.id, problem)
+        log.debug("sandbox {} cannot be given other limits: {}", own.id, problem.sentence)
         Change.Failed
       ,
       identity
@@ -204,7 +205,7 @@ final class SandboxDriver(
       own: SandboxContainer,
       order: Launcher.Order[A],
       timeout: FiniteDuration
-  ): Either[String, A] = answered(told(own, order), timeout)
+  ): Either[LauncherProblem, A] = answered(told(own, order), timeout)
 
   private def told[A](own: SandboxContainer, order: Launcher.Order[A]): Future[A] =
     val answer = own.process.output.await(order.answer)
@@ -213,11 +214,11 @@ final class SandboxDriver(
       answer
     catch case problem: IOException => Future.failed(problem)
 
-  private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[String, A] =
+  private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[LauncherProblem, A] =
     try Right(PatientAwait.result(answer, timeout))
     catch
-      case _: TimeoutException => Left(s"its launcher has not answered within $timeout")
-      case NonFatal(problem) => Left(s"its launcher does not answer: ${problem.getMessage}")
+      case _: TimeoutException => Left(LauncherProblem.Silent(timeout))
+      case NonFatal(problem) => Left(LauncherProblem.Unheard(problem.getMessage))
 
   // ---- Network -------------------------------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ final class SandboxDriver(
     container match
       case own: SandboxContainer =>
         val isNeeded = access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0
-        own.reach.open(isNeeded)(Future(letThrough(own, access)))
+        own.gate.open(isNeeded)(Future(letThrough(own, access)))
       case _ => Future.successful(Right(()))
 
   /** What it reached before it does not any more. Where packs meet on a server nobody comes to them. */
@@ -239,25 +240,26 @@ final class SandboxDriver(
 
   /** Whether there are any. */
   private def toServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Boolean] =
-    val opened =
-      for
-        servers <- serversOf(backend)
-        _ <-
-          if servers.isEmpty then Right(())
-          else ask(own, Launcher.open(servers), settings.connectTimeout).flatten
-      yield servers.nonEmpty
-    opened.left.map(reason => startFailed(s"its backend '${backend.kind}' cannot be reached: $reason"))
+    def unreachable(why: String) = startFailed(s"its backend '${backend.kind}' cannot be reached: $why")
+    for
+      servers <- serversOf(backend).left.map(problem => unreachable(problem.getMessage))
+      _ <-
+        if servers.isEmpty then Right(())
+        else
+          ask(own, Launcher.open(servers), settings.connectTimeout).flatten
+            .left.map(problem => unreachable(problem.sentence))
+    yield servers.nonEmpty
 
-  private def serversOf(backend: BackendConfig): Either[String, Vector[ServerAddress]] =
+  private def serversOf(backend: BackendConfig): Either[IOException, Vector[ServerAddress]] =
     try Right(backends.of(backend))
-    catch case problem: IOException => Left(problem.getMessage)
+    catch case problem: IOException => Left(problem)
 
   /** So many packs of other invokers may come to it. */
   private def takeIn(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
     ask(own, Launcher.listen(host, packs), settings.connectTimeout).flatten
       .map(peers.listening(own.sandbox, _))
       .left
-      .map(reason => startFailed(s"packs of other machines cannot come to it: $reason"))
+      .map(problem => startFailed(s"packs of other machines cannot come to it: ${problem.sentence}"))
 
   override def publish(container: Container, endpoint: String): String = container match
     case own: SandboxContainer => peers.publish(own.sandbox, endpoint)
@@ -267,27 +269,28 @@ final class SandboxDriver(
       container: Container,
       endpoints: Vector[Option[String]]
   ): Future[Either[Failure, Vector[Option[String]]]] = container match
-    case own: SandboxContainer if peers.meets(own.sandbox) =>
+    case own: SandboxContainer if peers.isRegistered(own.sandbox) =>
       Future:
         val found = peers.find(own.sandbox, endpoints): remote =>
           ask(own, Launcher.peers(remote), settings.connectTimeout).flatten
-        found.left.map(reason => startFailed(s"packs of other machines cannot be reached: $reason"))
+        found.left.map: problem =>
+          startFailed(s"packs of other machines cannot be reached: ${problem.sentence}")
     case _ => Future.successful(Right(endpoints))
 
   /** What a machine cannot do is no fault that would make it worse for other flares. */
   private def toInternet(own: SandboxContainer): Either[Failure, Unit] =
     val opened = ask(own, Launcher.internet(settings.notInternet), settings.answerTimeout).flatten
-    opened.left.map: reason =>
-      startFailed(s"the internet, which this namespace may reach (egress), cannot be opened to it: $reason")
-        .copy(operation = Some("connect"))
+    opened.left.map: problem =>
+      val closed = "the internet, which this namespace may reach (egress), cannot be opened to it"
+      startFailed(s"$closed: ${problem.sentence}").copy(operation = Some("connect"))
 
   /** One that may go on reaching what it did is of no use to anybody else. */
   override def disconnect(container: Container): Unit = container match
-    case own: SandboxContainer => own.reach.close(shut(own))
+    case own: SandboxContainer => own.gate.close(shut(own))
     case _ => ()
 
   /** Whoever waits for it hears that it failed before the sandbox ends. */
-  private def shut(own: SandboxContainer): Future[Either[String, Unit]] =
+  private def shut(own: SandboxContainer): Future[Either[LauncherProblem, Unit]] =
     peers.forget(own.sandbox)
     // Said at once, so that it is mostly done when the next flare comes.
     val answer = told(own, Launcher.Close)
@@ -295,8 +298,8 @@ final class SandboxDriver(
     closed.foreach:
       case Right(()) => ()
       case Left(_) if !own.process.isAlive => ()
-      case Left(reason) =>
-        log.warn("sandbox {} is ended: what it reached cannot be closed: {}", own.id, reason)
+      case Left(problem) =>
+        log.warn("sandbox {} is ended: what it reached cannot be closed: {}", own.id, problem.sentence)
         val _ = end(own.sandbox)
     closed
 
@@ -312,20 +315,20 @@ final class SandboxDriver(
       clear(own)
       StopOutcome.Gone
     case outcome =>
-      if own.lingers.compareAndSet(false, true) then
+      if own.isEnding.compareAndSet(false, true) then
         val ended = EndRetry.ended(own.process.end(own.below) == StopOutcome.Gone && hasNoGroup(own))
         ended.foreach(_ => clear(own))
       outcome match
         case StopOutcome.StillThere(reason, _) => StopOutcome.StillThere(reason, own.gone.future)
         case StopOutcome.Gone => StopOutcome.StillThere("its control group is in use", own.gone.future)
 
-  private def hasNoGroup(own: Sandbox): Boolean = own.owned.group.forall(removeGroups(_).isDefined)
+  private def hasNoGroup(own: Sandbox): Boolean = own.resources.group.forall(removeGroups(_).isDefined)
 
   /** When nothing of it runs any more. */
   private def clear(own: Sandbox): Unit = if own.cleared.compareAndSet(false, true) then
     live.remove(own)
     peers.forget(own)
-    try giveBack(own.owned)
+    try giveBack(own.resources)
     finally own.gone.success(())
 
   private def giveBack(owned: SandboxResources): Unit =
@@ -335,7 +338,8 @@ final class SandboxDriver(
   /** How many there were, where none is left. */
   private def removeGroups(prefix: String): Option[Int] =
     val removed = binary.removeSandboxes(prefix)
-    removed.left.foreach(log.error("control groups that begin with {} cannot be removed: {}", prefix, _))
+    removed.left.foreach: problem =>
+      log.error("control groups that begin with {} cannot be removed: {}", prefix, problem.sentence)
     removed.toOption
 
   def removeOrphans(): Future[Int] = Future:
@@ -356,8 +360,6 @@ final class SandboxDriver(
     // who may not list a directory cannot delete it
     val _ = Try(Files.setPosixFilePermissions(sockets, PackageFiles.Readable))
     PackageFiles.delete(directory)
-
-  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
 
 object SandboxDriver:
   /** How the launcher calls what counts all that a pack has. */

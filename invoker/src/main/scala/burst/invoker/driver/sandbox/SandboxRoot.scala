@@ -21,7 +21,9 @@ private[driver] object SandboxRoot:
       case Some(image) if isImage(image) =>
         val root = binary.unpack(image, unpacked, settings.unpackTimeout).fold(
           problem =>
-            throw SetupException(s"burst.invoker.sandbox.root: $image cannot be packs' root: $problem."),
+            throw SetupException(
+              s"burst.invoker.sandbox.root: $image cannot be packs' root: ${problem.sentence}."
+            ),
           identity
         )
         Some(SandboxRoot(root.root, root.labels.get(Glibc)))

@@ -82,7 +82,12 @@ class ContainerSpecSuite extends munit.FunSuite:
   test("a range of users is two numbers, of which none is root's"):
     assertEquals(UserRange.parse("1000-1999").map(_.size), Right(1000L))
     for wrong <- List("", "1000", "0-9", "9-8", "1-2-3", "1-9999999999", "a-b", "-5-7") do
-      assert(UserRange.parse(wrong).isLeft, wrong)
+      assertEquals(
+        UserRange.parse(wrong).left.map(_.sentence),
+        Left(
+          s"'$wrong' is no range of users: write the first and the last one's number, such as 100000-165535"
+        )
+      )
 
   test("users are tried until one is free"):
     val users = ContainerUsers(UserRange(5, 9))

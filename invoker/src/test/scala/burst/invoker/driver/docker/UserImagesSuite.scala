@@ -53,7 +53,7 @@ class UserImagesSuite extends munit.FunSuite:
     val settings = ImageSettings(Vector(registry.name), size = 1, disk = 10, pullTimeout = 30.seconds)
     val name = s"${registry.name}/large:latest"
     UserImages(settings, daemon, file).find(name).map: found =>
-      assert(found.left.exists(_.contains("more than")), found.toString)
+      assert(found.left.exists(_.sentence.contains("more than")), found.toString)
       // The daemon may be done with it a little later: then it is looked for once more.
       val deadline = 60.seconds.fromNow
       def isBooked = Files.readString(file).contains(name)
@@ -73,7 +73,7 @@ class UserImagesSuite extends munit.FunSuite:
       many <- Future.traverse(Vector.fill(4)(refused))(images.find)
       again <- images.find(refused)
     yield
-      assertEquals((many :+ again).distinct, Vector(Left("it has more than 16 volumes")))
+      assertEquals((many :+ again).distinct, Vector(Left(ImageProblem.TooManyVolumes(16))))
       assertEquals(there(Vector(other, refused)), Vector(other))
       assertEquals(registry.asked("volumes"), 1)
       daemon.calls.removeImageCmd(other).exec()
@@ -99,7 +99,7 @@ class UserImagesSuite extends munit.FunSuite:
     val name = s"${registry.name}/a:latest"
     for
       first <- images.find(name)
-      image = first.fold(fail(_), identity)
+      image = first.fold(problem => fail(problem.sentence), identity)
       _ = assert(!images.isGone(image))
       _ = daemon.calls.removeImageCmd(name).exec()
       _ = assert(images.isGone(image))

@@ -65,7 +65,11 @@ class NodeCapacitySuite extends ScalaCheckSuite:
 
   test("a share is a number of how many"):
     assertEquals(NodeShare.parse("1/3"), Right(NodeShare(1, 3)))
-    for wrong <- List("", "3", "2/2", "-1/2", "a/b") do assert(NodeShare.parse(wrong).isLeft, wrong)
+    for wrong <- List("", "3", "2/2", "-1/2", "a/b") do
+      assertEquals(
+        NodeShare.parse(wrong).left.map(_.sentence),
+        Left(s"'$wrong' is no share: give 0/2 to the first of two invokers")
+      )
 
   test("what a pod holds is what Kubernetes' scheduler counts"):
     val plain = pod("web", "a", "500m", "1Gi")

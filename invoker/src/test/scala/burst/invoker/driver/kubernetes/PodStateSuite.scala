@@ -3,6 +3,7 @@ package kubernetes
 
 import io.fabric8.kubernetes.api.model.Pod
 import io.fabric8.kubernetes.client.utils.Serialization
+import scala.concurrent.duration.DurationInt
 
 /** Statuses as kubelets and schedulers write them. */
 class PodStateSuite extends munit.FunSuite:
@@ -39,22 +40,39 @@ class PodStateSuite extends munit.FunSuite:
     assertEquals(PodState.address(unschedulable), None)
     assertEquals(PodState.address(running), Some(Right("10.1.2.3")))
 
+  private def hopeless(snapshot: PodSnapshot): Option[String] =
+    PodState.address(snapshot).flatMap(_.left.toOption).map(_.sentence)
+
   test("a pod that never will has a reason"):
-    assertEquals(PodState.address(missing), Some(Left("ImagePullBackOff: Back-off pulling image")))
+    assertEquals(hopeless(missing), Some("ImagePullBackOff: Back-off pulling image"))
     val placed = pod(
       """{"phase":"Pending","podIP":"10.1.2.3","containerStatuses":[{"name":"runtime","state":
          {"waiting":{"reason":"ImagePullBackOff"}}}]}"""
     )
-    assertEquals(PodState.address(placed), Some(Left("ImagePullBackOff")), "it has an address already")
-    assertEquals(PodState.address(PodSnapshot.Gone), Some(Left("the pod was deleted")))
+    assertEquals(hopeless(placed), Some("ImagePullBackOff"), "it has an address already")
+    assertEquals(hopeless(PodSnapshot.Gone), Some("the pod was deleted"))
     assertEquals(
-      PodState.address(evicted),
-      Some(Left("the pod ended: Evicted: The node was low on resource: memory."))
+      hopeless(evicted),
+      Some("the pod ended: Evicted: The node was low on resource: memory.")
     )
     assertEquals(
-      PodState.address(ended(137, "OOMKilled")),
-      Some(Left("the pod was killed for want of memory with code 137"))
+      hopeless(ended(137, "OOMKilled")),
+      Some("the pod was killed for want of memory with code 137")
     )
+
+  test("a pod that comes too late, or is refused, is told with what is known of it"):
+    val quota = "pods is forbidden: exceeded quota: few"
+    val said = Vector(
+      PodProblem.Late(60_000.millis, None) -> "its runtime did not listen within 1 minute",
+      PodProblem.Late(5.seconds, Some("ContainerCreating")) ->
+        "its runtime did not listen within 5 seconds: ContainerCreating",
+      PodProblem.Unplaced("a", 10.seconds, Some("Unschedulable")) ->
+        "node a had no room for it within 10 seconds: Unschedulable",
+      PodProblem.refused("no such namespace") -> "Kubernetes refused it: no such namespace",
+      PodProblem.refused(quota) -> s"Kubernetes refused it: $quota"
+    )
+    for (problem, sentence) <- said do assertEquals(problem.sentence, sentence)
+    assertEquals(PodProblem.refused(quota), PodProblem.OverQuota(quota))
 
   test("a pod has its node, or is turned away by it"):
     val bound =

@@ -99,7 +99,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     handle.isAlive && !zombie
 
   protected def isThere(container: Container): Boolean =
-    val owned = own(container).owned
+    val owned = own(container).resources
     runs(container) || owned.group.exists(groups(_).nonEmpty) || owned.blank.exists(Files.exists(_))
 
   /** Control groups of this machine whose names begin so, of whatever version. */
@@ -124,7 +124,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     val driver = newDriver()
     for
       container <- started(driver, workers = 2)
-      group = own(container).owned.group
+      group = own(container).resources.group
       _ = assertEquals(group.isEmpty, driver.programMemory(1, 1).nonEmpty)
       // Of version 1 each kind of limit has a tree of its own.
       _ = group.foreach(name => assert(groups(name).nonEmpty, name))
@@ -218,7 +218,7 @@ abstract class SandboxSuite extends DriverContractSuite:
           case _ => ()
         _ <- Future.sequence(Vector.fill(1 + how % 2)(gone(driver, container)))
       yield
-        assert(!isThere(container), s"ended by $how after $after ms: ${own(container).owned}")
+        assert(!isThere(container), s"ended by $how after $after ms: ${own(container).resources}")
         container
 
     def one(): Future[Container] =

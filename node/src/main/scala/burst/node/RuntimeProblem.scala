@@ -1,0 +1,23 @@
+package burst.node
+
+import scala.concurrent.duration.FiniteDuration
+
+/** Why the runtime did not do as a command what it was to. */
+enum RuntimeProblem:
+  case NotRun(why: String)
+  case Late(within: FiniteDuration)
+
+  /** With its last words, if it had any. `who` begins the sentence. */
+  case Ended(code: Int, said: String, who: String = "it")
+  case OtherForm
+
+  /** It says itself what is wrong with what it was given. */
+  case Refused(said: String)
+
+  /** As `it cannot be run`. */
+  def sentence: String = this match
+    case NotRun(why) => s"it cannot be run: $why"
+    case Late(within) => s"it did not end within $within"
+    case Ended(code, said, who) => s"$who ended with code $code $said".trim
+    case OtherForm => "it answers in another form"
+    case Refused(said) => said
