@@ -10,7 +10,7 @@ enum FailureKind derives ConfiguredEnumCodec:
     StartFailed, Backend, InvalidInput, ControllerRestarted, Internal
 
 /** A failure as data: who, during which operation, and why. The same shape travels from a worker's thread to
-  * the user's terminal (docs/architecture.md, section 6).
+  * the user's terminal (docs/architecture/failure.md).
   */
 final case class Failure(
     kind: FailureKind,

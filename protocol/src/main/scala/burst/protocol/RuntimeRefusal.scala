@@ -1,6 +1,4 @@
 package burst.protocol
 
-/** What a runtime answers that does not do as it is told: why, and what a program that did not come up has
-  * said.
-  */
+/** How a runtime refuses: why, and the log of a program that did not come up. */
 final case class RuntimeRefusal(error: String, log: Vector[PackEvent] = Vector.empty)

@@ -33,7 +33,7 @@ object Timestamp:
     def +(time: FiniteDuration): Timestamp = saturatedSum(at, time.toMicros)
     def -(time: FiniteDuration): Timestamp = saturatedSum(at, -time.toMicros)
     def -(earlier: Timestamp): FiniteDuration =
-      val passed = saturatedSum(at, if earlier == Long.MinValue then Long.MaxValue else -earlier)
+      val passed = saturatedDifference(at, earlier)
       FiniteDuration(Math.max(-Longest, Math.min(passed, Longest)), MICROSECONDS)
 
     def <(other: Timestamp): Boolean = at < other
@@ -50,3 +50,9 @@ object Timestamp:
 private[burst] def saturatedSum(one: Long, other: Long): Long =
   val sum = one + other
   if ((one ^ sum) & (other ^ sum)) >= 0 then sum else if one < 0 then Long.MinValue else Long.MaxValue
+
+private[burst] def saturatedDifference(one: Long, other: Long): Long =
+  val difference = one - other
+  if ((one ^ other) & (one ^ difference)) >= 0 then difference
+  else if one < 0 then Long.MinValue
+  else Long.MaxValue

@@ -128,7 +128,9 @@ class WireFormatSuite extends munit.FunSuite:
         PackEvent.WorkerSucceeded(4, """"Hello","numbers":[1,2.5,null]}""", at(5)),
       "event-worker-failed" -> PackEvent.WorkerFailed(4, peerFailed, at(6)),
       "event-pack-ended" -> PackEvent.PackEnded(reusable = true, None, at(7)),
-      "event-pack-ended-badly" -> PackEvent.PackEnded(reusable = false, Some(killed), at(8))
+      "event-pack-ended-badly" -> PackEvent.PackEnded(reusable = false, Some(killed), at(8)),
+      "event-pack-ended-with-traffic" ->
+        PackEvent.PackEnded(reusable = true, None, at(9), Some(Traffic(12, 4096)))
     )
     told.foreach: (name, event) =>
       assertEquals(readFromString[PackEvent](golden(name).noSpaces), event, name)

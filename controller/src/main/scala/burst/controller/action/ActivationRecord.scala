@@ -1,7 +1,7 @@
 package burst.controller.action
 
 import burst.controller.store.OpenRecord
-import burst.protocol.{Durations, FlareId, JsonText, Timestamp}
+import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.syntax.*
 import io.circe.{jawn, Codec, Decoder, Encoder, Json, JsonObject}
 import scala.concurrent.duration.FiniteDuration
@@ -28,7 +28,12 @@ object ActivationHead:
 
   private given Codec[Timestamp] =
     Codec.from(Decoder.decodeLong.map(Timestamp.ofMillis), Encoder.encodeLong.contramap(_.millis))
-  private given Codec[FiniteDuration] = Durations.inMillis
+
+  /** Of records that are there, which are to be read whatever they have. */
+  private given Codec[FiniteDuration] = Codec.from(
+    Decoder.decodeLong.map(Timestamp.ofMillis(_) - Timestamp.Epoch),
+    Encoder.encodeLong.contramap(_.toMillis)
+  )
   private given Codec[ActivationStatus] = Codec.from(
     Decoder.decodeInt.emap(number => ActivationStatus.values.lift(number).toRight("no status")),
     Encoder.encodeInt.contramap(_.ordinal)

@@ -31,7 +31,7 @@ private[action] final class Compositions(
   import Compositions.*
 
   /** What was accepted goes on though the store fails for a moment. */
-  private val patiently = StoreRetry(StoreRetry.StoreDeadline)
+  private val retry = StoreRetry(StoreRetry.StoreDeadline)
 
   private val entitlement = Entitlement(actions)
 
@@ -137,7 +137,7 @@ private[action] final class Compositions(
           case Right(action) => run(part(call, id, action, payload), spent)
 
   private def find(call: Call, name: ActionName): Future[Either[ActionProblem, Action]] =
-    patiently("reading a sequence's part")(() => blocking.reading(actions.find(call.caller, name)))
+    retry("reading a sequence's part")(() => blocking.reading(actions.find(call.caller, name)))
 
   private def failed(text: String): Future[Either[RunResult, ActivationRecord]] =
     Future.successful(Left(RunResult.error(ActivationStatus.ApplicationError, text)))

@@ -20,7 +20,7 @@ private[action] object FlareRecord:
       flare.namespace,
       start,
       end,
-      end.map(_ - start),
+      end.map(end => (end - start).max(Duration.Zero)),
       fields.cause,
       status,
       annotations(flare, fields)
@@ -36,7 +36,9 @@ private[action] object FlareRecord:
       for
         placed <- flare.placed
         up <- ready if initialised
-      yield "initTime" -> (up - placed).max(Duration.Zero).toMillis.asJson
+        // The worker's machine may have another time of day.
+        within = flare.ended.fold(up)(up.min)
+      yield "initTime" -> (within - placed).max(Duration.Zero).toMillis.asJson
     val limits = Json.obj(
       "timeout" -> flare.request.timeout.toMillis.asJson,
       "memory" -> flare.request.memory.asJson,

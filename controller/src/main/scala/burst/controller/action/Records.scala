@@ -9,6 +9,7 @@ import burst.controller.store.{
   StoreException,
   StoreRetry
 }
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, Timestamp}
 import java.util.concurrent.ConcurrentHashMap
 import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
@@ -29,7 +30,8 @@ final class Records(
     store: ActivationStore,
     blocking: Blocking,
     lease: FiniteDuration,
-    clock: () => Timestamp = () => Timestamp.now()
+    clock: () => Timestamp = () => Timestamp.now(),
+    elapsed: () => MonotonicTime = () => MonotonicTime.now()
 )(using ExecutionContext, Scheduler):
   import Records.*
 
@@ -39,11 +41,11 @@ final class Records(
   private val inDoubt = ConcurrentHashMap[FlareId, InDoubt]()
 
   /** Who makes a part is told nothing before it is stored, and nobody else would ask for it again. */
-  private val patiently = StoreRetry(StoreRetry.StoreDeadline)
+  private val retry = StoreRetry(StoreRetry.StoreDeadline)
 
   /** When leases were last renewed here, and since when that has gone well. */
-  private var renewed = Option.empty[Timestamp]
-  private var wellSince = Timestamp.Epoch
+  private var renewed = Option.empty[MonotonicTime]
+  private var wellSince = MonotonicTime.Zero
 
   /** Stores it as it is to read should nobody end it, and begins it. Where the store fails, the caller is
     * told so; should it be stored all the same, it runs later where there is a key by which it is found.
@@ -58,7 +60,7 @@ final class Records(
     def stored() = blocking:
       store.open(record, lease)
       val _ = open.put(head.id, Ending.Awaited)
-    (if isPart then patiently("beginning a sequence's part")(stored) else stored())
+    (if isPart then retry("beginning a sequence's part")(stored) else stored())
       .andThen:
         case Failure(_: AlreadySubmitted) => ()
         case Failure(_: StoreException) => lookFor(head, path, submission.map(_ => () => run))
@@ -105,17 +107,17 @@ final class Records(
     * controller has just begun, as nothing is known then of before.
     */
   def round(): Unit =
-    val now = clock()
+    val now = elapsed()
     settle()
     if !renewed.exists(now <= _ + lease / 2) then wellSince = now
     store.renew(open.keySet.asScala.toVector, lease)
     // While the database takes its time over them the rest is to be renewed.
-    def hasTime = clock() < now + lease / 4
+    def hasTime = elapsed() < now + lease / 4
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
     // The database is asked in any case: where it fails there is no saying that it was well.
-    val ended = store.endAbandoned(if now < wellSince + lease then LeftFor else Duration.Zero, now)
+    val ended = store.endAbandoned(if now < wellSince + lease then LeftFor else Duration.Zero, clock())
     renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 

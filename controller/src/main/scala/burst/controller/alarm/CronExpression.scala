@@ -54,7 +54,7 @@ object CronExpression:
     .instance()
 
   /** What is wrong with it, or the expression. */
-  def parse(text: String): Either[String, CronExpression] =
+  def parse(text: String): Either[AlarmProblem, CronExpression] =
     val fields = text.trim.split("\\s+").toVector
     val whole = if fields.sizeIs == 5 then "0" +: fields else fields
     if text.lengthIs > MostCharacters || whole.sizeIs != 6 then Left(wrong)
@@ -63,5 +63,4 @@ object CronExpression:
       Try(CronExpression(text, CronParser(definition).parse(whole.mkString(" ")).validate())).toEither.left
         .map(_ => wrong)
 
-  private val wrong =
-    s"cron must have five fields (minute, hour, day of month, month, day of week), or six with seconds first, and at most $MostCharacters characters"
+  private val wrong = AlarmProblem.NotACronExpression(MostCharacters)

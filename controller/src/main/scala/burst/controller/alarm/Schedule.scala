@@ -21,7 +21,7 @@ object Schedule:
   private given Encoder[ZoneId] = Encoder[String].contramap(_.getId)
   private given Decoder[ZoneId] = Decoder[String].emapTry(id => Try(ZoneId.of(id)))
   private given Encoder[CronExpression] = Encoder[String].contramap(_.text)
-  private given Decoder[CronExpression] = Decoder[String].emap(CronExpression.parse(_))
+  private given Decoder[CronExpression] = Decoder[String].emap(CronExpression.parse(_).left.map(_.message))
   private given ConfiguredCodec[AfterOnce] = ConfiguredCodec.derived
   private given ConfiguredCodec[Times] = ConfiguredCodec.derived
   given ConfiguredCodec[Schedule] = ConfiguredCodec.derived

@@ -20,7 +20,7 @@ final class AlarmRequest(arguments: JsonObject, now: Instant):
   import AlarmRequest.*
 
   /** What is not said stays as it is `there`. */
-  def schedule(feed: AlarmFeed, there: Option[Schedule]): Either[String, Schedule] =
+  def schedule(feed: AlarmFeed, there: Option[Schedule]): Either[AlarmProblem, Schedule] =
     val former = there.map(_.times)
     for
       start <- date("startDate")
@@ -33,60 +33,63 @@ final class AlarmRequest(arguments: JsonObject, now: Instant):
       bounds = Option.when(feed == AlarmFeed.Cron)(start.orElse(there.flatMap(_.start))).flatten
       end = Option.when(feed != AlarmFeed.Once)(stop.orElse(there.flatMap(_.stop))).flatten
       schedule = Schedule(times, bounds, end)
-      _ <- schedule.after(now).toRight("the alarm would never fire: look at its times and at stopDate")
+      _ <- schedule.after(now).toRight(AlarmProblem.NeverFires)
     yield schedule
 
   /** What the trigger is fired with. */
-  def payload: Either[String, Option[JsonObject]] =
+  def payload: Either[AlarmProblem, Option[JsonObject]] =
     read("trigger_payload", "an object or a string"): json =>
       json.asObject.orElse(json.asString.map(_ => JsonObject("payload" -> json)))
 
   /** How often it fires at most. */
-  def most: Either[String, Option[Long]] =
+  def most: Either[AlarmProblem, Option[Long]] =
     read("maxTriggers", "a whole number of at least 1, or -1 for any number"): json =>
       whole(json).filter(most => most >= 1 || most == Endless)
     .map(_.filter(_ != Endless))
 
-  private def cron(former: Option[Times]): Either[String, Times] =
+  private def cron(former: Option[Times]): Either[AlarmProblem, Times] =
     val there = former.collect { case Times.Cron(expression, zone) => (expression, zone) }
     for
       text <- read("cron", "a string")(_.asString)
       said <- text.fold(Right(None))(CronExpression.parse(_).map(Some(_)))
-      expression <- said.orElse(there.map(_(0))).toRight(missing("cron"))
+      expression <- said.orElse(there.map(_(0))).toRight(AlarmProblem.Missing("cron"))
       zone <- read("timezone", "the name of a time zone, such as Europe/Berlin"): json =>
         json.asString.flatMap(id => Try(ZoneId.of(id)).toOption)
     yield Times.Cron(expression, zone.orElse(there.map(_(1))).getOrElse(ZoneOffset.UTC))
 
-  private def interval(former: Option[Times], start: Option[Instant]): Either[String, Times] =
+  private def interval(former: Option[Times], start: Option[Instant]): Either[AlarmProblem, Times] =
     val there = former.collect { case Times.Every(interval, first) => (interval, first) }
     for
       said <- read("minutes", s"a whole number from 1 to $MostMinutes"): json =>
         whole(json).filter(minutes => minutes >= 1 && minutes <= MostMinutes).map(Duration.ofMinutes)
-      interval <- said.orElse(there.map(_(0))).toRight(missing("minutes"))
+      interval <- said.orElse(there.map(_(0))).toRight(AlarmProblem.Missing("minutes"))
     yield Times.Every(interval, start.orElse(there.map(_(1))).getOrElse(now.plus(TimeForRules)))
 
-  private def once(former: Option[Times]): Either[String, Times] =
+  private def once(former: Option[Times]): Either[AlarmProblem, Times] =
     val there = former.collect { case Times.Once(at, afterwards) => (at, afterwards) }
     for
       date <- date("date")
       said <- date.fold(this.date("fireDate"))(at => Right(Some(at)))
-      at <- said.orElse(there.map(_(0))).toRight(missing("date"))
+      at <- said.orElse(there.map(_(0))).toRight(AlarmProblem.Missing("date"))
       afterwards <- read("deleteAfterFire", "one of false, true, rules"): json =>
         Afterwards.get(json.asString.getOrElse(json.noSpaces).trim.toLowerCase(Locale.ROOT))
     yield Times.Once(at, afterwards.orElse(there.map(_(1))).getOrElse(AfterOnce.Keep))
 
   /** Milliseconds since the epoch, or an ISO date, which is UTC's where it does not say otherwise. */
-  private def date(name: String): Either[String, Option[Instant]] =
+  private def date(name: String): Either[AlarmProblem, Option[Instant]] =
     val expected = "a time in the future, in milliseconds since 1970 or as 2030-01-31T23:59:00Z"
     read(name, expected): json =>
       val millis = json.asNumber.flatMap(_.toLong).filter(_ < Latest.toEpochMilli).map(Instant.ofEpochMilli)
       millis.orElse(json.asString.flatMap(iso)).filter(at => at.isAfter(now) && at.isBefore(Latest))
 
-  private def read[A](name: String, expected: String)(as: Json => Option[A]): Either[String, Option[A]] =
+  private def read[A](
+      name: String,
+      expected: String
+  )(as: Json => Option[A]): Either[AlarmProblem, Option[A]] =
     // The package has an empty text where there is no payload.
     arguments(name).filterNot(json => json.isNull || json.asString.contains("")) match
       case None => Right(None)
-      case Some(json) => as(json).toRight(s"the $name parameter must be $expected").map(Some(_))
+      case Some(json) => as(json).toRight(AlarmProblem.Invalid(name, expected)).map(Some(_))
 
 private object AlarmRequest:
   private val MostMinutes = 5_256_000L // Ten years.
@@ -100,8 +103,6 @@ private object AlarmRequest:
     "true" -> AfterOnce.DeleteTrigger,
     "rules" -> AfterOnce.DeleteRules
   )
-
-  private def missing(name: String): String = s"the $name parameter is missing"
 
   /** A number, also as a text. */
   private def whole(json: Json): Option[Long] =

@@ -19,16 +19,19 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
   def all: Map[String, BuiltIn] = AlarmFeed.values
     .map: feed =>
       val builtIn: BuiltIn = invocation =>
-        blocking(answer(feed, invocation).fold(error => Json.obj("error" -> error.asJson), identity))
+        blocking(answer(
+          feed,
+          invocation
+        ).fold(problem => Json.obj("error" -> problem.message.asJson), identity))
       feed.word -> builtIn
     .toMap
 
-  private def answer(feed: AlarmFeed, invocation: Invocation): Either[String, Json] =
+  private def answer(feed: AlarmFeed, invocation: Invocation): Either[AlarmProblem, Json] =
     val namespace = invocation.caller.namespace
     // As the database keeps it, by which an alarm is known again.
     val moment = now().truncatedTo(ChronoUnit.MICROS)
     for
-      arguments <- invocation.arguments.asObject.toRight("the input must be an object")
+      arguments <- invocation.arguments.asObject.toRight(AlarmProblem.InputNotAnObject)
       trigger <- triggerOf(arguments, namespace)
       request = AlarmRequest(arguments, moment)
       result <- arguments("lifecycleEvent").flatMap(_.asString).getOrElse("CREATE") match
@@ -41,7 +44,7 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
           // Also when it went with its trigger.
           alarms.delete(namespace, trigger)
           Right(Success)
-        case _ => Left(s"lifecycleEvent must be one of: ${LifecycleEvents.mkString(", ")}")
+        case _ => Left(AlarmProblem.UnknownEvent(LifecycleEvents))
     yield result
 
   private def create(
@@ -50,7 +53,7 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
       feed: AlarmFeed,
       request: AlarmRequest,
       moment: Instant
-  ): Either[String, Json] =
+  ): Either[AlarmProblem, Json] =
     for
       schedule <- request.schedule(feed, None)
       payload <- request.payload
@@ -59,13 +62,13 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
       alarm =
         Alarm(namespace, trigger, schedule, payload.getOrElse(JsonObject.empty), due, most, None, moment)
       _ <- alarms.create(alarm).left.map:
-        case AlarmRefusal.NoTrigger => s"there is no trigger '$trigger'; create it first"
-        case AlarmRefusal.Exists => s"the trigger '$trigger' has an alarm already; update or delete it"
+        case AlarmRefusal.NoTrigger => AlarmProblem.NoTrigger(trigger)
+        case AlarmRefusal.Exists => AlarmProblem.Exists(trigger)
     yield Success
 
   private def updated(feed: AlarmFeed, request: AlarmRequest, moment: Instant)(
       there: Alarm
-  ): Either[String, Alarm] =
+  ): Either[AlarmProblem, Alarm] =
     for
       schedule <- request.schedule(feed, Some(there.schedule))
       payload <- request.payload
@@ -79,33 +82,29 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
       .resumed(moment)
 
   private def change(namespace: String, trigger: String)(
-      next: Alarm => Either[String, Alarm]
-  ): Either[String, Json] =
+      next: Alarm => Either[AlarmProblem, Alarm]
+  ): Either[AlarmProblem, Json] =
     for
       there <- found(namespace, trigger)
       changed <- next(there)
-      _ <- Either.cond(
-        alarms.replace(there, changed),
-        (),
-        s"the alarm of '$trigger' was changed by somebody else, or just fired; try again"
-      )
+      _ <- Either.cond(alarms.replace(there, changed), (), AlarmProblem.Conflict(trigger))
     yield Success
 
-  private def found(namespace: String, trigger: String): Either[String, Alarm] =
-    alarms.find(namespace, trigger).toRight(s"the trigger '$trigger' has no alarm")
+  private def found(namespace: String, trigger: String): Either[AlarmProblem, Alarm] =
+    alarms.find(namespace, trigger).toRight(AlarmProblem.NoAlarm(trigger))
 
 object Alarms:
   private val LifecycleEvents = Seq("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
   private val Success = Json.obj("status" -> "success".asJson)
 
   /** One of the caller's own: `/NAMESPACE/NAME`, or `NAME`. */
-  private def triggerOf(arguments: JsonObject, namespace: String): Either[String, String] =
+  private def triggerOf(arguments: JsonObject, namespace: String): Either[AlarmProblem, String] =
     val parts = arguments("triggerName").flatMap(_.asString).map(_.stripPrefix("/").split("/", -1).toVector)
     parts match
       case Some(Vector(name)) if EntityName.isValid(name) => Right(name)
       case Some(Vector(`namespace` | "_", name)) if EntityName.isValid(name) => Right(name)
-      case Some(_) => Left(s"triggerName must be a trigger of your own namespace, as /$namespace/NAME")
-      case None => Left("the triggerName parameter is missing")
+      case Some(_) => Left(AlarmProblem.TriggerOfOthers(namespace))
+      case None => Left(AlarmProblem.Missing("triggerName"))
 
   private def shown(alarm: Alarm): Json =
     val own = alarm.schedule.times match

@@ -60,7 +60,7 @@ final class AlarmClock(
   /** Of which it is not known yet whether this controller has claimed them. */
   private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
-  private val patience = StoreRetry(storePatience, () => !stopping)
+  private val retry = StoreRetry(storePatience, () => !stopping)
 
   /** Looks, and begins to fire what is due: says how many. Where a namespace has its share, it looks once
     * more for those of others, which may have been due for less long.
@@ -107,7 +107,7 @@ final class AlarmClock(
         fires.take(caller.namespace, caller.limits.firesPerMinute) match
           case Left(used) =>
             // Out of the way of others' alarms until then.
-            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(used.retryAfter.toSeconds))))
+            alarms.replace(alarm, alarm.copy(due = Some(moment.plusNanos(used.retryAfter.toNanos))))
             false
           case Right(()) =>
             val spent = alarm.fired(moment)
@@ -127,7 +127,7 @@ final class AlarmClock(
   private def settle(caller: Identity, alarm: Alarm, spent: Alarm): Unit =
     enter(alarm.namespace)
     inDoubt.add(key(alarm))
-    patience("claiming an alarm")(() => blocking(claims(alarm, spent))).onComplete: outcome =>
+    retry("claiming an alarm")(() => blocking(claims(alarm, spent))).onComplete: outcome =>
       outcome match
         case Success(true) => fire(caller, spent)
         case Success(false) => fires.giveBack(caller.namespace)
@@ -159,10 +159,10 @@ final class AlarmClock(
     val own = origin()
     val fired =
       for
-        found <- patience("reading the trigger of an alarm")(() => blocking(triggers.find(namespace, name)))
+        found <- retry("reading the trigger of an alarm")(() => blocking(triggers.find(namespace, name)))
         // Nothing when it was deleted just now.
-        _ <- found.fold(Future.unit)(firing.fire(caller, _, payload, JsonObject.empty, own, patience))
-        _ <- patience("deleting a trigger that has fired")(() => blocking(cleanUp(spent)))
+        _ <- found.fold(Future.unit)(firing.fire(caller, _, payload, JsonObject.empty, own, retry))
+        _ <- retry("deleting a trigger that has fired")(() => blocking(cleanUp(spent)))
       yield ()
     fired
       .recover:

@@ -115,9 +115,9 @@ final case class Flare(
   def begun: Timestamp =
     val isCold = packs.headOption.exists(!_.start.contains(PackStart.Warm))
     val run = workers.headOption.flatMap(_.started).orElse(started)
-    val told = (if isCold then placed else run.orElse(placed)).getOrElse(created)
-    // When a worker started its program says.
-    ended.fold(told)(told.min).max(created)
+    val begun = (if isCold then placed else run.orElse(placed)).getOrElse(created)
+    // When a worker started is what its program says.
+    ended.fold(begun)(begun.min).max(created)
 
 /** What a worker put out: a short text, or so many bytes that are kept apart. */
 enum Output:

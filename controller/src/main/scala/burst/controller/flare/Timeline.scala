@@ -9,7 +9,7 @@ final case class Phase(name: String, start: Timestamp, end: Option[Timestamp]) d
 final case class WorkerTimeline(worker: Int, pack: Option[Int], phases: Vector[Phase])
     derives Encoder.AsObject
 
-/** Where each worker's time went (docs/architecture.md, section 2). Pure.
+/** Where each worker's time went (docs/architecture/api.md). Pure.
   *
   * {{{
   * created      placed   started      mark "read"      mark "sort"      ended

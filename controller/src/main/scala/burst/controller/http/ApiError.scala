@@ -112,13 +112,13 @@ object ApiError:
   private def headers(error: ApiError): Seq[HttpHeader] = error match
     case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) | Web(WebProblem.NeedsCredentials) =>
       Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
-    case RateLimited(_, pause) => Seq(`Retry-After`(pause.toSeconds))
-    case InvocationsLimited(used) => Seq(`Retry-After`(used.retryAfter.toSeconds))
-    case DeploysLimited(_, pause) => Seq(`Retry-After`(pause.toSeconds))
-    case RequestsLimited(_, pause) => Seq(`Retry-After`(pause.toSeconds))
-    case LoginsLimited(pause) => Seq(`Retry-After`(pause.toSeconds))
-    case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(used.retryAfter.toSeconds))
-    case MissesLimited(pause) => Seq(`Retry-After`(pause.toSeconds))
+    case RateLimited(_, pause) => Seq(`Retry-After`(wholeSeconds(pause)))
+    case InvocationsLimited(used) => Seq(`Retry-After`(wholeSeconds(used.retryAfter)))
+    case DeploysLimited(_, pause) => Seq(`Retry-After`(wholeSeconds(pause)))
+    case RequestsLimited(_, pause) => Seq(`Retry-After`(wholeSeconds(pause)))
+    case LoginsLimited(pause) => Seq(`Retry-After`(wholeSeconds(pause)))
+    case OfTrigger(TriggerProblem.FiresLimited(used)) => Seq(`Retry-After`(wholeSeconds(used.retryAfter)))
+    case MissesLimited(pause) => Seq(`Retry-After`(wholeSeconds(pause)))
     case Refused(
           Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone | Refusal.AlreadySubmitted
         ) | Busy | TooManyAtOnce(_) | TimedOut =>
@@ -126,6 +126,9 @@ object ApiError:
     case StoreFailed(_) | SchedulerSilent => Seq(`Retry-After`(5))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
+
+  /** No shorter than the pause: who comes too early is refused again. */
+  private def wholeSeconds(pause: FiniteDuration): Long = (pause.toMillis + 999) / 1000
 
   private def describe(error: ApiError): (StatusCode, String) = error match
     case MalformedRequest(problem) => BadRequest -> problem
@@ -217,18 +220,18 @@ object ApiError:
     case IdempotencyKeyUsed =>
       UnprocessableContent -> s"This '${IdempotencyKey.Header}' was sent with another request before; send this one with a key of its own."
     case RateLimited(perMinute, pause) =>
-      TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait ${pause.toSeconds} s."
+      TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait ${wholeSeconds(pause)} s."
     case InvocationsLimited(used) => TooManyRequests -> tooMany("invocations", used)
     case DeploysLimited(perMinute, pause) =>
-      TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait ${pause.toSeconds} s."
+      TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait ${wholeSeconds(pause)} s."
     case RequestsLimited(perMinute, pause) =>
-      TooManyRequests -> s"This namespace may make $perMinute requests a minute; wait ${pause.toSeconds} s."
+      TooManyRequests -> s"This namespace may make $perMinute requests a minute; wait ${wholeSeconds(pause)} s."
     case TooManyAtOnce(limit) =>
       TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
     case LoginsLimited(pause) =>
-      TooManyRequests -> s"Too many wrong credentials came from this address; wait ${pause.toSeconds} s."
+      TooManyRequests -> s"Too many wrong credentials came from this address; wait ${wholeSeconds(pause)} s."
     case MissesLimited(pause) =>
-      TooManyRequests -> s"This address asked too often for what is not there; wait ${pause.toSeconds} s."
+      TooManyRequests -> s"This address asked too often for what is not there; wait ${wholeSeconds(pause)} s."
     case Refused(refusal) => describe(refusal)
     case Web(problem) => WebErrors.describe(problem)
     case Gateway(problem) => GatewayErrors.describe(problem)
@@ -250,7 +253,7 @@ object ApiError:
   /** As OpenWhisk has it. */
   private[http] def tooMany(what: String, used: MinuteUsed): String =
     s"""Too many $what by this namespace in this minute (count: ${used.count}, allowed: ${used.allowed}); wait
-       | ${used.retryAfter.toSeconds} s.""".stripMargin.replace("\n", "")
+       | ${wholeSeconds(used.retryAfter)} s.""".stripMargin.replace("\n", "")
 
   private def describe(refusal: Refusal): (StatusCode, String) = refusal match
     case Refusal.TooLarge(size, slots) =>
@@ -298,7 +301,7 @@ object ApiError:
       ServiceUnavailable -> s"""This controller's key for secrets ($sealedBy) is not the platform's any more ($noted);
         | its operator has to give it that one and start it again.""".stripMargin.replace("\n", "")
     case DeployRefusal.TooMany(allowed) =>
-      ContentTooLarge -> s"This namespace already has the $allowed definitions it may have; remove one."
+      ContentTooLarge -> s"This namespace may have at most $allowed definitions, and has as many; remove one."
     case DeployRefusal.TooLarge(bytes, allowed) =>
       ContentTooLarge -> s"""With it the packages, parameters and variables of this namespace's definitions would have
         | $bytes bytes, but it may have $allowed; remove a definition it needs no more.""".stripMargin.replace(

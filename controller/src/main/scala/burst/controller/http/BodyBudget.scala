@@ -10,10 +10,10 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
   *
   * @param most
   *   of them for one namespace, so that none keeps the others out
-  * @param pace
+  * @param rate
   *   at which each namespace's are taken in, as they cost processor time that all share
   */
-final class BodyBudget(total: Long, most: Long, pace: Option[ByteRateLimiter] = None):
+final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
   private var inAll = 0L
 
@@ -55,12 +55,12 @@ final class BodyBudget(total: Long, most: Long, pace: Option[ByteRateLimiter] = 
     private var admitted = false
 
     def announce(bytes: Long): Option[FiniteDuration] =
-      val pause = pace.fold(Some(Duration.Zero))(_.spend(namespace, bytes))
+      val pause = rate.fold(Some(Duration.Zero))(_.spend(namespace, bytes))
       if pause.isDefined then BodyBudget.this.synchronized(announced += bytes)
       pause
 
     def afford(bytes: Long): Boolean =
-      val there = pace.forall(_.take(namespace, bytes))
+      val there = rate.forall(_.take(namespace, bytes))
       if there then BodyBudget.this.synchronized(announced += bytes)
       there
 
@@ -93,7 +93,7 @@ final class BodyBudget(total: Long, most: Long, pace: Option[ByteRateLimiter] = 
 
     def close(): Unit = BodyBudget.this.synchronized:
       // What had memory has its price, come or not; what was refused will be sent again.
-      if !admitted then pace.foreach(_.giveBack(namespace, announced))
+      if !admitted then rate.foreach(_.giveBack(namespace, announced))
       announced = 0
       release()
 

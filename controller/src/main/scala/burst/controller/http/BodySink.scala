@@ -6,8 +6,8 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
-/** How long a body may take: `overall`, and no more than `pace` for each `least` bytes. */
-final case class BodyTimes(overall: FiniteDuration, least: Long, pace: FiniteDuration)
+/** How long a body may take: `overall`, and no more than `within` for each `least` bytes. */
+final case class BodyTimes(overall: FiniteDuration, least: Long, within: FiniteDuration)
 
 /** Takes in a body of at most `limit` bytes within its times, as far as its `share` of the memory goes. All
   * the memory for one of known `length` is waited for, after a `pause` and for no longer than a body may
@@ -60,7 +60,7 @@ final class BodySink(
     private def begin(): Unit =
       cancelTimer(BodySink.Wait)
       scheduleOnce(BodySink.Overall, times.overall)
-      scheduleWithFixedDelay(BodySink.Pace, times.pace / BodySink.Parts, times.pace / BodySink.Parts)
+      scheduleWithFixedDelay(BodySink.MinRate, times.within / BodySink.Parts, times.within / BodySink.Parts)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
       pull(in)
@@ -91,11 +91,11 @@ final class BodySink(
       case BodySink.Wait =>
         refuse(ApiError.Busy)
         begin()
-      case BodySink.Pace if size - sizeBefore >= times.least =>
+      case BodySink.MinRate if size - sizeBefore >= times.least =>
         sizeBefore = size
         slowParts = 0
       // When all has stood still for longer, that is one part, and what came meanwhile is read in the next.
-      case BodySink.Pace if slowParts + 1 < BodySink.Parts => slowParts += 1
+      case BodySink.MinRate if slowParts + 1 < BodySink.Parts => slowParts += 1
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.
@@ -118,7 +118,7 @@ private object BodySink:
   val Paused = "paused"
   val Ask = "ask"
   val Wait = "wait"
-  val Pace = "pace"
+  val MinRate = "min-rate"
 
   /** Of the time that each `least` bytes have. */
   val Parts = 8

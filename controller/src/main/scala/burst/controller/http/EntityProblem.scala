@@ -117,7 +117,7 @@ object EntityProblem:
     case PackageRefusal.NotEmpty(actions) =>
       Conflict -> s"The package '$name' has actions ($actions); delete them first, or send force=true."
     case PackageRefusal.TooMany(allowed) =>
-      ContentTooLarge -> s"This namespace already has the $allowed packages it may have; remove one."
+      ContentTooLarge -> s"This namespace may have at most $allowed packages, and has as many; remove one."
     case PackageRefusal.TooLarge(bytes, allowed) =>
       ContentTooLarge -> s"With it this namespace's definitions and packages would have $bytes bytes, but it may have $allowed; remove some."
 

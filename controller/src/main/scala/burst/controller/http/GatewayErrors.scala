@@ -37,7 +37,7 @@ private[http] object GatewayErrors:
       BadRequest -> "This gateway checks no keys or tokens; remove 'security', and let the action ask by 'require-whisk-auth'."
     case GatewayProblem.TooLarge(limit) => ContentTooLarge -> s"An API's document may have $limit characters."
     case GatewayProblem.TooMany(limit) =>
-      ContentTooLarge -> s"This namespace already has the $limit APIs it may have; remove one."
+      ContentTooLarge -> s"This namespace may have at most $limit APIs, and has as many; remove one."
     case GatewayProblem.TooLargeTogether(limit) =>
       ContentTooLarge -> s"The documents of a namespace's APIs may have $limit characters together; remove one."
     case GatewayProblem.NoSuchApi(name) => NotFound -> s"There is no API '${short(name)}'."

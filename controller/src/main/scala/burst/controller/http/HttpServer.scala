@@ -129,7 +129,7 @@ object HttpServer:
       MetaRoutes(
         PlatformInfo(actionLimits),
         Readiness.of(settings.ready, storage, directory, service, blocking, isStopping),
-        Scrape(metrics, storage.flares, service, settings.ready.patience, blocking)
+        Scrape(metrics, storage.flares, service, settings.ready.timeout, blocking)
       ),
       InvokersRoutes(service),
       EntitiesRoutes(

@@ -19,7 +19,7 @@ import scala.util.control.NonFatal
   * is tried. Anyone may ask: the parts are tried by one at a time, for all who ask meanwhile, and at most
   * once a second.
   */
-final class Readiness(parts: Vector[Readiness.Part], patience: FiniteDuration)(using system: ActorSystem[?]):
+final class Readiness(parts: Vector[Readiness.Part], timeout: FiniteDuration)(using system: ActorSystem[?]):
   import Readiness.*
   import system.executionContext
 
@@ -29,7 +29,7 @@ final class Readiness(parts: Vector[Readiness.Part], patience: FiniteDuration)(u
   def answer(): Future[HttpResponse] =
     Future
       .traverse(trial()): trial =>
-        val late = after(patience)(Future.successful(Some(s"it has not answered within $patience")))
+        val late = after(timeout)(Future.successful(Some(s"it has not answered within $timeout")))
         Future.firstCompletedOf(Seq(trial.outcome, late)).map(trial.part -> _)
       .map: outcomes =>
         val isReady = outcomes.forall((_, problem) => problem.isEmpty)
@@ -61,11 +61,11 @@ object Readiness:
   private final case class Trial(part: String, outcome: Future[Option[String]])
 
   /** `burst.http.ready`. */
-  final case class Settings(patience: FiniteDuration, leastFree: Long)
+  final case class Settings(timeout: FiniteDuration, minFree: Long)
 
   object Settings:
     def from(config: Config): Settings =
-      Settings(config.getDuration("patience").toScala, config.getBytes("least-free"))
+      Settings(config.getDuration("timeout").toScala, config.getBytes("min-free"))
 
   /** Of a controller whose data is in `directory`, and which may have been told to stop. */
   def of(
@@ -81,11 +81,11 @@ object Readiness:
       Vector(
         Part("database", () => blocking(storage.epochs.present()).map(_ => None)),
         Part("blobs", () => Apart(storage.blobs.probe()).map(_ => None)),
-        Part("disk", () => blocking(room(directory, settings.leastFree))),
+        Part("disk", () => blocking(room(directory, settings.minFree))),
         Part("scheduler", () => service.invokers().map(_ => None)),
         Part("process", () => Future.successful(Option.when(isStopping())("it is about to stop")))
       ),
-      settings.patience
+      settings.timeout
     )
 
   /** A thread of its own: a bucket that hangs keeps nothing else waiting. */

@@ -30,7 +30,7 @@ object TriggerProblem:
     case TriggerRefusal.NameTaken(name, by) =>
       Conflict -> s"'$name' is the name of another resource, which is of the ${by}s (resource already exists); choose another name."
     case TriggerRefusal.TooMany(allowed) =>
-      ContentTooLarge -> s"This namespace already has the $allowed of these that it may have; remove one."
+      ContentTooLarge -> s"This namespace may have at most $allowed of these, and has as many; remove one."
     case TriggerRefusal.InvalidFeed => EntityProblem.describe(EntityProblem.InvalidName("annotations.feed"))
     case TriggerRefusal.NoTriggerOrAction =>
       BadRequest -> "A rule requires a valid trigger and a valid action; send 'trigger' and 'action'."

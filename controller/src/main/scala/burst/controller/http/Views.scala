@@ -11,7 +11,7 @@ import io.circe.{Encoder, Json}
 import io.circe.syntax.*
 import scala.collection.immutable.SortedMap
 
-/** What the API shows of the domain: one function per body of docs/architecture.md, section 2. */
+/** What the API shows of the domain: one function per body of docs/architecture/api.md. */
 final class Views(defaults: FlareDefaults):
   /** Of secrets only the names. */
   def definition(definition: Definition): Json =

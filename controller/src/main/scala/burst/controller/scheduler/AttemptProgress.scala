@@ -142,7 +142,7 @@ final case class AttemptProgress(
     val lost = workers.filter: worker =>
       why.workers(worker.worker) && (!worker.state.isFinal || worker.state == WorkerState.Succeeded)
     val failed = lost.map: worker =>
-      val failure = FlareEnding.storageFailure(StorageFailure(why.problem, Set(worker.worker))).failure
+      val failure = FlareEnding.notStored(StorageFailure(why.problem, Set(worker.worker))).failure
       val own =
         Some(failure.copy(worker = Some(worker.worker), pack = worker.pack, invoker = invokerOf(worker)))
       worker.copy(state = WorkerState.Failed, ended = worker.ended.orElse(Some(at)), error = own)

@@ -156,7 +156,7 @@ private final class FlareActor(
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[InvokerReport](Reported(_))
   private val packs = PackCommands(id, request, reports)
-  private val receipts = ReportAcknowledgements(packs, areKept = environment.adoption.isDefined)
+  private val acknowledgements = ReportAcknowledgements(packs, areKept = environment.adoption.isDefined)
   private val storing =
     val writer = FlareWriter(
       environment.store,
@@ -164,7 +164,7 @@ private final class FlareActor(
       id,
       alreadyStored = !origin.isNew,
       settings,
-      cost => environment.logPace.take(request.definition.namespace, cost),
+      cost => environment.logRate.take(request.definition.namespace, cost),
       environment.blocking,
       environment.transfers.of(request.definition.namespace),
       environment.transfers.gathering(request.definition.namespace),
@@ -185,7 +185,7 @@ private final class FlareActor(
   private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
 
-  private val told = InlineResults(request)
+  private val inlineResults = InlineResults(request)
 
   /** That of the last attempt. */
   private var turn = Option.empty[Turn]
@@ -211,7 +211,7 @@ private final class FlareActor(
       catch case NonFatal(defect) => onDefect(defect)
       storing.flushIfAwaited()
       if !isStarting then inputs.giveBack()
-      receipts.ended(life)
+      acknowledgements.ended(life)
       next
   }.receiveSignal { case (_, PostStop) =>
     inputs.close()
@@ -304,7 +304,7 @@ private final class FlareActor(
       else if !waits && request.isGroup then context.self ! WriteProgress
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
-    if step.state.flare.attempt != life.flare.attempt then receipts.left(life)
+    if step.state.flare.attempt != life.flare.attempt then acknowledgements.left(life)
     life = step.state
     times.follow(life)
     step.effects.foreach(perform)
@@ -318,7 +318,7 @@ private final class FlareActor(
     case FlareEffect.StoreOutputs(pieces) => storing.outputs(pieces)
     case FlareEffect.StoreResults(results) =>
       storing.results(results)
-      told.add(results)
+      inlineResults.add(results)
       progressSoon()
     case FlareEffect.StoreLogs(texts) =>
       storing.logs(texts)
@@ -328,7 +328,7 @@ private final class FlareActor(
       progressSoon()
     case FlareEffect.ClearAttempt =>
       storing.clear()
-      told.clear()
+      inlineResults.clear()
     case FlareEffect.ReadInputs =>
       val attempt = life.flare.attempt
       environment.variables(request) match
@@ -423,7 +423,7 @@ private final class FlareActor(
     case FlareStoring.Outcome.Stored(confirms, waiting, told) =>
       answered(waiting)
       stored(confirms)
-      receipts.stored(life, told)
+      acknowledgements.stored(life, told)
     case FlareStoring.Outcome.Failed(operation, taken: FlareTaken, _, _) if environment.adoption.isDefined =>
       letGo(operation, taken)
     case FlareStoring.Outcome.Gathered(packs, storageFailure) =>
@@ -462,4 +462,4 @@ private final class FlareActor(
     timers.cancel(WriteProgress)
     // Of one that another controller has, or that was never stored, nothing is known here.
     if !storing.isGivenUp then times.ended(flare)
-    subscribers.announce(flare.copy(request = flare.request.withoutInputs), told.of(flare))
+    subscribers.announce(flare.copy(request = flare.request.withoutInputs), inlineResults.of(flare))

@@ -98,7 +98,7 @@ object FlareEnding:
     Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some("store")))
 
   /** Something could not be stored, for as long as that was put up with. */
-  def storageFailure(why: StorageFailure): Cause =
+  def notStored(why: StorageFailure): Cause =
     internal(s"${missing(why)}; run the flare again once ${why.problem.remedy}")
 
   private def missing(why: StorageFailure): String =
@@ -186,7 +186,7 @@ object FlareEnding:
         .partition(_.error.flatMap(_.operation).contains("work"))
       storageFailure match
         case Some(why) if ran.isEmpty =>
-          val held = this.storageFailure(why)
+          val held = notStored(why)
           held.copy(failure =
             held.failure.copy(message = s"${late.failure.message}: ${held.failure.message}")
           )

@@ -14,7 +14,7 @@ import scala.concurrent.duration.FiniteDuration
 
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
   * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
-  * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions;
+  * packs; `logRate` holds all flares of a namespace together; `secrets` opens those of definitions;
   * `invocations` is what functions are told; `metrics` and `spans` is what operators are. Where invokers are
   * other processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
   * `health` is what was last seen of the store, which only this process writes to where it `ownsStore`.
@@ -29,7 +29,7 @@ final case class FlareEnvironment(
     blocking: ExecutionContext,
     transfers: Transfers,
     clock: Clock,
-    logPace: ByteRateLimiter,
+    logRate: ByteRateLimiter,
     secrets: Secrets,
     invocations: InvocationEnvironment,
     metrics: FlareMetrics = FlareMetrics(MetricsRegistry(), MetricsSettings.Plain),

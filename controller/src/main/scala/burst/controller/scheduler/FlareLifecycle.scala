@@ -97,7 +97,7 @@ final case class FlareLifecycle private (
     case FlareEvent.InputsRead(attempt, at) =>
       if stage == Stage.Placing && attempt == flare.attempt then begin(at) else Step(this)
     case FlareEvent.StoreFailed(why, at) =>
-      lose(why, at).andThen(_.onBroken(FlareEnding.storageFailure(why), at))
+      lose(why, at).andThen(_.onBroken(FlareEnding.notStored(why), at))
     case FlareEvent.Gathered(storageFailure) => Step(copy(storageFailure = storageFailure))
     case FlareEvent.Broken(message, at) => onBroken(FlareEnding.internal(message), at)
     case FlareEvent.Reported(report, at) => onReport(report, at)

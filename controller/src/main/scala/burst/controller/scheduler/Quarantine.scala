@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.node.MonotonicTime
 import burst.protocol.{DefinitionRef, Failure, InvokerId, StartOperation, Timestamp}
 import io.circe.Codec
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.FiniteDuration
 
 /** How far a machine is trusted with flares. */
 enum Trust:
@@ -147,7 +147,8 @@ final case class Quarantine private (
       if record.suspicion.exists(now < _.until) then record
       else
         val row = if isLongAgo(record.failed, now) then 0 else record.strikes
-        val pause = (first.toMicros << row.min(MostDoublings)).min(longest.toMicros).micros
+        val times = 1L << row.min(MostDoublings)
+        val pause = if first > longest / times then longest else first * times
         Record(Some(Suspicion(reason, now + pause)), row + 1, failed = Some(now))
     }
 

@@ -36,7 +36,7 @@ private[scheduler] final class SchedulerState(
   private var shared = SharedPacks.empty
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
   private var walltimes = WalltimePredictor.empty(settings.abortDeadline)
-  private var pace = StartThrottle.empty(settings.startPace, areStoredFirst = !beginsUnstored)
+  private var throttle = StartThrottle.empty(settings.startInterval, areStoredFirst = !beginsUnstored)
   private var delays = DelayScheduling(settings.localityWait)
   private val forecasts = Forecasts(
     settings.forecastLifetime,
@@ -91,8 +91,8 @@ private[scheduler] final class SchedulerState(
   private def handOut(waiting: DelayScheduling): Vector[Placement] =
     if queue.length == 0 then Vector.empty
     else
-      pace = pace.at(elapsed())
-      val starts = pace.room(cluster.slots)
+      throttle = throttle.at(elapsed())
+      val starts = throttle.room(cluster.slots)
       val outcome =
         rounds.run(
           cluster,
@@ -106,9 +106,9 @@ private[scheduler] final class SchedulerState(
       cluster = outcome.cluster
       queue = outcome.queue
       delays = outcome.delays.copy(longest = delays.longest)
-      outcome.placed.foreach(p => pace = pace.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
-      if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
-        timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
+      outcome.placed.foreach(p => throttle = throttle.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
+      if queue.length > 0 && throttle.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
+        timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startInterval)
       delays.left(elapsed()).foreach: left =>
         timers.startSingleTimer(SchedulerState.DelayOver, GangScheduler.Round, left)
       if quarantine.suspects.nonEmpty then
@@ -180,9 +180,9 @@ private[scheduler] final class SchedulerState(
 
   /** It runs, or never will. */
   private def begun(attempt: AttemptId): Unit =
-    val after = pace.over(attempt)
-    if after ne pace then
-      pace = after
+    val after = throttle.over(attempt)
+    if after ne throttle then
+      throttle = after
       roundSoon()
 
   /** The round that was to come soon. */

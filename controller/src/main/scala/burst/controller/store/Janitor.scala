@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, Timestamp}
 import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
@@ -17,14 +18,15 @@ final class Janitor(
     blobs: FlareBlobStore,
     retention: Retention,
     storedBytes: String => Long,
-    clock: () => Timestamp = () => Timestamp.now()
+    clock: () => Timestamp = () => Timestamp.now(),
+    elapsed: () => MonotonicTime = () => MonotonicTime.now()
 ):
   private val log = LoggerFactory.getLogger(classOf[Janitor])
 
   @volatile private var stopping = false
 
   /** When packages were last swept: all there are need not be looked at in each round. */
-  @volatile private var swept = Option.empty[Timestamp]
+  @volatile private var swept = Option.empty[MonotonicTime]
 
   /** Flares that had blobs and no record then. */
   @volatile private var strangers = Set.empty[FlareId]
@@ -35,7 +37,7 @@ final class Janitor(
   /** One round: as many steps as it takes. Returns how many flares went. */
   def round(): Int =
     val deleted = flares.namespaces().map(prune).sum
-    val now = clock()
+    val now = elapsed()
     val due = swept.forall(_ + Packages.Patience <= now)
     if due then
       packages.sweep()

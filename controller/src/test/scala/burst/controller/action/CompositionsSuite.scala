@@ -21,6 +21,7 @@ import burst.controller.store.{
   StoreException,
   Transfers
 }
+import burst.node.MonotonicTime
 import burst.protocol.{FlareId, Inputs, JsonText, Origin, Timestamp}
 import io.circe.syntax.*
 import io.circe.{parser, Json, JsonObject}
@@ -397,7 +398,6 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.activations.find("guest", id), None)
     // It is not heard of again.
     s.storage.activations.renew(Vector(id), -1.second)
-    val began = Timestamp.now()
     var second = 0
     object database extends ActivationStore:
       export s.storage.activations.{endAbandoned as _, *}
@@ -405,7 +405,7 @@ class CompositionsSuite extends EmbeddedStorage:
         if second >= 70 && second < 110 then
           throw StoreException("ending activations", RuntimeException("no connection"))
         s.storage.activations.endAbandoned(over, now)
-    val other = Records(database, s.blocking, 30.seconds, () => began + second.seconds)
+    val other = Records(database, s.blocking, 30.seconds, elapsed = () => MonotonicTime.Zero + second.seconds)
     def rounds(seconds: Range): Unit = seconds.foreach: now =>
       second = now
       val _ = Try(other.round())
@@ -425,9 +425,10 @@ class CompositionsSuite extends EmbeddedStorage:
     s =>
       var second = 0L
       def at(offset: Long) = () => Timestamp.now() + (second + offset).seconds
+      def elapsed() = MonotonicTime.Zero + second.seconds
       val (behind, other) = (
-        Records(s.storage.activations, s.blocking, 30.seconds, at(-3600)),
-        Records(s.storage.activations, s.blocking, 30.seconds, at(0))
+        Records(s.storage.activations, s.blocking, 30.seconds, at(-3600), elapsed),
+        Records(s.storage.activations, s.blocking, 30.seconds, at(0), elapsed)
       )
       val left = head("left").copy(status = ActivationStatus.InternalError)
       Await.result(behind.begin(left, "left", None)(()), 60.seconds)

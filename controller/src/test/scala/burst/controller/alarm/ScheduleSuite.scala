@@ -5,7 +5,7 @@ import java.time.{Duration, Instant, ZoneId, ZoneOffset}
 
 class ScheduleSuite extends munit.FunSuite:
   private def at(text: String) = Instant.parse(text)
-  private def cron(text: String) = CronExpression.parse(text).fold(fail(_), identity)
+  private def cron(text: String) = CronExpression.parse(text).fold(problem => fail(problem.message), identity)
 
   private def times(
       text: String,

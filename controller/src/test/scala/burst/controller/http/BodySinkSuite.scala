@@ -23,13 +23,13 @@ class BodySinkSuite extends FunSuite:
     Await.result(body.runWith(BodySink(10_000, times, BodyBudget.Free, pause)), 60.seconds)
 
   test("a body that is not read yet is not its client's fault"):
-    val times = BodyTimes(overall = 20.millis, least = 1_000_000, pace = 20.millis)
+    val times = BodyTimes(overall = 20.millis, least = 1_000_000, within = 20.millis)
     assertEquals(read(times, pause = 200.millis, () => ()).map(_.length), Right(500))
 
   test("nothing is held of a body that is not read yet"):
     @volatile var asked = 0
     val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 100)))
-    val times = BodyTimes(overall = 10.seconds, least = 0, pace = 1.hour)
+    val times = BodyTimes(overall = 10.seconds, least = 0, within = 1.hour)
     val first = budget.within("a")(share => Future.successful(share.announce(100)))
     assertEquals(Await.result(first, 20.seconds), Some(Duration.Zero))
     // It does not come, which gives back what was announced.
@@ -83,7 +83,7 @@ class BodySinkSuite extends FunSuite:
 
   test("a body that came in bytes is held in few pieces"):
     val drops = Source.fromIterator(() => Iterator.tabulate(100_000)(i => ByteString(i.toByte)))
-    val times = BodyTimes(overall = 1.minute, least = 0, pace = 1.hour)
+    val times = BodyTimes(overall = 1.minute, least = 0, within = 1.hour)
     val body =
       Await.result(drops.runWith(BodySink(200_000, times)), 1.minute).fold(e => fail(e.toString), identity)
     assert(body.asByteBuffers.size < 20, body.asByteBuffers.size)

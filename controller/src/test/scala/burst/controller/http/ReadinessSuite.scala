@@ -70,7 +70,7 @@ class ReadinessSuite extends EmbeddedStorage:
       override def probe(): Unit = answers.await()
     val single = Executors.newSingleThreadExecutor()
     val blocking = Blocking(ExecutionContext.fromExecutor(single))
-    val settings = Readiness.Settings(20.seconds, leastFree = 1)
+    val settings = Readiness.Settings(20.seconds, minFree = 1)
     val service = FakeFlareService(s.flares)
     try
       val readiness = Readiness.of(

@@ -64,7 +64,7 @@ object Samples:
     queueLimit = 10,
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,
-    startPace = 1.milli,
+    startInterval = 1.milli,
     localityWait = 0.millis,
     backfillDepth = 100,
     queueDeadline = 10.minutes,

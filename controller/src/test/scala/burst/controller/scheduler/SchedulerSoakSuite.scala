@@ -42,7 +42,7 @@ class SchedulerSoakSuite extends FunSuite:
     queueLimit = 10000,
     namespaceQueueLimit = 10000,
     overtaking = 100.millis,
-    startPace = 20.millis,
+    startInterval = 20.millis,
     queueDeadline = 60.seconds,
     startDeadline = 1.second,
     peerGrace = 20.millis,

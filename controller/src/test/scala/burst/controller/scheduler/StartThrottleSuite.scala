@@ -10,28 +10,31 @@ class StartThrottleSuite extends FunSuite:
   private def attempt = AttemptId(FlareId.random(), attempt = 1)
 
   test("a namespace may have a quarter of the slots in starting flares, and two in any case"):
-    val pace = StartThrottle.empty(100.micros, areStoredFirst = false)
-    assertEquals(Vector(1, 8, 12, 960).map(slots => pace.room(slots)("a")), Vector(2, 2, 3, 240))
+    val throttle = StartThrottle.empty(100.micros, areStoredFirst = false)
+    assertEquals(Vector(1, 8, 12, 960).map(slots => throttle.room(slots)("a")), Vector(2, 2, 3, 240))
     val (one, two) = (attempt, attempt)
-    val busy = pace.placed(one, "a", start).placed(two, "a", start + 50.micros)
+    val busy = throttle.placed(one, "a", start).placed(two, "a", start + 50.micros)
     assertEquals((busy.room(8)("a"), busy.room(8)("b")), (0, 2))
     assertEquals(busy.over(one).room(8)("a"), 1)
     assertEquals(busy.over(attempt), busy)
 
   test("where flares are stored before they start it may have half as many again"):
-    val pace = StartThrottle.empty(100.micros, areStoredFirst = true)
-    assertEquals(Vector(1, 8, 16, 960).map(slots => pace.room(slots)("a")), Vector(2, 3, 6, 360))
+    val throttle = StartThrottle.empty(100.micros, areStoredFirst = true)
+    assertEquals(Vector(1, 8, 16, 960).map(slots => throttle.room(slots)("a")), Vector(2, 3, 6, 360))
 
   test("who is slow to start counts no longer than the limit"):
-    val pace = StartThrottle.empty(
+    val throttle = StartThrottle.empty(
       100.micros,
       areStoredFirst = false
     ).placed(attempt, "a", start).placed(attempt, "a", start + 50.micros)
-    assertEquals(Vector(99, 100, 150).map(now => pace.at(start + now.micros).room(8)("a")), Vector(0, 1, 2))
+    assertEquals(
+      Vector(99, 100, 150).map(now => throttle.at(start + now.micros).room(8)("a")),
+      Vector(0, 1, 2)
+    )
 
-/** How the scheduler keeps that pace. */
+/** How the scheduler keeps to it. */
 class StartThrottleSchedulingSuite extends SchedulerFixture:
-  private val settings = Samples.settings.copy(startPace = 100.millis)
+  private val settings = Samples.settings.copy(startInterval = 100.millis)
   private def of(namespace: String) =
     val request = Samples.request(1)
     request.copy(definition = request.definition.copy(namespace = namespace))

@@ -27,7 +27,7 @@ abstract class AlarmStoreContract extends StorageFixtures:
     alarm
 
   storage.test("an alarm is kept as it was set, once for each trigger that is there"): s =>
-    val cron = CronExpression.parse("*/5 9-17 * * 1-5").fold(fail(_), identity)
+    val cron = CronExpression.parse("*/5 9-17 * * 1-5").fold(problem => fail(problem.message), identity)
     val schedules = Vector(
       Schedule(Times.Cron(cron, ZoneId.of("Europe/Berlin")), Some(noon), Some(noon.plusSeconds(9))),
       Schedule(every),

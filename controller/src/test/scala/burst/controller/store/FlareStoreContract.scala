@@ -6,6 +6,7 @@ import burst.controller.flare.*
 import burst.controller.scheduler.Spool
 import burst.controller.store.FlareChange.{LogPiece, Record}
 import burst.controller.store.Samples.*
+import burst.node.MonotonicTime
 import burst.protocol.*
 import java.nio.file.{Files, NoSuchFileException, Path}
 import java.util.concurrent.{Callable, Executors}
@@ -211,7 +212,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     val lost = FlareId.random()
     s.blobs.put(lost, BlobName.output(0), inputsFile(files, Inputs.Shared(JsonText("3"))))
     val retention = Retention(100, 100_000.days, 1.minute, 10)
-    var now = Timestamp.Epoch
+    var now = MonotonicTime.Zero
     var deletions = 0
     object counting extends FlareBlobStore:
       export s.blobs.{delete as _, read as _, *}
@@ -219,11 +220,11 @@ abstract class FlareStoreContract extends StorageFixtures:
       def delete(id: FlareId, name: BlobName): Unit =
         deletions += 1
         s.blobs.delete(id, name)
-    val janitor = Janitor(s.flares, s.packages, counting, retention, _ => 1 << 20, () => now)
+    val janitor = Janitor(s.flares, s.packages, counting, retention, _ => 1 << 20, elapsed = () => now)
     janitor.round()
     // It may have been about to be stored.
     assert(s.blobs.load(lost, BlobName.output(0)).nonEmpty)
-    now += Packages.Patience
+    now = now + Packages.Patience
     janitor.round()
     assertEquals(s.blobs.flares().toSet, Set(live.id, over.id))
     assertEquals(s.flares.inputs(live.id), Some(Inputs.Shared(JsonText("1"))))

@@ -43,11 +43,11 @@ class StoreRetrySuite extends munit.FunSuite:
     assertEquals(work.begun.get, 1)
 
   test("the limit is each call's"):
-    val patiently = StoreRetry(10.seconds)
+    val retry = StoreRetry(10.seconds)
     val failure = StoreException("reading", away)
     val lasting = Work(Vector.fill(100)(failure)*)
     assertEquals(
-      Await.ready(patiently("a test")(() => lasting()), 60.seconds).value.flatMap(_.failed.toOption),
+      Await.ready(retry("a test")(() => lasting()), 60.seconds).value.flatMap(_.failed.toOption),
       Some(failure)
     )
     // After pauses of 200, 400, 800, 1600 and 3200 ms the next one, of 5 s, would end after that.
@@ -55,7 +55,7 @@ class StoreRetrySuite extends munit.FunSuite:
     val end = System.nanoTime() + 5.seconds.toNanos
     while System.nanoTime() < end do Thread.onSpinWait()
     val short = Work(failure)
-    assertEquals(Await.result(patiently("a test")(() => short()), 60.seconds), 1)
+    assertEquals(Await.result(retry("a test")(() => short()), 60.seconds), 1)
 
   test("calls may have the limit together"):
     val failure = StoreException("reading", away)
