@@ -236,8 +236,9 @@ book: ## docs/ as a book in book/, with mdBook
 	mdbook build docs
 
 reference: ## the pages of rustdoc and scaladoc, in target/reference/rust and target/reference/scala
+	@rm -rf target/reference target/rustdoc/doc && mkdir -p target/reference/scala
 	$(CARGO) doc --locked --workspace --no-deps --lib --target-dir target/rustdoc
-	@mkdir -p target/reference/scala && rm -rf target/reference/rust && cp -r target/rustdoc/doc target/reference/rust
+	cp -r target/rustdoc/doc target/reference/rust
 	$(MVN) package -Dmaven.test.skip -Dshade.skip -Pscaladoc -Dscaladoc.directory=$(CURDIR)/target/reference/scala -pl standalone -am
 	@# It ends well also where it fails.
 	test -f target/reference/scala/index.html

@@ -1,5 +1,5 @@
-//! Parts of a cluster broken in the middle of its work; what section 7 of the promise says holds
-//! after each (`invariants`).
+//! Parts of a cluster broken in the middle of its work; what is promised of each
+//! (docs/architecture/failure.md) holds after it (`invariants`).
 
 use std::fs;
 use std::time::Duration;

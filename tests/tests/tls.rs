@@ -35,7 +35,7 @@ fn the_command_line_trusts_a_given_authority_and_no_other() {
     with(&other.authority, &["list"]).exits(7);
     with(&own.key, &["list"])
         .exits(2)
-        .complains_of("PEM certificate");
+        .complains_of("holds no PEM certificate");
     with(&own.authority, &["list"]).exits(0);
 
     // And from the properties file.
