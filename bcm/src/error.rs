@@ -185,7 +185,7 @@ impl Error {
         Failure {
             kind,
             worker,
-            pack: pack.map(|pack| pack.0),
+            pack,
             invoker: None,
             operation: self
                 .operation()

@@ -75,11 +75,11 @@ impl FailureKind {
 /// Why something ended badly, and who it was.
 ///
 /// ```
-/// use burst_bcm::{Failure, FailureKind};
+/// use burst_bcm::{Failure, FailureKind, PackId};
 ///
 /// let mut failure = Failure::new(FailureKind::Panic, "index out of bounds");
 /// failure.worker = Some(3);
-/// failure.pack = Some(0);
+/// failure.pack = Some(PackId(0));
 /// failure.operation = Some("work".into());
 /// assert_eq!(
 ///     failure.to_string(),
@@ -96,7 +96,7 @@ pub struct Failure {
     pub worker: Option<u32>,
     /// The pack that failed or whose worker did, when it is known.
     #[serde(default)]
-    pub pack: Option<u32>,
+    pub pack: Option<PackId>,
     /// The invoker that ran the pack, when it is known.
     #[serde(default)]
     pub invoker: Option<String>,
@@ -144,7 +144,7 @@ impl Failure {
     #[must_use]
     pub fn of_worker(mut self, worker: u32, pack: PackId) -> Self {
         self.worker = Some(worker);
-        self.pack = Some(pack.0);
+        self.pack = Some(pack);
         self
     }
 

@@ -31,9 +31,3 @@ impl fmt::Display for Tag {
         self.0.fmt(f)
     }
 }
-
-impl From<u32> for Tag {
-    fn from(number: u32) -> Self {
-        Self(number)
-    }
-}

@@ -12,7 +12,7 @@ use rustix::fs::{FlockOperation, Mode, OFlags, fcntl_lock, open};
 use rustix::io::Errno;
 
 use crate::args::platform::ProcessArgs;
-use crate::error::Error;
+use crate::error::{Error, InUse};
 use crate::output;
 use crate::properties::data_dir;
 
@@ -86,15 +86,11 @@ fn lock(data: &Path, wait: Duration) -> Result<File, Error> {
         }
         // By this very descriptor, as below.
         let owner = owner(&lock).map_err(Error::file("read", &file))?;
-        let used = format!(
-            "{} is used by another platform (process {owner})",
-            data.display()
-        );
+        let data = data.to_owned();
+        let used = InUse { data, owner };
         let left = wait.saturating_sub(asked.elapsed());
         if left.is_zero() {
-            return Err(Error::InUse(format!(
-                "{used}: stop that one, or give this one another directory with --data"
-            )));
+            return Err(Error::InUse(used));
         }
         if !waits {
             output::note(&format!("{used}: waiting for its end"));

@@ -1,5 +1,6 @@
 //! Everything that can go wrong, as data, and the one place that turns it into an exit code.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,9 +9,11 @@ use std::time::Duration;
 use burst_client::Error as ApiError;
 use console::Style;
 
+use crate::package::error::PackageError;
 use crate::visible;
 
-/// Why a command did not do what it was asked to.
+/// Why a command did not do what it was asked to. What is wrong with what the user says, or is not there, is a sentence
+/// of one place each, and nobody tells one from the other.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The command line, an input file or the properties file is wrong.
@@ -61,18 +64,39 @@ pub enum Error {
         /// What is not known now.
         more: String,
     },
-    /// What is asked for cannot be, which needs no answer of the platform's to be known.
-    #[error("{0}")]
-    Invalid(String),
+    /// Too many ids may begin so.
+    #[error(
+        "{given} is too little of a {kind}'s id: a shortened one has at least {shortest} of its {length} characters"
+    )]
+    ShortId {
+        /// What was given.
+        given: String,
+        /// Whose id it is to be.
+        kind: &'static str,
+        /// How many characters are enough.
+        shortest: usize,
+        /// How many there are.
+        length: usize,
+    },
+    /// A flare has fewer workers than was thought.
+    #[error("flare {id} has {}, and no worker {worker}", workers(*size))]
+    NoWorker {
+        /// The flare's id.
+        id: String,
+        /// How many workers it has.
+        size: u32,
+        /// Which was asked for.
+        worker: u32,
+    },
     /// Something asked for does not exist, although the API answered well.
     #[error("{0}")]
     NotFound(String),
-    /// The platform cannot be started on this machine.
-    #[error("{0}")]
-    CannotStart(String),
+    /// Something cannot be started on this machine.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// The platform's data directory belongs to another process.
-    #[error("{0}")]
-    InUse(String),
+    #[error("{0}: stop that one, or give this one another directory with --data")]
+    InUse(InUse),
     /// Somebody else has put a machine back while it was waited for.
     #[error("{0} takes flares again: somebody resumed it in the meantime")]
     Resumed(String),
@@ -99,11 +123,46 @@ pub enum Error {
         sentence: String,
     },
     /// The package cannot be built or is not one.
-    #[error("{0}")]
-    Build(String),
+    #[error(transparent)]
+    Package(#[from] PackageError),
     /// Standard output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
+}
+
+/// Who has a data directory already.
+#[derive(Debug, thiserror::Error)]
+#[error("{} is used by another platform (process {owner})", data.display())]
+pub struct InUse {
+    /// The directory.
+    pub data: PathBuf,
+    /// The process's number.
+    pub owner: String,
+}
+
+/// What keeps the platform, or a command, from being started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no JVM.
+    #[error("java was not found: install a Java runtime (17 or later), or set JAVA_HOME")]
+    NoJava,
+    /// The JVM cannot be executed.
+    #[error("cannot start {}: {cause}", program.display())]
+    Java {
+        /// Which.
+        program: OsString,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// This program does not know where it is.
+    #[error("cannot tell where Burst is: {0}")]
+    Home(#[source] io::Error),
+    /// A part of the platform is not where it is to be.
+    #[error("{} is missing: run `make build`, or set BURST_HOME to where Burst is installed", .0.display())]
+    Missing(PathBuf),
+    /// Signals cannot be waited for.
+    #[error("cannot listen for interrupts: {0}")]
+    Interrupts(#[source] io::Error),
 }
 
 /// The ways a flare ends other than by success.
@@ -130,13 +189,13 @@ impl Error {
             } => 1,
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
             Self::NotFound(_) => 3,
-            Self::Invalid(_) | Self::FeedRefused { .. } => 6,
+            Self::ShortId { .. } | Self::NoWorker { .. } | Self::FeedRefused { .. } => 6,
             Self::Api(cause) | Self::Lost { cause, .. } | Self::Unable { cause, .. } => {
                 code_of(cause)
             }
             Self::Told { status: 202 } => 9,
             Self::Told { .. } => 1,
-            Self::CannotStart(_) => 8,
+            Self::Start(_) => 8,
             Self::NotDrained { .. }
             | Self::Flare {
                 end: FlareEnd::TimedOut,
@@ -146,7 +205,7 @@ impl Error {
                 end: FlareEnd::Cancelled,
                 ..
             } => 10,
-            Self::Build(_) => 11,
+            Self::Package(_) => 11,
         }
     }
 
@@ -211,6 +270,14 @@ fn with_code(cause: &ApiError) -> String {
     }
 }
 
+/// The workers of a flare of so many.
+fn workers(size: u32) -> String {
+    match size {
+        1 => "only worker 0".into(),
+        _ => format!("workers 0 to {}", size.saturating_sub(1)),
+    }
+}
+
 /// The code of a refusal stays at the end.
 fn and(cause: &ApiError, more: &str) -> String {
     match cause {
@@ -247,6 +314,12 @@ mod tests {
             end,
             sentence: String::new(),
         };
+        let short = Error::ShortId {
+            given: String::new(),
+            kind: "flare",
+            shortest: 4,
+            length: 32,
+        };
         for (error, code) in [
             (flare(FlareEnd::Failed), 1),
             (Error::Usage(String::new()), 2),
@@ -257,7 +330,7 @@ mod tests {
             (refused(400), 6),
             (refused(413), 6),
             (refused(429), 6),
-            (Error::Invalid(String::new()), 6),
+            (short, 6),
             (
                 Error::Api(ApiError::Unreachable {
                     host: String::new(),
@@ -269,7 +342,7 @@ mod tests {
             (refused(503), 8),
             (flare(FlareEnd::TimedOut), 9),
             (flare(FlareEnd::Cancelled), 10),
-            (Error::Build(String::new()), 11),
+            (PackageError::Empty("x".into()).into(), 11),
             (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),
         ] {
             assert_eq!(error.exit_code(), code, "{error:?}");

@@ -90,7 +90,7 @@ fn ids<T: DeserializeOwned>(
 
 /// The only id among the newest that begins so.
 fn complete(
-    kind: &str,
+    kind: &'static str,
     given: &str,
     list: impl Fn(u32, u32) -> Result<Vec<String>, Error>,
 ) -> Result<String, Error> {
@@ -102,9 +102,12 @@ fn complete(
         return Ok(given.to_owned());
     }
     if given.len() < SHORTEST {
-        return Err(Error::Invalid(format!(
-            "{given} is too little of a {kind}'s id: a shortened one has at least {SHORTEST} of its {LENGTH} characters"
-        )));
+        return Err(Error::ShortId {
+            given: given.to_owned(),
+            kind,
+            shortest: SHORTEST,
+            length: LENGTH,
+        });
     }
     // A set, since what is new meanwhile moves the rest, and an id may be seen on two pages.
     let mut found = BTreeSet::new();

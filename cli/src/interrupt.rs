@@ -10,7 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
-use crate::error::{Error, FlareEnd};
+use crate::error::{Error, FlareEnd, StartError};
 
 /// How often a wait for something else looks at whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
@@ -21,8 +21,7 @@ pub struct Interrupts(Receiver<()>);
 impl Interrupts {
     /// Starts to listen for SIGINT and SIGTERM.
     pub fn listen() -> Result<Self, Error> {
-        Self::register()
-            .map_err(|cause| Error::CannotStart(format!("cannot listen for interrupts: {cause}")))
+        Ok(Self::register().map_err(StartError::Interrupts)?)
     }
 
     fn register() -> std::io::Result<Self> {

@@ -6,15 +6,9 @@ use yaml_serde::Value;
 
 use crate::document::{Document, described, documentation, entries, pascal, snake};
 
-/// They have answers of several types, or none.
-const BY_HAND: [&str; 6] = [
-    "flare",
-    "flareOnGroup",
-    "fire",
-    "invoke",
-    "invokeOfPackage",
-    "setRuleStatus",
-];
+/// Which of several types their answer has, tells its status with what was asked for. Those that start flares are in
+/// `src/flares.rs`; what actions answer is any JSON, also where they fail, and is for `Client::submit`.
+const BY_HAND: [&str; 4] = ["flare", "flareOnGroup", "invoke", "invokeOfPackage"];
 
 /// The header by which a call may be repeated.
 const KEY: &str = "Idempotency-Key";
@@ -125,7 +119,10 @@ impl Operation<'_> {
             call.push_str(".body(request)?");
             let schema = &body["content"]["application/json"]["schema"];
             let (rust, _) = self.document.rust(id, schema);
-            about.push(format!("`request` is a [`{rust}`], or serializes as one."));
+            about.push(match rust.contains('<') {
+                true => format!("`request` serializes as a `{rust}`."),
+                false => format!("`request` is a [`{rust}`], or serializes as one."),
+            });
         }
         let (answer, how) = self.answer();
         about.push(format!("`{verb} {path}`"));
@@ -150,23 +147,25 @@ impl Operation<'_> {
 
     /// The type of a successful answer, and the method that brings it.
     fn answer(&self) -> (String, &'static str) {
-        let mut good =
-            entries(&self.value["responses"]).filter(|(status, _)| status.starts_with('2'));
-        let (Some((_, response)), None) = (good.next(), good.next()) else {
-            panic!("{} does not have one successful answer", self.id);
+        let good = entries(&self.value["responses"]).filter(|(status, _)| status.starts_with('2'));
+        let bodies = good.map(|(_, answer)| {
+            let content = &self.document.resolved(answer)["content"];
+            entries(content).next()
+        });
+        let (kind, schema, is_sure) = match bodies.collect::<Vec<_>>()[..] {
+            [None] => return ("()".into(), "done"),
+            [Some((kind, body))] => (kind, &body["schema"], true),
+            [Some((kind, body)), None] => (kind, &body["schema"], false),
+            _ => panic!("{} has successful answers of several types", self.id),
         };
-        let content = &self.document.resolved(response)["content"];
-        let Some((kind, body)) = entries(content).next() else {
-            panic!("{} has an answer without a body", self.id);
-        };
-        let schema = &body["schema"];
         if kind != "application/json" {
             return ("String".into(), "text");
         }
         let (rust, _) = self.document.rust(self.id, schema);
         match self.document.resolved(schema).get("x-streamed") {
             Some(_) => (format!("Body<{rust}>"), "open"),
-            None => (format!("Answer<{rust}>"), "answer"),
+            None if is_sure => (format!("Answer<{rust}>"), "answer"),
+            None => (format!("Option<Answer<{rust}>>"), "answer_if_any"),
         }
     }
 }

@@ -47,6 +47,17 @@ impl Client {
         self.repeating(call, |call| self.open::<T>(call)?.text())
     }
 
+    /// Sends a call that may be answered by nothing.
+    pub(crate) fn answer_if_any<T>(&self, call: Call<'_>) -> Result<Option<Answer<T>>, Error> {
+        let answer = self.answer(call)?;
+        Ok(Some(answer).filter(|answer| !answer.text().is_empty()))
+    }
+
+    /// Sends a call that is answered by nothing.
+    pub(crate) fn done(&self, call: Call<'_>) -> Result<(), Error> {
+        self.answer::<()>(call).map(drop)
+    }
+
     /// Sends a call that is answered by something else than JSON.
     pub(crate) fn text(&self, call: Call<'_>) -> Result<String, Error> {
         self.answer::<()>(call).map(Answer::into_text)

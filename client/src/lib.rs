@@ -3,7 +3,8 @@
 //! A [`Client`] is a caller with credentials. Each operation of the API is a method of it, named as in the API's
 //! description (`openapi.yaml`, which a platform serves at `/api/v1/openapi.yaml`) but in snake case. The methods and
 //! the types of requests and answers are generated from that description; only the two that start flares are written
-//! by hand ([`Client::flare`], [`Client::flare_on_group`]).
+//! by hand ([`Client::flare`], [`Client::flare_on_group`]), and calls of actions, which answer any JSON, are made by
+//! [`Client::submit`].
 //!
 //! ```no_run
 //! use std::thread;

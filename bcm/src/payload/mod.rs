@@ -63,7 +63,7 @@ pub(crate) enum NoValue {
     TooMany(usize),
     #[error("{bytes} bytes do not form {encoding}")]
     Length { bytes: usize, encoding: Encoding },
-    #[error("it is not encoded as {0}")]
+    #[error("it came as {0}, which is not how this type is encoded")]
     OtherEncoding(Encoding),
     #[error(transparent)]
     Text(#[from] std::string::FromUtf8Error),

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use burst_bcm::{Error, Failure, FailureKind, PackConfig, testing};
+use burst_bcm::{Error, Failure, FailureKind, PackConfig, PackId, testing};
 
 use crate::harness::promised;
 use crate::on_every_backend;
@@ -53,7 +53,10 @@ on_every_backend! {
         let Err(Error::Aborted(failure)) = &results[0] else {
             panic!("expected an abort, not {:?}", results[0]);
         };
-        assert_eq!((failure.worker, failure.pack), (Some(1), Some(1)));
+        assert_eq!(
+            (failure.worker, failure.pack),
+            (Some(1), Some(PackId(1)))
+        );
         assert_eq!(failure.operation.as_deref(), Some("send"));
         assert!(failure.message.contains("destination 7 does not exist"), "{failure}");
     }

@@ -75,7 +75,7 @@ fn learns_of_its_loss(worker: &Communicator, limit: Duration, since: &OnceLock<I
     };
     assert_eq!(
         (failure.kind, failure.pack),
-        (FailureKind::PackLost, Some(2))
+        (FailureKind::PackLost, Some(PackId(2)))
     );
     promised(limit, since);
 }

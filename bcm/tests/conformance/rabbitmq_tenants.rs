@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{
-    Admission, Admitted, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup,
-    testing,
+    Admission, Admitted, BackendConfig, Error, FailureKind, Pack, PackConfig, PackId, admit,
+    cleanup, testing,
 };
 
 use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
@@ -193,7 +193,7 @@ fn a_pack_that_is_somewhere_else_is_missed() {
                 panic!("expected an abort, not {result:?}");
             };
             assert_eq!(failure.kind, FailureKind::PackLost);
-            let missed = if worker == 2 { 0 } else { 2 };
+            let missed = PackId(if worker == 2 { 0 } else { 2 });
             assert_eq!(failure.pack, Some(missed), "{worker}: {failure:?}");
         }
         promised(Duration::from_secs(7), begun);

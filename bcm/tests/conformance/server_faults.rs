@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use burst_bcm::{
-    BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, testing,
+    BackendConfig, Communicator, Error, Failure, FailureKind, Pack, PackConfig, PackId, testing,
 };
 
 use burst_test_servers::Signal;
@@ -41,7 +41,7 @@ pub fn a_server_that_dies_fails_the_flare(
             panic!("expected an abort, not {error}");
         };
         let named = (failure.kind, failure.pack);
-        assert_eq!(named, (FailureKind::Backend, Some(0)), "{error}");
+        assert_eq!(named, (FailureKind::Backend, Some(PackId(0))), "{error}");
         assert!(!error.to_string().contains(secret));
         assert!(workers[0].send(1u8, 1).is_err());
         assert!(workers[1].send(1u8, 0).is_err());

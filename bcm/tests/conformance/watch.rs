@@ -85,7 +85,7 @@ fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
                     };
                     assert_eq!(
                         (failure.kind, failure.pack),
-                        (FailureKind::PackLost, Some(dying))
+                        (FailureKind::PackLost, Some(PackId(dying)))
                     );
                 });
             }
@@ -144,7 +144,7 @@ fn a_pack_that_cannot_be_reached_is_lost() {
                     let _ = worker.send(7u8, dest);
                     let error = worker.recv::<u8>(0).unwrap_err();
                     let lost = matches!(&error, Error::Aborted(failure)
-                        if failure.kind == FailureKind::PackLost && failure.pack == Some(1));
+                        if failure.kind == FailureKind::PackLost && failure.pack == Some(PackId(1)));
                     assert!(lost, "{error}");
                 });
             }
@@ -162,7 +162,7 @@ fn a_pack_that_never_dials_and_is_not_there_is_lost_too() {
         }
         let error = worker(&packs[0]).recv::<u8>(2).unwrap_err();
         assert!(
-            matches!(&error, Error::Aborted(failure) if failure.pack == Some(1)),
+            matches!(&error, Error::Aborted(failure) if failure.pack == Some(PackId(1))),
             "{error}"
         );
     });

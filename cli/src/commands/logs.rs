@@ -60,13 +60,8 @@ fn expect(client: &Client, id: &str, worker: u32) -> Result<(), Error> {
     if worker < size {
         return Ok(());
     }
-    let there = match size {
-        1 => "only worker 0".into(),
-        _ => format!("workers 0 to {}", size.saturating_sub(1)),
-    };
-    Err(Error::Invalid(format!(
-        "flare {id} has {there}, and no worker {worker}"
-    )))
+    let id = id.to_owned();
+    Err(Error::NoWorker { id, size, worker })
 }
 
 /// A log of which one part is printed already.

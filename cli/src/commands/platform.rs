@@ -18,7 +18,7 @@ use crate::args::platform::{
     ProcessArgs, StandaloneArgs,
 };
 use crate::data::{self, Data};
-use crate::error::Error;
+use crate::error::{Error, StartError};
 use crate::output;
 use crate::properties::{OF_CONTROLLER, write_private};
 
@@ -119,12 +119,11 @@ fn become_java(
         output::note(&format!("> {java:?}"));
     }
     let cause = java.exec();
-    Err(Error::CannotStart(match cause.kind() {
-        io::ErrorKind::NotFound => {
-            "java was not found: install a Java runtime (17 or later), or set JAVA_HOME".into()
-        }
-        _ => format!("cannot start {}: {cause}", java.get_program().display()),
-    }))
+    let program = java.get_program().to_owned();
+    Err(match cause.kind() {
+        io::ErrorKind::NotFound => StartError::NoJava.into(),
+        _ => StartError::Java { program, cause }.into(),
+    })
 }
 
 /// Where Burst is installed: BURST_HOME, else the directory above that of this program.
@@ -134,7 +133,7 @@ fn home() -> Result<PathBuf, Error> {
     }
     let own = env::current_exe()
         .and_then(fs::canonicalize)
-        .map_err(|cause| Error::CannotStart(format!("cannot tell where Burst is: {cause}")))?;
+        .map_err(StartError::Home)?;
     Ok(own
         .parent()
         .and_then(Path::parent)
@@ -142,14 +141,9 @@ fn home() -> Result<PathBuf, Error> {
         .to_owned())
 }
 
-fn installed(home: &Path, name: &str) -> Result<PathBuf, Error> {
+fn installed(home: &Path, name: &str) -> Result<PathBuf, StartError> {
     let path = home.join(name);
-    fs::canonicalize(&path).map_err(|_| {
-        Error::CannotStart(format!(
-            "{} is missing: run `make build`, or set BURST_HOME to where Burst is installed",
-            path.display()
-        ))
-    })
+    fs::canonicalize(&path).map_err(|_| StartError::Missing(path))
 }
 
 /// The settings by their path, such as `burst.http.port`.
@@ -276,13 +270,11 @@ fn refused(flag: &str, has_it: impl Fn(Driver) -> bool) -> Error {
         .filter(|&driver| has_it(driver))
         .map(Driver::name)
         .collect();
-    let (last, others) = names
-        .split_last()
-        .map_or(("", vec![]), |(last, rest)| (*last, rest.to_vec()));
-    Error::Usage(format!(
-        "{flag} needs --driver {} or {last}",
-        others.join(", ")
-    ))
+    let drivers = match names.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
+    };
+    Error::Usage(format!("{flag} needs --driver {drivers}"))
 }
 
 fn put(root: &mut Value, path: &[&str], value: Value) -> Result<(), Error> {

@@ -6,8 +6,8 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
+use super::error::PackageError;
 use super::{LARGEST, too_large};
-use crate::error::Error;
 
 /// How a zip begins.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
@@ -16,7 +16,7 @@ const EXEC: &str = "exec";
 
 /// Packs an executable. The same executable gives the same bytes, as packages are known by their
 /// content.
-pub fn pack(executable: &[u8]) -> Result<Vec<u8>, Error> {
+pub fn pack(executable: &[u8]) -> Result<Vec<u8>, PackageError> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .unix_permissions(0o755);
@@ -26,30 +26,31 @@ pub fn pack(executable: &[u8]) -> Result<Vec<u8>, Error> {
         zip.write_all(executable)?;
         Ok(zip.finish()?.into_inner())
     };
-    write().map_err(|cause| Error::Build(format!("cannot pack the executable: {cause}")))
+    write().map_err(PackageError::Pack)
 }
 
 /// The executable in a zip.
-pub fn executable(zip: &[u8], name: &str) -> Result<Vec<u8>, Error> {
-    let broken =
-        |cause: &dyn std::fmt::Display| Error::Build(format!("{name} is not a sound zip: {cause}"));
-    let mut zip = ZipArchive::new(Cursor::new(zip)).map_err(|cause| broken(&cause))?;
+pub fn executable(zip: &[u8], name: &str) -> Result<Vec<u8>, PackageError> {
+    let broken = |cause| PackageError::Zip {
+        name: name.to_owned(),
+        cause,
+    };
+    let mut zip = ZipArchive::new(Cursor::new(zip)).map_err(broken)?;
     let entry = match zip.by_name(EXEC) {
         Ok(entry) => entry,
-        Err(ZipError::FileNotFound) => {
-            return Err(Error::Build(format!(
-                "{name} has no file `{EXEC}` at its top level, which is what is started; of Python or Node say --kind"
-            )));
-        }
-        Err(cause) => return Err(broken(&cause)),
+        Err(ZipError::FileNotFound) => return Err(PackageError::NoExec(name.to_owned())),
+        Err(cause) => return Err(broken(cause)),
     };
     let mut bytes = Vec::new();
     entry
         .take(LARGEST + 1)
         .read_to_end(&mut bytes)
-        .map_err(|cause| broken(&cause))?;
+        .map_err(|cause| PackageError::Entry {
+            name: name.to_owned(),
+            cause,
+        })?;
     if bytes.len() as u64 > LARGEST {
-        return Err(too_large(name));
+        return Err(too_large(name.to_owned()));
     }
     Ok(bytes)
 }

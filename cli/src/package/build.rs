@@ -10,13 +10,14 @@ use cargo_metadata::{Message, MetadataCommand};
 
 use crate::args::BuildArgs;
 use crate::error::Error;
+use crate::package::error::PackageError;
 use crate::package::target;
 use crate::progress::Progress;
 
 /// Builds the crate for release, for the client's platform, and says where its executable is.
 pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Result<PathBuf, Error> {
     if !dir.join("Cargo.toml").is_file() {
-        return Err(Error::Build(format!("{} has no Cargo.toml", dir.display())));
+        return Err(PackageError::NoManifest(dir.to_owned()).into());
     }
     let target = target::choose(args.target.as_deref(), client)?;
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -38,14 +39,12 @@ pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Resu
         Stdio::piped()
     });
     let progress = Progress::spinner(format!("building {}", dir.display()), verbose);
-    let built = cargo
-        .output()
-        .map_err(|cause| Error::Build(format!("cannot run cargo, which builds crates: {cause}")))?;
+    let built = cargo.output().map_err(PackageError::Cargo)?;
     drop(progress);
     if !built.status.success() {
         // Shown already when verbose, and then empty here.
         let _ = io::stderr().write_all(&built.stderr);
-        return Err(Error::Build(format!("{} does not build", dir.display())));
+        return Err(PackageError::DoesNotBuild(dir.to_owned()).into());
     }
     let found = executables(&built.stdout)?;
     let default = if found.len() > 1 {
@@ -63,7 +62,7 @@ fn default_run(dir: &Path) -> Result<Option<String>, Error> {
         .manifest_path(&manifest)
         .no_deps()
         .exec()
-        .map_err(|cause| Error::Build(format!("cannot understand cargo's answer: {cause}")))?;
+        .map_err(PackageError::Metadata)?;
     Ok(metadata
         .packages
         .into_iter()
@@ -72,12 +71,10 @@ fn default_run(dir: &Path) -> Result<Option<String>, Error> {
 }
 
 /// Name and path of each binary cargo built.
-fn executables(messages: &[u8]) -> Result<Vec<(String, PathBuf)>, Error> {
+fn executables(messages: &[u8]) -> Result<Vec<(String, PathBuf)>, PackageError> {
     let mut found = Vec::new();
     for message in Message::parse_stream(messages) {
-        let message = message
-            .map_err(|cause| Error::Build(format!("cannot understand cargo's answer: {cause}")))?;
-        if let Message::CompilerArtifact(artifact) = message
+        if let Message::CompilerArtifact(artifact) = message.map_err(PackageError::Messages)?
             && artifact.target.is_bin()
             && let Some(path) = artifact.executable
         {
@@ -105,10 +102,7 @@ fn choose(
     }
     match found.pop() {
         Some((_, path)) => Ok(path),
-        None => Err(Error::Build(format!(
-            "{} has no binary; a work function needs a main.rs",
-            dir.display()
-        ))),
+        None => Err(PackageError::NoBinary(dir.to_owned()).into()),
     }
 }
 

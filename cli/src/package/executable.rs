@@ -2,20 +2,17 @@
 
 use object::{BinaryFormat, File, Object, ObjectKind};
 
-use crate::error::Error;
+use super::error::PackageError;
 
 /// Checks before anything is uploaded what the platform would otherwise find out later.
-pub fn check(bytes: &[u8], name: &str) -> Result<(), Error> {
-    let no = |what: String| Err(Error::Build(format!("{name} is {what}")));
-    let file = match File::parse(bytes) {
-        Ok(file) => file,
-        Err(_) => return no("not an executable (ELF), nor a zip with one, nor a crate; of another language say --kind".into()),
-    };
+pub fn check(bytes: &[u8], name: &str) -> Result<(), PackageError> {
+    let name = || name.to_owned();
+    let file = File::parse(bytes).map_err(|_| PackageError::NotExecutable(name()))?;
     if file.format() != BinaryFormat::Elf {
-        return no(format!(
-            "a {:?} file, and the platform runs ELF executables",
-            file.format()
-        ));
+        return Err(PackageError::OtherFormat {
+            name: name(),
+            format: file.format(),
+        });
     }
     // Position-independent executables look like libraries, except that they have an entry.
     let runs = match file.kind() {
@@ -24,7 +21,7 @@ pub fn check(bytes: &[u8], name: &str) -> Result<(), Error> {
         _ => false,
     };
     if !runs {
-        return no("an ELF file but not an executable; is the crate a library?".into());
+        return Err(PackageError::NotRunnable(name()));
     }
     Ok(())
 }

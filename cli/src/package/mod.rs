@@ -2,6 +2,7 @@
 
 mod archive;
 mod build;
+pub mod error;
 mod executable;
 pub mod source;
 mod target;
@@ -15,6 +16,7 @@ use burst_client::Client;
 
 use crate::args::BuildArgs;
 use crate::error::Error;
+use error::PackageError;
 
 /// More than any platform takes; the platform's own limit is usually lower.
 const LARGEST: u64 = 1 << 30;
@@ -101,7 +103,7 @@ pub fn zip(path: &Path) -> Result<Vec<u8>, Error> {
         return Ok(bytes);
     }
     executable::check(&bytes, &name)?;
-    archive::pack(&bytes)
+    Ok(archive::pack(&bytes)?)
 }
 
 /// Whether they are an executable's.
@@ -113,7 +115,7 @@ pub fn is_elf(bytes: &[u8]) -> bool {
 fn read_some(path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = read(path)?;
     match bytes.is_empty() {
-        true => Err(Error::Build(format!("{} is empty", path.display()))),
+        true => Err(PackageError::Empty(path.to_owned()).into()),
         false => Ok(bytes),
     }
 }
@@ -122,14 +124,12 @@ fn read_some(path: &Path) -> Result<Vec<u8>, Error> {
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let size = fs::metadata(path).map_err(Error::file("read", path))?.len();
     if size > LARGEST {
-        return Err(too_large(&path.display().to_string()));
+        return Err(too_large(path.display().to_string()).into());
     }
     fs::read(path).map_err(Error::file("read", path))
 }
 
-fn too_large(name: &str) -> Error {
+fn too_large(name: String) -> PackageError {
     let limit = crate::output::size(LARGEST);
-    Error::Build(format!(
-        "{name} is larger than {limit}; build it with less debug information"
-    ))
+    PackageError::TooLarge { name, limit }
 }

@@ -3,15 +3,13 @@
 use std::io;
 
 use burst_client::reqwest::Method;
-use burst_client::{ActionRequest, KeyValue, LimitsRequest};
+use burst_client::{Action, ActionRequest, KeyValue, LimitsRequest};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use super::entity::{self, Entity};
-use super::exec::{self, Made};
 use super::name::Name;
 use super::session::{ACTIONS, Session, read};
-use super::{fields, invoke, lists, save, show};
+use super::{entity, exec, fields, invoke, lists, save, show};
 use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
 use crate::output;
@@ -43,10 +41,10 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
     let verb = if overwrite { "update" } else { "create" };
     let what = format!("{verb} action '{}'", args.name);
     let (exec, parameters, annotations) = match copied(session, args, &what)? {
-        Some((Made { exec }, original)) => {
+        Some(original) => {
             let given = parameters(args)?.unwrap_or_default();
             let parameters = fields::over(given, original.parameters);
-            (Some(exec), Some(parameters), original.annotations)
+            (Some(original.exec), Some(parameters), original.annotations)
         }
         None => {
             let exec = exec::of(args, &session.namespace)?;
@@ -59,7 +57,7 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
                 .into(),
         ));
     }
-    let before: Option<Entity> = if overwrite {
+    let before: Option<Action> = if overwrite {
         let ask = session.entity(Method::GET, ACTIONS, &name);
         ask.query("code", false).find(&what)?
     } else {
@@ -100,11 +98,7 @@ fn parameters(args: &ActionArgs) -> Result<Option<Vec<KeyValue>>, Error> {
     Ok(Some(all))
 }
 
-fn copied(
-    session: &Session,
-    args: &ActionArgs,
-    what: &str,
-) -> Result<Option<(Made, Entity)>, Error> {
+fn copied(session: &Session, args: &ActionArgs, what: &str) -> Result<Option<Action>, Error> {
     if !args.copy {
         return Ok(None);
     }
@@ -113,8 +107,7 @@ fn copied(
     };
     let original = Name::parse(original, &session.namespace)?;
     let ask = session.entity(Method::GET, ACTIONS, &original);
-    let text = ask.query("code", true).send(what)?;
-    Ok(Some((read(&text, what)?, read(&text, what)?)))
+    ask.query("code", true).read(what).map(Some)
 }
 
 /// The annotations that `--web` and `--web-secure` stand for, beside those given and those that are there.
@@ -179,15 +172,16 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
     let ask = session.entity(Method::GET, ACTIONS, &name);
     let text = ask.query("code", saves).send(&what)?;
     if saves {
-        return save::run(&read(&text, &what)?, &name, args.save_as.as_deref());
+        let action: Action = read(&text, &what)?;
+        return save::run(&action.exec, &name, args.save_as.as_deref());
     }
     if args.url {
         show::ok(&format!("got action {}", name.path()))?;
         return output::line(&url(session, &read(&text, &what)?));
     }
     if args.summary {
-        let action: Entity = read(&text, &what)?;
-        let name = action.qualified();
+        let action: Action = read(&text, &what)?;
+        let name = entity::qualified(&action.namespace, &action.name);
         return show::summary("action", &name, &action.annotations, &action.parameters);
     }
     show::entity(
@@ -197,8 +191,8 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
     )
 }
 
-fn url(session: &Session, action: &Entity) -> String {
-    let Entity {
+fn url(session: &Session, action: &Action) -> String {
+    let Action {
         namespace, name, ..
     } = action;
     let api = format!("{}/api/v1", session.host());

@@ -1,10 +1,8 @@
 //! `activation`.
 
-use burst_client::{ActivationLogs, KeyValue};
-use serde::Deserialize;
+use burst_client::{Activation, ActivationLogs, ActivationResult, ActivationSummary};
 use serde_json::value::RawValue;
 
-use super::invoke::Response;
 use super::session::{Session, read};
 use super::{fields, name, poll, show};
 use crate::args::wsk::activation::{
@@ -24,40 +22,10 @@ pub fn run(verb: &ActivationVerb, session: &Session) -> Result<(), Error> {
             let id = id(session, args)?;
             let what = format!("get result for activation '{id}'");
             let ask = one(session, &id).below("result");
-            show::json(ask.read::<Response>(&what)?.json())
+            show::json(ask.read::<ActivationResult>(&what)?.result.get())
         }
         ActivationVerb::Poll(args) => poll::run(session, args),
     }
-}
-
-/// An activation in a list.
-#[derive(Deserialize)]
-struct Summary {
-    namespace: String,
-    name: String,
-    #[serde(default)]
-    version: String,
-    #[serde(rename = "activationId")]
-    id: String,
-    start: u64,
-    #[serde(default)]
-    duration: Option<u64>,
-    #[serde(rename = "statusCode", default)]
-    status: u8,
-    #[serde(default)]
-    annotations: Vec<KeyValue>,
-}
-
-/// A whole activation.
-#[derive(Deserialize)]
-struct Record {
-    namespace: String,
-    name: String,
-    response: Response,
-    #[serde(default)]
-    end: u64,
-    #[serde(default)]
-    logs: Vec<String>,
 }
 
 fn one<'a>(session: &'a Session, id: &str) -> super::session::Ask<'a> {
@@ -89,33 +57,38 @@ fn list(session: &Session, args: &ActivationsArgs) -> Result<(), Error> {
         "Status",
         "Entity",
     ]);
-    let listed: Vec<Summary> = read(&text, what)?;
+    let listed: Vec<ActivationSummary> = read(&text, what)?;
     let lines: Vec<String> = std::iter::once(head)
-        .chain(listed.iter().map(Summary::line))
+        .chain(listed.iter().map(line))
         .collect();
     output::line(&lines.join("\n"))
 }
 
-impl Summary {
-    fn line(&self) -> String {
-        let kind = fields::text(&self.annotations, "kind");
-        let was_started = fields::find(&self.annotations, "initTime").is_some();
-        let duration = self.duration.map_or_else(|| "--".into(), time);
-        row([
-            &times::second(self.start.saturating_mul(1000)),
-            &self.id,
-            kind.as_deref().unwrap_or("unknown"),
-            if was_started { "cold" } else { "warm" },
-            &duration,
-            match self.status {
-                0 => "success",
-                1 => "application error",
-                2 => "developer error",
-                _ => "internal error",
-            },
-            &format!("{}/{}:{}", self.namespace, self.name, self.version),
-        ])
-    }
+fn line(activation: &ActivationSummary) -> String {
+    let ActivationSummary {
+        namespace,
+        name,
+        version,
+        annotations,
+        ..
+    } = activation;
+    let kind = fields::text(annotations, "kind");
+    let was_started = fields::find(annotations, "initTime").is_some();
+    let duration = activation.duration.map_or_else(|| "--".into(), time);
+    row([
+        &times::second(activation.start.saturating_mul(1000)),
+        &activation.activation_id,
+        kind.as_deref().unwrap_or("unknown"),
+        if was_started { "cold" } else { "warm" },
+        &duration,
+        match activation.status_code {
+            0 => "success",
+            1 => "application error",
+            2 => "developer error",
+            _ => "internal error",
+        },
+        &format!("{namespace}/{name}:{version}"),
+    ])
 }
 
 fn row(cells: [&str; 7]) -> String {
@@ -142,14 +115,14 @@ fn id(session: &Session, args: &ActivationArgs) -> Result<String, Error> {
 
 fn newest(session: &Session) -> Result<String, Error> {
     let what = "obtain the list of activations";
-    let listed: Vec<Summary> = session
+    let listed: Vec<ActivationSummary> = session
         .activations()
         .query("limit", 1)
         .query("skip", 0)
         .read(what)?;
     let newest = listed.into_iter().next();
     newest
-        .map(|activation| activation.id)
+        .map(|activation| activation.activation_id)
         .ok_or_else(|| Error::NotFound("there is no activation yet".into()))
 }
 
@@ -169,7 +142,7 @@ fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
     if !args.summary && !args.logs {
         return show::entity(&format!("activation {id}"), &text, field);
     }
-    let record: Record = read(&text, &what)?;
+    let record: Activation = read(&text, &what)?;
     if !args.summary {
         return print_lines(&record.logs, true);
     }
@@ -178,9 +151,9 @@ fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
         record.namespace,
         record.name,
         record.response.status,
-        times::zoned(record.end.saturating_mul(1000))
+        times::zoned(record.end.unwrap_or_default().saturating_mul(1000))
     ))?;
-    show::json(record.response.json())
+    show::json(record.response.result.get())
 }
 
 fn logs(session: &Session, args: &ActivationLogsArgs) -> Result<(), Error> {

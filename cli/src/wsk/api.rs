@@ -41,7 +41,7 @@ fn gateway<'a>(session: &'a Session, method: Method, call: &str) -> Ask<'a> {
         )
 }
 
-/// An API as the gateway shows it.
+/// An API, with its document as a value to look into: the description's type keeps that as text.
 #[derive(Deserialize)]
 struct Api {
     #[serde(rename = "gwApiUrl", default)]
@@ -50,6 +50,8 @@ struct Api {
     swagger: Value,
 }
 
+/// What is listed, each as it came, since all that it has is shown: the description's types would lose what they do not
+/// know.
 #[derive(Deserialize)]
 struct Apis {
     apis: Vec<Listed>,

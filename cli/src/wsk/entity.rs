@@ -1,42 +1,18 @@
-//! Entities as they are, and as they are to be.
+//! Entities as they are called, and as they are to be.
 
-use burst_client::KeyValue;
 use burst_client::reqwest::Method;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::name::Name;
 use super::session::Session;
 use crate::error::Error;
 
-/// What of an entity is looked at here; not every kind has all of it.
-#[derive(Deserialize)]
-pub struct Entity {
-    /// Its namespace, of an action with its package.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-    /// Whether others may use it.
-    #[serde(default)]
-    pub publish: bool,
-    /// What is said of it.
-    #[serde(default)]
-    pub annotations: Vec<KeyValue>,
-    /// What it is called with unless the caller says otherwise.
-    #[serde(default)]
-    pub parameters: Vec<KeyValue>,
-    /// Whether a rule is enabled.
-    #[serde(default)]
-    pub status: String,
+/// `/NAMESPACE/[PACKAGE/]NAME`.
+pub fn qualified(namespace: &str, name: &str) -> String {
+    format!("/{namespace}/{name}")
 }
 
-impl Entity {
-    /// `/NAMESPACE/[PACKAGE/]NAME`.
-    pub fn qualified(&self) -> String {
-        format!("/{}/{}", self.namespace, self.name)
-    }
-}
-
-/// As OpenWhisk's clients send it: with where it is.
+/// As OpenWhisk's clients send it: with where it is, which the description leaves to the path.
 #[derive(Serialize)]
 struct Placed<'a, T> {
     namespace: &'a str,

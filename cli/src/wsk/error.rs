@@ -21,7 +21,7 @@ pub fn exit_code(error: &Error) -> u8 {
                 _ => 1,
             }
         }
-        Error::Usage(_) | Error::File { .. } | Error::Build(_) => 2,
+        Error::Usage(_) | Error::File { .. } | Error::Package(_) => 2,
         Error::NotFound(_) => low_byte(404),
         _ => 1,
     }

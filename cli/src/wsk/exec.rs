@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use burst_client::ActionExec;
-use serde::Deserialize;
 
 use super::name::Name;
 use crate::args::wsk::action::ActionArgs;
@@ -12,13 +11,6 @@ use crate::package::{self, source};
 
 /// Runs executables, once for each run.
 const LOOP_IMAGE: &str = "openwhisk/dockerskeleton";
-
-/// What of an action tells what it is made of.
-#[derive(Deserialize)]
-pub struct Made {
-    /// What runs.
-    pub exec: ActionExec,
-}
 
 /// What the command line says that an action is made of; nothing if it says nothing.
 pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<ActionExec>, Error> {

@@ -1,11 +1,11 @@
 //! Feeds: actions that fire a trigger, called when the trigger comes, changes and goes.
 
-use burst_client::{Error as ApiError, KeyValue};
+use burst_client::{Activation, ActivationResult, Error as ApiError, KeyValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::fields;
-use super::invoke::{self, Outcome, Record};
+use super::invoke::{self, Outcome};
 use super::name::Name;
 use super::session::{Session, read, unable};
 use crate::error::Error;
@@ -73,11 +73,15 @@ pub fn tell(
         Outcome::Succeeded(text) => Ok(text),
         Outcome::Accepted(id) => Err(refused(&what, 202, format!("activation {id} goes on"))),
         Outcome::Failed(reply) => {
-            let record: Record = read(&reply.text, &what)?;
-            let said = record.response.result.map_or_else(String::new, why);
-            let why = format!("{said} (activation {})", record.id);
+            let record: Activation = read(&reply.text, &what)?;
+            let ActivationResult {
+                status: end,
+                result,
+                ..
+            } = record.response;
+            let why = format!("{} (activation {})", why(result), record.activation_id);
             let status = reply.status;
-            if record.response.status == OWN_ERROR {
+            if end == OWN_ERROR {
                 return Err(Error::FeedRefused { what, why, status });
             }
             Err(refused(&what, status, why))
@@ -93,6 +97,7 @@ fn refused(what: &str, status: u16, message: String) -> Error {
     })
 }
 
+/// What an action answers that fails, which is its own and not the API's.
 #[derive(Deserialize)]
 struct Failure {
     error: Box<RawValue>,

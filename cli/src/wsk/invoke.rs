@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use burst_client::reqwest::Method;
 use burst_client::{AcceptedActivation, Reply};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::name::Name;
@@ -13,34 +13,6 @@ use super::{fields, show};
 use crate::args::wsk::action::InvokeArgs;
 use crate::error::Error;
 use crate::output;
-
-/// What an action is answered to have come to.
-#[derive(Deserialize)]
-pub struct Record {
-    /// Of the activation.
-    #[serde(rename = "activationId")]
-    pub id: String,
-    /// Its end.
-    pub response: Response,
-}
-
-/// How an activation ended.
-#[derive(Deserialize)]
-pub struct Response {
-    /// In a word or two.
-    #[serde(default)]
-    pub status: String,
-    /// What it came to, an object as a rule.
-    #[serde(default)]
-    pub result: Option<Box<RawValue>>,
-}
-
-impl Response {
-    /// The result as it is shown.
-    pub fn json(&self) -> &str {
-        self.result.as_ref().map_or("null", |result| result.get())
-    }
-}
 
 /// What a call came to.
 pub enum Outcome {

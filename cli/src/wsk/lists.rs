@@ -1,15 +1,31 @@
 //! Lists of entities, and their lines.
 
+use burst_client::KeyValue;
 use burst_client::reqwest::Method;
+use serde::Deserialize;
 
-use super::entity::Entity;
 use super::session::Session;
-use super::{fields, name};
+use super::{entity, fields, name};
 use crate::args::wsk::EntitiesArgs;
 use crate::error::Error;
 use crate::output;
 
+/// What the entries of all collections have in common, of each of which the description has a type of its own.
+#[derive(Deserialize)]
+pub struct Entity {
+    /// Its namespace, of an action with its package.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    publish: bool,
+    annotations: Vec<KeyValue>,
+}
+
 impl Entity {
+    fn qualified(&self) -> String {
+        entity::qualified(&self.namespace, &self.name)
+    }
+
     fn shared(&self) -> &'static str {
         if self.publish { "shared" } else { "private" }
     }

@@ -1,13 +1,11 @@
 //! `package`.
 
 use burst_client::reqwest::Method;
-use burst_client::{PackageMember, PackageName, PackageRequest};
-use serde::Deserialize;
+use burst_client::{ActionPackage, PackageName, PackageRequest, RefreshedPackages};
 
-use super::entity::{self, Entity};
 use super::name::{self, Name};
 use super::session::{Session, read};
-use super::{fields, lists, show};
+use super::{entity, fields, lists, show};
 use crate::args::wsk::package::{BindArgs, PackageArgs, PackageDeleteArgs, PackageVerb};
 use crate::args::wsk::{EntityGetArgs, package::RefreshArgs};
 use crate::error::Error;
@@ -60,15 +58,6 @@ fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
     show::ok(&format!("created binding {}", name.name))
 }
 
-/// What is in a package.
-#[derive(Deserialize)]
-struct Content {
-    #[serde(default)]
-    actions: Vec<PackageMember>,
-    #[serde(default)]
-    feeds: Vec<PackageMember>,
-}
-
 fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("get package '{}'", args.name);
@@ -78,19 +67,18 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
         let what = format!("package {}", name.name);
         return show::entity(&what, &text, args.field.as_deref());
     }
-    let package: Entity = read(&text, &what)?;
-    let Content { actions, feeds } = read(&text, &what)?;
-    let qualified = package.qualified();
+    let package: ActionPackage = read(&text, &what)?;
+    let qualified = entity::qualified(&package.namespace, &package.name);
     show::summary(
         "package",
         &qualified,
         &package.annotations,
         &package.parameters,
     )?;
-    for (kind, inside) in [(" action", actions), (" feed  ", feeds)] {
-        for entity in inside {
-            let name = format!("{qualified}/{}", entity.name);
-            show::summary(kind, &name, &entity.annotations, &[])?;
+    for (kind, inside) in [(" action", package.actions), (" feed  ", package.feeds)] {
+        for member in inside.unwrap_or_default() {
+            let name = format!("{qualified}/{}", member.name);
+            show::summary(kind, &name, &member.annotations, &[])?;
         }
     }
     Ok(())
@@ -104,25 +92,11 @@ fn delete(session: &Session, args: &PackageDeleteArgs) -> Result<(), Error> {
     show::ok(&format!("deleted package {}", name.name))
 }
 
-/// What a platform that keeps copies of bindings has made anew.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Refreshed {
-    added: Vec<String>,
-    updated: Vec<String>,
-    deleted: Vec<String>,
-}
-
 fn refresh(session: &Session, args: &RefreshArgs) -> Result<(), Error> {
     let (namespace, _) = name::within(args.namespace.as_deref(), &session.namespace)?;
     let what = format!("refresh package list for namespace '{namespace}'");
     let ask = session.collection(Method::POST, &namespace, COLLECTION);
-    let text = ask.below("refresh").send(&what)?;
-    // Nothing is kept that could be old: then there is nothing to tell.
-    let refreshed: Refreshed = match text.trim() {
-        "" => Refreshed::default(),
-        text => read(text, &what)?,
-    };
+    let refreshed: RefreshedPackages = ask.below("refresh").read(&what)?;
     show::ok(&format!("{namespace} refreshed successfully"))?;
     for (what, names) in [
         ("created", &refreshed.added),

@@ -3,29 +3,20 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use burst_client::Activation;
 use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::session::Session;
 use super::{name, show};
 use crate::args::wsk::activation::PollArgs;
 use crate::error::Error;
+use crate::inputs;
 use crate::interrupt::Interrupts;
 use crate::output::{self, Printer};
 
 const PAUSE: Duration = Duration::from_secs(2);
 /// Activations are known by when they began, and one that began before others may end after them.
 const OVERLAP_MS: u64 = 5 * 60 * 1000;
-
-#[derive(Deserialize)]
-struct Ended {
-    name: String,
-    #[serde(rename = "activationId")]
-    id: String,
-    #[serde(default)]
-    logs: Option<Box<RawValue>>,
-}
 
 /// Looks again and again until the user wants to stop, or the time is up.
 pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
@@ -41,7 +32,7 @@ pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
     let mut seen = HashSet::new();
     loop {
         let asked = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
-        let mut ended: Vec<Ended> = session
+        let mut ended: Vec<Activation> = session
             .activations()
             .query_if("name", name.as_deref())
             .query("since", since)
@@ -52,17 +43,17 @@ pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
         // They come newest first.
         ended.reverse();
         let mut printer = Printer::new();
-        for activation in ended.iter().filter(|it| !seen.contains(&it.id)) {
-            let Ended { name, id, logs } = activation;
+        for activation in ended.iter().filter(|it| !seen.contains(&it.activation_id)) {
+            let (name, id) = (&activation.name, &activation.activation_id);
             printer.people(&format!("\nActivation: '{name}' ({id})\n"))?;
-            let logs = logs.as_ref().map_or("[]", |logs| logs.get());
-            printer.json(&show::indented(logs))?;
+            let logs = inputs::json(&activation.logs)?;
+            printer.json(&show::indented(logs.get()))?;
             printer.people("\n")?;
         }
         printer.end()?;
         seen = seen
             .into_iter()
-            .chain(ended.into_iter().map(|it| it.id))
+            .chain(ended.into_iter().map(|it| it.activation_id))
             .collect();
         since = begin.max(asked.saturating_sub(OVERLAP_MS));
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));

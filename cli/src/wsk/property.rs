@@ -1,7 +1,7 @@
 //! `wsk property`, and the file that it keeps.
 
+use burst_client::Info;
 use burst_client::reqwest::Method;
-use serde::Deserialize;
 
 use super::found::{
     API_HOST, AUTH, CA_CERT, CERT, Found, KEY, NAMESPACE, ONLY_VERSION, VERSION, properties_file,
@@ -132,14 +132,6 @@ fn nothing_named() -> Error {
     )
 }
 
-/// What the platform says of itself.
-#[derive(Deserialize)]
-struct Build {
-    build: String,
-    #[serde(rename = "buildno")]
-    number: String,
-}
-
 fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
     let found = Found::read(global)?;
     let or_none = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -190,22 +182,18 @@ fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
         let asked = Session::of_wsk(global).and_then(|session| {
             session
                 .ask(Method::GET, &["api", "v1"])
-                .read("get API build")
+                .read::<Info>("get API build")
         });
-        match asked {
-            Ok(Build {
-                build: built,
-                number: no,
-            }) => {
-                say(build, "whisk API build", &built);
-                say(number, "whisk API build number", &no);
-            }
+        let (built, no) = match asked {
+            Ok(info) => (info.build, info.buildno),
             Err(error) => {
-                say(build, "whisk API build", "Unknown");
-                say(number, "whisk API build number", "Unknown");
                 problem = Some(error);
+                (None, None)
             }
-        }
+        };
+        let or_unknown = |value: Option<String>| value.unwrap_or_else(|| "Unknown".into());
+        say(build, "whisk API build", &or_unknown(built));
+        say(number, "whisk API build number", &or_unknown(no));
     }
     output::line(&lines.join("\n"))?;
     match problem {

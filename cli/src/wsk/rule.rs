@@ -1,12 +1,12 @@
 //! `rule`.
 
 use burst_client::reqwest::Method;
-use burst_client::{RuleRequest, RuleStatus, RuleStatusRequest};
+use burst_client::{Rule, RuleRequest, RuleStatus, RuleStatusRequest};
 
-use super::entity::{self, Entity};
+use super::lists::{self, Entity};
 use super::name::Name;
 use super::session::{Session, read};
-use super::{fields, lists, show};
+use super::{entity, fields, show};
 use crate::args::wsk::rule::{RuleArgs, RuleDeleteArgs, RuleVerb};
 use crate::args::wsk::{EntitiesArgs, EntityArgs, EntityGetArgs};
 use crate::error::Error;
@@ -62,10 +62,10 @@ fn turn(session: &Session, args: &EntityArgs, status: RuleStatus, verb: &str) ->
     show::ok(&format!("{verb}d rule {}", name.name))
 }
 
-fn status(session: &Session, name: &Name) -> Result<String, Error> {
+fn status(session: &Session, name: &Name) -> Result<RuleStatus, Error> {
     let what = format!("get status of rule '{}'", name.name);
     let ask = session.entity(Method::GET, COLLECTION, name);
-    Ok(ask.read::<Entity>(&what)?.status)
+    Ok(ask.read::<Rule>(&what)?.status)
 }
 
 fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
@@ -73,8 +73,8 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let what = format!("get rule '{}'", args.name);
     let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
     if args.summary {
-        let existing: Entity = read(&text, &what)?;
-        let (name, status) = (existing.qualified(), existing.status);
+        let rule: Rule = read(&text, &what)?;
+        let (name, status) = (entity::qualified(&rule.namespace, &rule.name), rule.status);
         return output::line(&format!("rule {name}\n   (status: {status})"));
     }
     show::entity(&format!("rule {}", name.name), &text, args.field.as_deref())

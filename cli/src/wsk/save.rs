@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use burst_client::ActionExec;
 
-use super::exec::Made;
 use super::name::Name;
 use super::show;
 use crate::error::Error;
+use crate::package::error::PackageError;
 
 /// Writes the code to this file, or to one of the action's name; none that is there is replaced.
-pub fn run(Made { exec }: &Made, name: &Name, file: Option<&Path>) -> Result<(), Error> {
+pub fn run(exec: &ActionExec, name: &Name, file: Option<&Path>) -> Result<(), Error> {
     let Some(code) = exec.code.as_ref().filter(|code| !code.is_empty()) else {
         let name = name.path();
         return Err(Error::Usage(match exec.kind.as_str() {
@@ -23,8 +24,7 @@ pub fn run(Made { exec }: &Made, name: &Name, file: Option<&Path>) -> Result<(),
     };
     let is_binary = exec.binary == Some(true);
     let bytes = if is_binary {
-        let decoded = STANDARD.decode(code);
-        decoded.map_err(|_| Error::Build("the code is not sound base64".into()))?
+        STANDARD.decode(code).map_err(PackageError::Base64)?
     } else {
         code.clone().into_bytes()
     };

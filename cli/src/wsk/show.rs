@@ -98,6 +98,7 @@ fn based_on(names: &[&str]) -> Option<String> {
     })
 }
 
+/// A parameter in an annotation, where users write what they like.
 #[derive(serde::Deserialize)]
 struct Described {
     name: String,

@@ -1,13 +1,12 @@
 //! `trigger`.
 
 use burst_client::reqwest::Method;
-use burst_client::{AcceptedActivation, TriggerRequest};
+use burst_client::{AcceptedActivation, Trigger, TriggerRequest};
 
-use super::entity::{self, Entity};
 use super::feed::{self, Event};
 use super::name::Name;
 use super::session::{Session, read};
-use super::{fields, invoke, lists, show};
+use super::{entity, fields, invoke, lists, show};
 use crate::args::wsk::trigger::{FireArgs, TriggerArgs, TriggerVerb};
 use crate::args::wsk::{EntityArgs, EntityGetArgs};
 use crate::error::Error;
@@ -99,7 +98,7 @@ fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
         ));
     }
     let ask = session.entity(Method::GET, COLLECTION, &name);
-    let existing: Option<Entity> = ask.find(&what)?;
+    let existing: Option<Trigger> = ask.find(&what)?;
     let feed_name = existing.as_ref().and_then(|it| feed::of(&it.annotations));
     let Parameters { trigger, feed } = parameters(args, feed_name.is_some())?;
     let given = fields::annotations(&args.annotations)?;
@@ -160,14 +159,15 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("get trigger '{}'", args.name);
     let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
-    let existing: Entity = read(&text, &what)?;
+    let existing: Trigger = read(&text, &what)?;
     if args.summary {
-        let Entity {
+        let Trigger {
             annotations,
             parameters,
             ..
         } = &existing;
-        return show::summary("trigger", &existing.qualified(), annotations, parameters);
+        let name = entity::qualified(&existing.namespace, &existing.name);
+        return show::summary("trigger", &name, annotations, parameters);
     }
     let feed = feed::of(&existing.annotations).filter(|_| args.field.is_none());
     if let Some(feed) = feed
@@ -192,7 +192,7 @@ fn told(session: &Session, feed: &str, event: Event, trigger: &Name) -> Option<S
 fn delete(session: &Session, args: &EntityArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &session.namespace)?;
     let what = format!("delete trigger '{}'", args.name);
-    let existing: Entity = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
+    let existing: Trigger = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
     if let Some(feed) = feed::of(&existing.annotations)
         && let Some(told) = told(session, &feed, Event::Delete, &name)
     {

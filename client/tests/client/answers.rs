@@ -5,7 +5,10 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use burst_client::{Client, Error, FlareRequest, FlareState, ListFlaresQuery, Waited};
+use burst_client::{
+    Client, Error, FlareRequest, FlareState, ListFlaresQuery, RuleStatus, RuleStatusRequest, Waited,
+};
+use serde_json::json;
 
 use crate::platform::{Platform, read};
 
@@ -47,6 +50,32 @@ fn a_request_says_what_was_given_and_no_more() {
     let line = "POST /api/v1/namespaces/_/bursts/a%20b%2Fc HTTP/1.1\r\n";
     assert!(asked.starts_with(line), "{asked}");
     assert!(asked.ends_with(r#"{"size":8,"chunkSize":4096}"#), "{asked}");
+}
+
+#[test]
+fn an_answer_may_be_empty_where_the_description_has_it_so() {
+    let fire = |status, body| {
+        let platform = Platform::answering(status, body);
+        let fired = platform.client().fire("t", &json!({"x": 1})).unwrap();
+        let asked = platform.asked();
+        assert!(
+            asked.starts_with("POST /api/v1/namespaces/_/triggers/t "),
+            "{asked}"
+        );
+        assert!(asked.ends_with(r#"{"x":1}"#), "{asked}");
+        fired.map(|fired| fired.read().unwrap().activation_id)
+    };
+    let fired = fire("202 Accepted", r#"{"activationId":"a"}"#);
+    assert_eq!(fired.as_deref(), Some("a"));
+    assert_eq!(fire("204 No Content", ""), None);
+    let platform = Platform::answering("200 OK", "");
+    let status = RuleStatus::Inactive;
+    let client = platform.client();
+    client
+        .set_rule_status("r", &RuleStatusRequest { status })
+        .unwrap();
+    let asked = platform.asked();
+    assert!(asked.ends_with(r#"{"status":"inactive"}"#), "{asked}");
 }
 
 #[test]

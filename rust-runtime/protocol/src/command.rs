@@ -19,7 +19,7 @@ pub struct RunPack {
     /// The flare.
     pub flare_id: String,
     /// This pack's id.
-    pub pack: u32,
+    pub pack: PackId,
     /// How many workers each pack of the flare has, by pack id.
     pub pack_sizes: Vec<u32>,
     /// The inputs of this pack's workers.
@@ -100,7 +100,7 @@ pub enum InvalidRun {
     #[error("pack {pack} is not one of the {packs} in packSizes")]
     NoSuchPack {
         /// Its id.
-        pack: u32,
+        pack: PackId,
         /// How many there are.
         packs: u32,
     },
@@ -118,7 +118,7 @@ impl RunPack {
     /// Why this request cannot be run, if so.
     pub fn check(&self) -> Result<(), InvalidRun> {
         let topology = Topology::new(&self.pack_sizes)?;
-        let workers = topology.pack_size(PackId(self.pack));
+        let workers = topology.pack_size(self.pack);
         if workers == 0 {
             return Err(InvalidRun::NoSuchPack {
                 pack: self.pack,
@@ -137,7 +137,7 @@ impl RunPack {
     /// How many workers this pack has.
     pub fn pack_size(&self) -> u32 {
         self.pack_sizes
-            .get(self.pack as usize)
+            .get(self.pack.0 as usize)
             .copied()
             .unwrap_or(0)
     }
@@ -149,7 +149,7 @@ impl RunPack {
 
     /// The id of this pack's first worker.
     pub fn first_worker(&self) -> u32 {
-        self.pack_sizes.iter().take(self.pack as usize).sum()
+        self.pack_sizes.iter().take(self.pack.0 as usize).sum()
     }
 }
 

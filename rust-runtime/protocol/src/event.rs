@@ -34,7 +34,7 @@ impl LogStream {
 #[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
 #[allow(
     missing_docs,
-    reason = "the fields are described in docs/architecture.md, section 4"
+    reason = "the fields are described in docs/architecture/runtime.md"
 )]
 pub enum PackEvent {
     /// The pack has joined the flare.
@@ -95,7 +95,7 @@ pub struct Traffic {
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[allow(
     missing_docs,
-    reason = "the fields are described in docs/architecture.md, section 4"
+    reason = "the fields are described in docs/architecture/runtime.md"
 )]
 pub enum OutputEvent<'a> {
     /// A piece; more follows.
@@ -113,7 +113,7 @@ pub enum OutputEvent<'a> {
 #[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
 #[allow(
     missing_docs,
-    reason = "the fields are described in docs/architecture.md, section 5"
+    reason = "the fields are described in docs/architecture/program.md"
 )]
 pub enum ProgramEvent {
     /// The program is up and waits for commands. What it speaks is the first version where it does not say; of

@@ -87,7 +87,7 @@ impl Port {
                     Err(_) if pending.evict() => yield_now().await,
                     Err(_) => sleep(PAUSE).await,
                 },
-                Some(tunnel) = pending.authenticated() => lead(tunnel, &mut known),
+                Some(tunnel) = pending.answered() => lead(tunnel, &mut known),
                 Some(_) = known.join_next() => {}
             }
         }
@@ -95,7 +95,7 @@ impl Port {
         let deadline = Instant::now() + LINGER;
         // Who has been answered by then goes on.
         let last = async {
-            while let Some(tunnel) = pending.authenticated().await {
+            while let Some(tunnel) = pending.answered().await {
                 lead(tunnel, &mut known);
             }
         };

@@ -96,7 +96,7 @@
 //! | system calls | `filter`, `syscalls` |
 //! | control groups | `cgroup`, `cgroup_files`, `hierarchy` |
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
-//! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
+//! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay`, `copy` |
 //! | the internet: what of it is allowed, how connections and datagrams for anybody are taken in and passed on | `internet` and what is below it, `kernel_network` |
 //! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `pending_peers`, `outbound`, `tunnel`, `copy`, `task` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
@@ -215,7 +215,10 @@ pub enum Error {
     /// The runtime's own binary is not to be found.
     #[error("the runtime's own binary is not to be found: {0}")]
     Runtime(io::Error),
-    /// A wall was not made, as its maker tells it.
+    /// Its processes cannot be begun, or waited for.
+    #[error("the sandbox cannot be made: {0}")]
+    Processes(#[source] hakoniwa::Error),
+    /// A wall was not made: in the words in which process 1, or who waits for it, has sent that.
     #[error("the sandbox cannot be made: {0}")]
     Walls(String),
     /// The walls were not made in time.
@@ -238,7 +241,7 @@ pub enum SpecError {
     Missing,
     /// A line is none of those that are known.
     #[error(transparent)]
-    Json(#[from] serde_json::Error),
+    Json(serde_json::Error),
     /// A directory is named in another way.
     #[error("{} is no absolute path in UTF-8", .0.display())]
     Path(PathBuf),

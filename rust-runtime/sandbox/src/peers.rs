@@ -40,7 +40,7 @@ pub(crate) enum PeersError {
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error(transparent)]
-    Socket(#[from] io::Error),
+    Socket(io::Error),
 }
 
 /// What of them there is.
@@ -67,7 +67,7 @@ impl Peers {
         enough(listen.packs)?;
         task::close(&mut self.inbound).await;
         let host = listen.host.as_str();
-        let port = Port::of(host).await?;
+        let port = Port::of(host).await.map_err(PeersError::Socket)?;
         let endpoint = match host.contains(':') {
             true => format!("[{host}]:{}", port.number()),
             false => format!("{host}:{}", port.number()),
@@ -86,7 +86,7 @@ impl Peers {
             .map(|peer| peer.parse())
             .collect::<Result<_, _>>()?;
         task::close(&mut self.outbound).await;
-        let listener = bind(&name)?;
+        let listener = bind(&name).map_err(PeersError::Socket)?;
         let places = places(peers.len());
         self.outbound = Some(Task::spawn(end, |end| {
             outbound::lead_to(peers, (listener, places), end)

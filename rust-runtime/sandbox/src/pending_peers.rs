@@ -58,7 +58,7 @@ impl<T: Send + 'static> PendingPeers<T> {
     }
 
     /// The next one who has been answered. None while nobody is there.
-    pub(crate) async fn authenticated(&mut self) -> Option<T> {
+    pub(crate) async fn answered(&mut self) -> Option<T> {
         loop {
             let ended = self.proving.join_next_with_id().await?;
             let (id, proved) = match ended {
@@ -117,14 +117,14 @@ mod tests {
         let left = are_there(&crowd).await;
         assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
         pack.send(()).unwrap();
-        assert_eq!(pending.authenticated().await, Some("10.0.0.1"));
+        assert_eq!(pending.answered().await, Some("10.0.0.1"));
         // His place is free.
         let other = enter(&mut pending, "10.0.0.3");
         assert_eq!(are_there(&crowd[6..]).await, [true; 3]);
         drop(crowd);
         other.send(()).unwrap();
-        assert_eq!(pending.authenticated().await, Some("10.0.0.3"));
-        assert_eq!(pending.authenticated().await, None);
+        assert_eq!(pending.answered().await, Some("10.0.0.3"));
+        assert_eq!(pending.answered().await, None);
     }
 
     #[tokio::test]

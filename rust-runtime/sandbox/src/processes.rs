@@ -52,7 +52,7 @@ impl Processes {
         // SAFETY: this process has no other thread that could hold a lock, so that its copy can do all that it can.
         let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
         let spawned = command.stdin(theirs).spawn();
-        let mut monitor = spawned.map_err(|error| Error::Walls(error.to_string()))?;
+        let mut monitor = spawned.map_err(Error::Processes)?;
         let process = Pid::from_raw(monitor.id() as i32).ok_or(Errno::SRCH);
         match process.and_then(|process| pidfd_open(process, PidfdFlags::empty())) {
             Ok(ended) => Ok(Self {
@@ -179,7 +179,7 @@ impl Processes {
                 thread::sleep(Duration::from_millis(1));
             }
         }
-        status.map_err(|error| Error::Walls(error.to_string()))
+        status.map_err(Error::Processes)
     }
 }
 

@@ -54,7 +54,7 @@ impl Access {
 #[derive(Debug, thiserror::Error)]
 enum AccessError {
     #[error(transparent)]
-    Close(#[from] io::Error),
+    Close(io::Error),
     #[error(transparent)]
     Target(#[from] TargetError),
     #[error("the pack's root has no /etc/hosts, where servers get their names")]
@@ -200,7 +200,7 @@ impl Relay {
         let end = End::with(&self.pack);
         Ok(match order {
             Access::Open(targets) => {
-                self.shut().await?;
+                self.shut().await.map_err(AccessError::Close)?;
                 self.open(targets).await?;
                 "opened".to_owned()
             }
@@ -217,7 +217,7 @@ impl Relay {
                 format!("peers at {path}")
             }
             Access::Close => {
-                self.close().await?;
+                self.close().await.map_err(AccessError::Close)?;
                 "closed".to_owned()
             }
         })

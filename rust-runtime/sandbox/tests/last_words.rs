@@ -10,7 +10,7 @@ use crate::support::machine::Machine;
 use crate::support::{SOON, everybody};
 
 /// For how long those are waited for who hear a pack that has ended well.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const LINGER: Duration = Duration::from_secs(1);
 
 /// Somebody to whom a machine's pack has written as much as is taken: that many bytes. He has not begun to read.
 struct Told {
@@ -133,7 +133,7 @@ fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
         assert_eq!(told.machine.wait().code, 128 + libc::SIGKILL);
         let elapsed = lost.elapsed();
         assert_is_reset(told.stream, told.said);
-        elapsed < LAST_WORDS
+        elapsed < LINGER
     });
 }
 

@@ -147,7 +147,7 @@ mod tests {
         for error in [Error::from(aborted()), Error::from(Wrapped(aborted()))] {
             let failure = error.to_failure(1, PackId(0));
             assert_eq!(failure.kind, FailureKind::PeerFailed);
-            assert_eq!((failure.worker, failure.pack), (Some(1), Some(0)));
+            assert_eq!((failure.worker, failure.pack), (Some(1), Some(PackId(0))));
             assert!(failure.message.contains("worker 3"), "{failure}");
             assert!(failure.message.contains("boom"), "{failure}");
         }

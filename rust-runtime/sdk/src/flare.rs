@@ -4,9 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use burst_bcm::{
-    Communicator, Connections, Failure, FailureKind, Pack, PackConfig, PackId, Topology,
-};
+use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
 use burst_protocol::{LogStream, PackEvent, RunPack, Timestamp, Traffic};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -193,7 +191,7 @@ impl PackRun {
     ) -> Result<(Arc<PackContext>, Vec<Communicator>), burst_bcm::Error> {
         let due = self.run.deadline.due();
         let topology = Topology::new(&self.run.pack_sizes)?;
-        let pack = PackId(self.run.pack);
+        let pack = self.run.pack;
         let mut config = PackConfig::new(self.run.flare_id.as_str(), pack, topology);
         config.backend = self.run.backend.clone();
         config.secret = self.run.secret.clone();
@@ -256,7 +254,7 @@ impl PackRun {
                 self.fail(
                     pack_context,
                     worker,
-                    failure.of_worker(worker, PackId(self.run.pack)),
+                    failure.of_worker(worker, self.run.pack),
                 );
             }
         }
@@ -328,7 +326,7 @@ impl PackRun {
 
     /// Reports a pack whose workers never started.
     fn end_unstarted(&self, error: &burst_bcm::Error) {
-        let pack = PackId(self.run.pack);
+        let pack = self.run.pack;
         let _ = self.first.set(match error {
             burst_bcm::Error::Aborted(failure) => failure.clone(),
             other => other.to_failure(None, Some(pack)),

@@ -3,7 +3,7 @@
 
 use burst_protocol::{
     Depth, Failure, FailureKind, Heard, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME, PackEvent,
-    ProgramEvent, RunPack, Timestamp, without_values,
+    PackId, ProgramEvent, RunPack, Timestamp, without_values,
 };
 
 use crate::limits;
@@ -18,7 +18,7 @@ pub(crate) struct Checks {
     first_run: bool,
     first_worker: u32,
     workers: u32,
-    pack: u32,
+    pack: PackId,
     advertise: String,
     /// It has said something about no run or another one: it cannot be told from this one what it says in the next.
     strayed: bool,
@@ -282,7 +282,7 @@ mod tests {
         );
         assert_eq!(
             (error.worker, error.pack, error.invoker),
-            (Some(2), Some(1), None)
+            (Some(2), Some(PackId(1)), None)
         );
         assert_eq!(error.operation.as_deref(), Some("work"));
     }

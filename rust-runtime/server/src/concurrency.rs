@@ -23,7 +23,7 @@ impl Concurrency {
 /// Why that cannot be.
 #[derive(Debug, thiserror::Error)]
 #[error("`concurrency` is a number from 1 to {}", limits::CONCURRENCY)]
-pub(crate) struct InvalidConcurrency;
+pub struct InvalidConcurrency;
 
 impl TryFrom<&Value> for Concurrency {
     type Error = InvalidConcurrency;

@@ -8,7 +8,6 @@ use serde::Serialize;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::task::yield_now;
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
 use crate::logs::read_now;
@@ -19,8 +18,6 @@ pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: LengthDelimitedCodec,
     buffer: BytesMut,
-    /// Time and callers are looked after before more is read.
-    has_read: bool,
     /// Nothing more can come.
     closed: bool,
 }
@@ -39,7 +36,6 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
             decoder: frame::decoder(frame::EVENT_LIMIT),
             // Most lanes of a program with many are seldom used.
             buffer: BytesMut::new(),
-            has_read: false,
             closed: false,
         },
         FrameWriter {
@@ -52,14 +48,8 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
 impl FrameReader {
     /// Reads what is there; `false` at the end. May be cancelled without loss.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
-        if self.has_read {
-            yield_now().await;
-            self.has_read = false;
-        }
         self.buffer.reserve(64 * 1024);
-        let length = self.socket.read_buf(&mut self.buffer).await?;
-        self.has_read = true;
-        Ok(length > 0)
+        Ok(self.socket.read_buf(&mut self.buffer).await? > 0)
     }
 
     /// Reads what is there now, without waiting: the program has ended, and the event loop may not

@@ -1,14 +1,16 @@
 //! What the runtime answers when it refuses or fails a request.
 
-use std::fmt;
+use std::{fmt, io};
 
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use burst_protocol::{InvalidRun, PackEvent, RUNTIME, Versions};
+use burst_protocol::{Failure, InvalidRun, PackEvent, RUNTIME, Versions};
 
+use crate::invalid_request::InvalidRequest;
 use crate::memory_limit::MemoryLimitError;
 use crate::not_reusable::NotReusable;
+use crate::package::PackageError;
 use crate::start::{StartError, StartFailure};
 
 /// Why a request got no result.
@@ -29,9 +31,9 @@ pub enum Error {
         /// What the invoker speaks.
         invoker: Versions,
     },
-    /// The body is not what the call takes.
-    #[error("{0}")]
-    Malformed(String),
+    /// It is not what the call takes.
+    #[error(transparent)]
+    InvalidRequest(#[from] InvalidRequest),
     /// The pack that is to be run cannot be.
     #[error(transparent)]
     InvalidRun(#[from] InvalidRun),
@@ -59,9 +61,18 @@ pub enum Error {
     /// No such flare runs here.
     #[error("flare {0} does not run here")]
     UnknownFlare(String),
-    /// The program did not come up.
-    #[error("{0}")]
-    Start(String),
+    /// The package did not arrive whole, or cannot be kept.
+    #[error("the package did not arrive: {0}")]
+    Arrival(#[source] io::Error),
+    /// The package cannot be run.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// A task of the runtime's own did not come to its end.
+    #[error("{0} was interrupted")]
+    Interrupted(&'static str),
+    /// The machine gives no random number, which a run is known by.
+    #[error("no number for the run: {0}")]
+    NoNumber(getrandom::Error),
     /// The program did not come up, and said this.
     #[error("{reason}{}", Tail(tail.as_deref()))]
     StartFailed {
@@ -75,9 +86,15 @@ pub enum Error {
     /// The backend's server makes the flare no user.
     #[error("{0}")]
     Backend(#[from] burst_bcm::Error),
+    /// A single function ended, and has answered nothing.
+    #[error("the function gave no output")]
+    NoOutput,
+    /// What a single function has answered is no JSON.
+    #[error(transparent)]
+    InvalidOutput(serde_json::Error),
     /// A single function failed.
     #[error("{0}")]
-    Failed(String),
+    Failed(Failure),
     /// The work function itself returned an error. OpenWhisk wants those with status 200.
     #[error("{0}")]
     Function(String),
@@ -105,18 +122,26 @@ impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAllowed => StatusCode::UNAUTHORIZED,
-            Self::OtherVersion { .. } | Self::Malformed(_) | Self::InvalidRun(_) => {
-                StatusCode::BAD_REQUEST
-            }
+            // Not the package's fault.
+            Self::Package(PackageError::Io(_)) => StatusCode::BAD_GATEWAY,
+            Self::OtherVersion { .. }
+            | Self::InvalidRequest(_)
+            | Self::InvalidRun(_)
+            | Self::Package(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
             Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::MemoryLimit(_) => {
                 StatusCode::CONFLICT
             }
             Self::UnknownFlare(_) => StatusCode::NOT_FOUND,
-            Self::Start(_) | Self::StartFailed { .. } | Self::Backend(_) | Self::Failed(_) => {
-                StatusCode::BAD_GATEWAY
-            }
+            Self::Arrival(_)
+            | Self::Interrupted(_)
+            | Self::NoNumber(_)
+            | Self::StartFailed { .. }
+            | Self::Backend(_)
+            | Self::NoOutput
+            | Self::InvalidOutput(_)
+            | Self::Failed(_) => StatusCode::BAD_GATEWAY,
             Self::Function(_) => StatusCode::OK,
         }
     }

@@ -46,7 +46,7 @@ impl ExitAttribution {
     }
 
     /// Everything was heard that the program had to say of one more flare.
-    pub(crate) fn drained(&self) {
+    pub(crate) fn note_drained(&self) {
         self.0.send_modify(|findings| findings.drained += 1);
     }
 
@@ -100,13 +100,13 @@ mod tests {
         for _ in 0..3 {
             attribution.join();
         }
-        attribution.drained();
+        attribution.note_drained();
         attribution.leave(true);
         attribution.leave(false);
         assert_eq!(attribution.present(), 1);
         let last = async {
             tokio::task::yield_now().await;
-            attribution.drained();
+            attribution.note_drained();
         };
         tokio::join!(attribution.all_drained(), last);
     }

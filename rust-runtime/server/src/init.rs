@@ -14,9 +14,10 @@ use tokio_util::io::StreamReader;
 
 use crate::concurrency::Concurrency;
 use crate::error::Error;
+use crate::invalid_request::InvalidRequest;
 use crate::kind::Kind;
 use crate::limits;
-use crate::package::{Code, Package, PackageError};
+use crate::package::{Code, Package};
 
 #[derive(Deserialize)]
 struct Body {
@@ -49,38 +50,31 @@ impl ProgramName {
         self
     }
 
-    fn code(self) -> Result<Code, Error> {
+    fn code(self) -> Result<Code, InvalidRequest> {
+        let kind = self.kind.as_deref().map(Kind::parse).transpose()?;
         let concurrency = self.concurrency.as_ref().map(Concurrency::try_from);
-        let kind = self.kind.as_deref().map(Kind::parse).transpose();
         Ok(Code {
-            kind: kind
-                .map_err(|error| Error::Malformed(error.to_string()))?
-                .unwrap_or_default(),
+            kind: kind.unwrap_or_default(),
             main: self.main.filter(|main| !main.is_empty()),
-            concurrency: concurrency
-                .transpose()
-                .map_err(|error| Error::Malformed(error.to_string()))?
-                .unwrap_or_default(),
+            concurrency: concurrency.transpose()?.unwrap_or_default(),
         })
     }
 }
 
 /// Finds or unpacks the package a request names in its body; what that does not say may its query. Blocks on files.
 pub(crate) fn package(body: &[u8], query: ProgramName) -> Result<Package, Error> {
-    let form = r#"the body is not {"value":{"path":…}} or {"value":{"code":…}}"#;
-    let Body { value } = serde_json::from_slice(body)
-        .map_err(|error| Error::Malformed(format!("{form}: {:?} error", error.classify())))?;
+    let Body { value } =
+        serde_json::from_slice(body).map_err(|error| InvalidRequest::Init(error.classify()))?;
     let program = value.program.or_concurrency_of(query);
     match (value.path, value.code) {
         (Some(path), None) => at(&path, program),
         (None, Some(code)) if value.binary == Some(false) => unpack(Cursor::new(code), program),
         (None, Some(code)) => {
-            let bytes = STANDARD
-                .decode(code.trim())
-                .map_err(|error| Error::Malformed(format!("`code` is not base64: {error}")))?;
+            let bytes = STANDARD.decode(code.trim());
+            let bytes = bytes.map_err(InvalidRequest::Base64)?;
             unpack(Cursor::new(bytes), program)
         }
-        _ => Err(Error::Malformed(form.to_owned())),
+        _ => Err(InvalidRequest::NoPackage.into()),
     }
 }
 
@@ -93,35 +87,27 @@ pub(crate) async fn receive(body: RequestBody) -> Result<File, Error> {
     if body.size_hint().lower() > limits::PACKAGE {
         return Err(too_large);
     }
-    let arrival = |error: io::Error| Error::Start(format!("the package did not arrive: {error}"));
     let bytes = body.into_data_stream().map_err(io::Error::other);
     let mut bytes = StreamReader::new(bytes).take(limits::PACKAGE + 1);
-    let file = tempfile::tempfile().map_err(arrival)?;
+    let file = tempfile::tempfile().map_err(Error::Arrival)?;
     let mut file = tokio::fs::File::from_std(file);
     let length = tokio::io::copy_buf(&mut bytes, &mut file)
         .await
-        .map_err(arrival)?;
+        .map_err(Error::Arrival)?;
     if length > limits::PACKAGE {
         return Err(too_large);
     }
     // Waits for what is still on its way to the disk.
-    file.rewind().await.map_err(arrival)?;
+    file.rewind().await.map_err(Error::Arrival)?;
     Ok(file.into_std().await)
 }
 
 /// Unpacks a zip, the bare executable or a file of source. Blocks on files.
 pub(crate) fn unpack(bytes: impl Read + Seek, program: ProgramName) -> Result<Package, Error> {
-    Package::unpack(bytes, program.code()?).map_err(refused)
+    Ok(Package::unpack(bytes, program.code()?)?)
 }
 
 /// Finds the package in a directory. Blocks on files.
 pub(crate) fn at(path: &Path, program: ProgramName) -> Result<Package, Error> {
-    Package::at(path, program.code()?).map_err(refused)
-}
-
-fn refused(error: PackageError) -> Error {
-    match error {
-        PackageError::Io(_) => Error::Start(error.to_string()),
-        _ => Error::Malformed(error.to_string()),
-    }
+    Ok(Package::at(path, program.code()?)?)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use tokio::net::UnixStream;
 use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::task::yield_now;
 
 use crate::control_socket::{self, FrameReader, FrameWriter};
 use crate::logs::Pipes;
@@ -21,6 +22,8 @@ pub(crate) struct Lane {
     pub(crate) outgoing: FrameWriter,
     pub(crate) program: Arc<Program>,
     exit: watch::Receiver<Option<ExitStatus>>,
+    /// Something happened last time: time and callers are looked after before anything else may.
+    yields: bool,
     /// With the flare that runs for longest: what comes through them does not say whose it is, and somebody has to
     /// read them.
     pipes: Option<OwnedMutexGuard<Pipes>>,
@@ -47,6 +50,7 @@ impl Lane {
             outgoing,
             exit: program.exit(),
             program,
+            yields: false,
             pipes: None,
         }
     }
@@ -55,7 +59,11 @@ impl Lane {
     /// turn. May be cancelled without loss. `frames` says whether to read the socket, `alive` that the process has not
     /// been seen to end.
     pub(crate) async fn next_event(&mut self, frames: bool, alive: bool) -> LaneEvent {
-        tokio::select! {
+        if self.yields {
+            yield_now().await;
+        }
+        self.yields = false;
+        let event = tokio::select! {
             filled = self.incoming.fill(), if frames => match filled {
                 Ok(true) => LaneEvent::Frames,
                 Ok(false) | Err(_) => LaneEvent::ControlClosed,
@@ -63,7 +71,9 @@ impl Lane {
             () = listen(&mut self.pipes, &self.program) => LaneEvent::Output,
             status = ended(&mut self.exit), if alive => LaneEvent::Exited(status),
             () = self.outgoing.flush(), if !self.outgoing.is_empty() => LaneEvent::Output,
-        }
+        };
+        self.yields = true;
+        event
     }
 
     /// Another flare begins, with others beside it or `alone`. Whether it is the first one on its program.

@@ -4,11 +4,11 @@
 //! | idea | file |
 //! | --- | --- |
 //! | the port, and who may stay connected to it | `server`, `connections`, [`inherited`] |
-//! | HTTP calls, and who may make them | `routes`, `access`, `body` |
+//! | HTTP calls, and who may make them | `routes`, `access`, `body`, `invalid_request` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package, where, what it wants installed, its variables | `init`, `package`, `own_directory`, `wanted`, `environment` |
 //! | what runs it | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
-//! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
+//! | the program: start, hello, what its end means | `supervisor`, `process`, `process_end`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
 //! | this program in images of others | `layout` |
@@ -34,6 +34,7 @@ pub mod image;
 pub mod inherited;
 mod init;
 mod interpreter;
+mod invalid_request;
 mod kind;
 mod lane;
 mod lanes;
@@ -55,6 +56,7 @@ mod package;
 mod patience;
 mod proc_file;
 mod process;
+mod process_end;
 mod routes;
 mod run;
 mod runtime;
@@ -71,8 +73,10 @@ mod wanted;
 use tokio::net::TcpListener;
 
 pub use access::Access;
+pub use concurrency::InvalidConcurrency;
 pub use describe::{Description, describe};
 pub use error::Error;
+pub use invalid_request::InvalidRequest;
 pub use kind::UnknownKind;
 pub use launcher::LauncherError;
 pub use layout::lay_out;
@@ -81,6 +85,7 @@ pub use not_reusable::NotReusable;
 pub use own_directory::wait_for_removals;
 pub use package::PackageError;
 pub use process::make_undumpable;
+pub use process_end::ProcessEnd;
 pub use start::StartError;
 pub use violation::ProtocolViolation;
 

@@ -8,7 +8,6 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use burst_protocol::{LINE, LINE_COST, LogStream};
 use tokio::net::unix::pipe::Receiver;
-use tokio::task::yield_now;
 
 use crate::limits;
 
@@ -20,10 +19,6 @@ pub(crate) struct Pipe {
     stream: LogStream,
     /// None once the other end is closed.
     descriptor: Option<Receiver>,
-    /// Time and callers are looked after before more is read.
-    has_read: bool,
-    /// There was at least as much as can be read at once.
-    is_pressing: bool,
     partial: Vec<u8>,
     lines: Vec<String>,
     /// The last things said, also by a program that was never asked to run.
@@ -40,15 +35,10 @@ impl Pipes {
     /// Waits until there is something to read, and reads it. May be cancelled without loss. Never returns once both are
     /// closed.
     pub(crate) async fn fill(&mut self) {
-        // What floods one of them leaves the other its turn.
-        let (first, second) = match self.stdout.is_pressing {
-            false => (&mut self.stdout, &mut self.stderr),
-            true => (&mut self.stderr, &mut self.stdout),
-        };
+        // By chance, if both: what floods one of them leaves the other its turn.
         tokio::select! {
-            biased;
-            () = first.fill() => {}
-            () = second.fill() => {}
+            () = self.stdout.fill() => {}
+            () = self.stderr.fill() => {}
         }
     }
 
@@ -87,8 +77,6 @@ impl Pipe {
         Ok(Self {
             stream,
             descriptor: Some(Receiver::from_owned_fd(descriptor)?),
-            has_read: false,
-            is_pressing: false,
             partial: Vec::new(),
             lines: Vec::new(),
             tail: Vec::new(),
@@ -106,10 +94,6 @@ impl Pipe {
     /// Waits until there is something to read, and reads it. May be cancelled without loss.
     /// Never returns once the pipe is closed.
     pub(crate) async fn fill(&mut self) {
-        if self.has_read {
-            yield_now().await;
-            self.has_read = false;
-        }
         let Some(descriptor) = &self.descriptor else {
             return std::future::pending().await;
         };
@@ -122,8 +106,6 @@ impl Pipe {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
             read => read,
         };
-        self.has_read = true;
-        self.is_pressing = read.as_ref().is_ok_and(|&length| length == buffer.len());
         self.take(read.map(|length| &buffer[..length]));
     }
 
@@ -244,6 +226,41 @@ mod tests {
         assert_eq!(lines_of(marked.as_bytes()).await, ["one"]);
         let long = lines_of(&[b'x'; LINE + 1]).await;
         assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [LINE, 1]);
+    }
+
+    /// In pieces of this size, for as long as somebody reads.
+    fn flooded(stream: LogStream, piece: usize) -> Pipe {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut bytes = vec![b'x'; piece];
+        bytes[piece - 1] = b'\n';
+        std::thread::spawn(move || while writer.write_all(&bytes).is_ok() {});
+        Pipe::new(stream, reader.into()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_one_pipe_leaves_the_other_its_turn() {
+        for (loud, other) in [
+            (1, 64 * 1024),
+            (64 * 1024, 1),
+            (64 * 1024, 64 * 1024),
+            (1, 1),
+        ] {
+            let mut pipes = Pipes {
+                stdout: flooded(LogStream::Stdout, loud),
+                stderr: flooded(LogStream::Stderr, other),
+            };
+            let mut heard = [0, 0];
+            for _ in 0..1000 {
+                pipes.fill().await;
+                for (stream, _) in pipes.lines() {
+                    heard[usize::from(stream == LogStream::Stderr)] += 1;
+                }
+            }
+            assert!(
+                heard.iter().all(|&lines| lines > 0),
+                "{loud} {other}: {heard:?}"
+            );
+        }
     }
 
     #[tokio::test]

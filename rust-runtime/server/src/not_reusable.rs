@@ -2,6 +2,8 @@
 
 use burst_protocol::Failure;
 
+use crate::process_end::ProcessEnd;
+
 /// Why a program runs no further flare.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -20,7 +22,7 @@ pub enum NotReusable {
     Closed,
     /// Its process has ended by itself, in this way.
     #[error("it {0}")]
-    Died(String),
+    Died(ProcessEnd),
     /// It was stopped and goes on.
     #[error("its flare had ended, and it did not stay stopped")]
     NotStopped,

@@ -1,4 +1,4 @@
-//! The runtime's HTTP calls (docs/architecture.md, section 4).
+//! The runtime's HTTP calls (docs/architecture/runtime.md).
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ use crate::access::{self, Access};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::init::{self, ProgramName};
+use crate::invalid_request::InvalidRequest;
 use crate::kind::Kind;
 use crate::pack::Order;
 use crate::package::Package;
@@ -71,8 +72,7 @@ struct StartTimeout {
 
 impl StartTimeout {
     fn of(query: Result<Query<Self>, QueryRejection>) -> Result<Duration, Error> {
-        let wrong = |_| Error::Malformed("startTimeout is not a number of milliseconds".to_owned());
-        let Query(Self { millis }) = query.map_err(wrong)?;
+        let Query(Self { millis }) = query.map_err(|_| InvalidRequest::StartTimeout)?;
         Ok(millis.map_or(limits::START, Duration::from_millis))
     }
 }
@@ -88,9 +88,8 @@ async fn initialize(
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|form| form == "application/octet-stream");
-    let Query(program) = program.map_err(|_| {
-        Error::Malformed("the query is not kind=KIND&main=NAME&concurrency=NUMBER".to_owned())
-    })?;
+    let form = |_| InvalidRequest::Query("kind=KIND&main=NAME&concurrency=NUMBER");
+    let Query(program) = program.map_err(form)?;
     let patience = StartTimeout::of(patience)?;
     let package = if sent {
         let package = init::receive(request.into_body()).await?;
@@ -110,8 +109,7 @@ async fn set_environment(
 ) -> Result<StatusCode, Error> {
     let environment: Environment = parse(&accept(body, limits::ENVIRONMENT_BODY)?)?;
     if !environment.can_be_passed() {
-        let message = "a variable's name or value is not one";
-        return Err(Error::Malformed(message.to_owned()));
+        return Err(InvalidRequest::Environment.into());
     }
     runtime.set_environment(environment)?;
     Ok(StatusCode::NO_CONTENT)
@@ -126,16 +124,10 @@ async fn start_interpreter(
     State(runtime): State<Runtime>,
     program: Result<Query<Interpreted>, QueryRejection>,
 ) -> Result<StatusCode, Error> {
-    let form = |_| Error::Malformed("the query is not kind=KIND".to_owned());
+    let form = |_| InvalidRequest::Query("kind=KIND");
     let Query(Interpreted { kind }) = program.map_err(form)?;
-    let language = match Kind::parse(&kind) {
-        Ok(Kind::Script(language)) => language,
-        Ok(_) => {
-            return Err(Error::Malformed(format!(
-                "no interpreter runs `{kind:.40}`"
-            )));
-        }
-        Err(unknown) => return Err(Error::Malformed(unknown.to_string())),
+    let Kind::Script(language) = Kind::parse(&kind).map_err(InvalidRequest::Kind)? else {
+        return Err(InvalidRequest::NoInterpreter(kind).into());
     };
     runtime.start_interpreter(language)?;
     Ok(StatusCode::ACCEPTED)
@@ -144,7 +136,7 @@ async fn start_interpreter(
 async fn unpacked(
     package: impl FnOnce() -> Result<Package, Error> + Send + 'static,
 ) -> Result<Package, Error> {
-    let lost = |_| Err(Error::Start("unpacking was interrupted".to_owned()));
+    let lost = |_| Err(Error::Interrupted("unpacking"));
     tokio::task::spawn_blocking(package)
         .await
         .unwrap_or_else(lost)
@@ -171,8 +163,7 @@ async fn run_pack(
 ) -> Result<Response, Error> {
     let request: RunPack = parse(&accept(body, limits::PACKS_BODY)?)?;
     let Query(Fresh { init, program }) = fresh.map_err(|_| {
-        let form = "init=DIRECTORY&kind=KIND&main=NAME&concurrency=NUMBER";
-        Error::Malformed(format!("the query is not {form}"))
+        InvalidRequest::Query("init=DIRECTORY&kind=KIND&main=NAME&concurrency=NUMBER")
     })?;
     let patience = StartTimeout::of(patience)?;
     let starting = async {
@@ -255,11 +246,11 @@ fn fine() -> Response {
 fn accept(body: Received, limit: usize) -> Result<Bytes, Error> {
     body.map_err(|rejection| match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge { limit: limit >> 20 },
-        _ => Error::Malformed("the body did not arrive completely".to_owned()),
+        _ => InvalidRequest::Incomplete.into(),
     })
 }
 
-fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, InvalidRequest> {
     serde_json::from_slice(body)
-        .map_err(|error| Error::Malformed(without_values(&error.to_string())))
+        .map_err(|error| InvalidRequest::Json(without_values(&error.to_string())))
 }

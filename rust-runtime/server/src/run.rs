@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use burst_protocol::{
-    BackendConfig, FailureKind, Inputs, Invocation, LogStream, OutputEvent, PackEvent, RunPack,
-    Secret, Timestamp,
+    BackendConfig, FailureKind, Inputs, Invocation, LogStream, OutputEvent, PackEvent, PackId,
+    RunPack, Secret, Timestamp,
 };
 use serde_json::value::RawValue;
 
 use crate::error::Error;
+use crate::invalid_request::InvalidRequest;
 use crate::limits;
 use crate::logs::SENTINEL;
 use crate::runtime::Runtime;
@@ -23,8 +24,8 @@ pub(crate) async fn run(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>,
 }
 
 async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {
-    let mut body: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body)
-        .map_err(|_| Error::Malformed(r#"the body is not {"value":…}"#.to_owned()))?;
+    let mut body: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_slice(body).map_err(|_| InvalidRequest::Run)?;
     let value = body.remove("value");
     let mut told: BTreeMap<_, _> = (body.into_iter())
         .filter_map(|(name, value)| Some((name, text(&value)?)))
@@ -37,7 +38,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
     });
     let lines = runtime.run(RunPack {
         flare_id,
-        pack: 0,
+        pack: PackId(0),
         pack_sizes: vec![1],
         inputs: Inputs::Shared(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
         backend: BackendConfig::new("direct"),
@@ -55,7 +56,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         log_limit: None,
     });
     let mut lines = lines.await?;
-    let mut result = Err(Error::Failed("the function gave no output".to_owned()));
+    let mut result = Err(Error::NoOutput);
     let mut output = String::new();
     while let Some(chunk) = lines.recv().await {
         for line in chunk
@@ -71,7 +72,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
                 Ok(OutputEvent::WorkerSucceeded { output: last, .. }) => {
                     output.push_str(&last);
                     result = RawValue::from_string(std::mem::take(&mut output))
-                        .map_err(|error| Error::Failed(error.to_string()));
+                        .map_err(Error::InvalidOutput);
                     continue;
                 }
                 Err(_) => {}
@@ -93,7 +94,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
                 PackEvent::WorkerFailed { error, .. } => {
                     result = Err(match error.kind {
                         FailureKind::Error => Error::Function(error.message),
-                        _ => Error::Failed(error.to_string()),
+                        _ => Error::Failed(error),
                     });
                 }
                 _ => {}

@@ -157,7 +157,7 @@ impl Runtime {
                 }
             }
         });
-        let lost = |_| Err(Error::Start("the start was interrupted".to_owned()));
+        let lost = |_| Err(Error::Interrupted("the start"));
         starting.await.unwrap_or_else(lost)
     }
 
@@ -172,11 +172,7 @@ impl Runtime {
         }
         let broker = Arc::clone(&self.broker);
         let issuing = tokio::task::spawn_blocking(move || broker.issue(run));
-        let lost = |_| {
-            Err(Error::Start(
-                "the pack's admission was interrupted".to_owned(),
-            ))
-        };
+        let lost = |_| Err(Error::Interrupted("the pack's admission"));
         issuing.await.unwrap_or_else(lost)
     }
 
@@ -186,8 +182,7 @@ impl Runtime {
         if let Some(socket) = &self.socket {
             run.advertise = socket.endpoint();
         }
-        let number = getrandom::u64()
-            .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
+        let number = getrandom::u64().map_err(Error::NoNumber)?;
         let (orders, received) = mpsc::channel(4);
         let latest = Instant::now() + limits::ADMISSION;
         let (lane, alone) = admitted(&self.settled, latest, || self.admit(&run, &orders)).await?;

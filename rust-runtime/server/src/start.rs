@@ -19,6 +19,7 @@ use crate::memory::KillCounter;
 use crate::package::Package;
 use crate::patience::elapsed;
 use crate::process::{self, Started};
+use crate::process_end::ProcessEnd;
 use crate::supervisor::Program;
 use crate::violation::ProtocolViolation;
 
@@ -83,7 +84,7 @@ pub enum StartError {
     NoHello,
     /// Its process ended in this way.
     #[error("the program ended before it was ready: it {0}")]
-    Ended(String),
+    Ended(ProcessEnd),
 }
 
 /// Starts a package's program, on the interpreter that there is if it fits, and waits for its hello, for so long at most.
@@ -217,7 +218,7 @@ async fn await_hello(
                 lane.incoming.drain();
                 return match lane.incoming.next() {
                     Ok(Some(frame)) => check_hello(&frame),
-                    Ok(None) => Err(StartError::Ended(lane.program.explain(status, None).1)),
+                    Ok(None) => Err(StartError::Ended(lane.program.explain(status, None))),
                     Err(violation) => Err(violation.into()),
                 };
             }

@@ -5,7 +5,7 @@ use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use burst_protocol::{FailureKind, Init};
+use burst_protocol::Init;
 use rustix::process::Signal;
 use tokio::sync::watch;
 
@@ -18,6 +18,7 @@ use crate::memory_limit::{self, MemoryLimitError};
 use crate::not_reusable::NotReusable;
 use crate::package::Package;
 use crate::process::{Ending, ProcessGroup};
+use crate::process_end::ProcessEnd;
 
 /// A running program, as all flares on it share it. It is killed when this is dropped.
 pub(crate) struct Program {
@@ -201,13 +202,6 @@ impl Program {
         }
     }
 
-    fn ran_out(bytes: u64, allowed: Option<u64>) -> String {
-        let limit = allowed.map_or_else(String::new, |allowed| {
-            format!(": its pack may have {allowed} MiB")
-        });
-        format!("aborted as it could not have {bytes} more bytes of memory{limit}")
-    }
-
     /// Whether the process has ended on its own while nobody looked.
     pub(crate) fn has_ended(&self) -> Option<NotReusable> {
         // Nothing is told any more, or how.
@@ -215,49 +209,31 @@ impl Program {
         if status.is_none() && self.exit.has_changed().is_ok() {
             return None;
         }
-        let (_, how) = self.explain(status, None);
-        Some(NotReusable::Died(how))
+        Some(NotReusable::Died(self.explain(status, None)))
     }
 
-    /// What kind of failure the process's end is, and how to say so after "it" or "worker 3".
-    /// `announced` is the signal that its `dying` event named.
-    pub(crate) fn explain(
-        &self,
-        status: Option<ExitStatus>,
-        announced: Option<i32>,
-    ) -> (FailureKind, String) {
+    /// How the process ended, as far as its status and what it said before tell. `announced` is the signal that its
+    /// `dying` event named.
+    pub(crate) fn explain(&self, status: Option<ExitStatus>, announced: Option<i32>) -> ProcessEnd {
         let flares = self.flares();
         let out_of_memory = self.memory.read() > flares.killed_before;
         match status.map(Ending::of) {
-            None => (FailureKind::Internal, "ended in an unknown way".to_owned()),
-            Some(Ending::Exited(code)) => (
-                FailureKind::Exit,
-                format!("ended the process with exit code {code}"),
-            ),
-            Some(Ending::Signal(libc::SIGABRT)) if announced == Some(libc::SIGSEGV) => (
-                FailureKind::Abort,
-                "aborted: its stack overflowed (SIGABRT)".to_owned(),
-            ),
+            None => ProcessEnd::Unknown,
+            Some(Ending::Exited(code)) => ProcessEnd::Exited(code),
+            Some(Ending::Signal(libc::SIGABRT)) if announced == Some(libc::SIGSEGV) => {
+                ProcessEnd::StackOverflow
+            }
             Some(Ending::Signal(libc::SIGABRT)) => match flares.refused {
-                Some(bytes) => (
-                    FailureKind::OutOfMemory,
-                    Self::ran_out(bytes, flares.allowed),
-                ),
-                None => (FailureKind::Abort, "aborted (SIGABRT)".to_owned()),
+                Some(bytes) => ProcessEnd::NoMemory {
+                    bytes,
+                    allowed: flares.allowed,
+                },
+                None => ProcessEnd::Aborted,
             },
-            Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => {
-                let size = self.memory.limit().map(|limit| format!(" ({limit} MiB)"));
-                let how = "was killed for using more memory than its pack has";
-                let how = format!("{how}{}", size.unwrap_or_default());
-                (FailureKind::OutOfMemory, how)
-            }
-            Some(Ending::Signal(signal)) => {
-                let name = signal_name(signal);
-                (
-                    FailureKind::Signal,
-                    format!("was killed by signal {signal}{name}"),
-                )
-            }
+            Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => ProcessEnd::OutOfMemory {
+                limit: self.memory.limit(),
+            },
+            Some(Ending::Signal(signal)) => ProcessEnd::Signal(signal),
         }
     }
 
@@ -268,21 +244,4 @@ impl Program {
 
 fn signal(workers: &[Process], signal: Signal) {
     workers.iter().for_each(|worker| worker.signal(signal));
-}
-
-fn signal_name(signal: i32) -> &'static str {
-    match signal {
-        libc::SIGSEGV => " (SIGSEGV: it touched memory that is not its own)",
-        libc::SIGBUS => " (SIGBUS)",
-        libc::SIGILL => " (SIGILL: an instruction this processor does not know, or a trap)",
-        libc::SIGFPE => " (SIGFPE)",
-        libc::SIGKILL => " (SIGKILL)",
-        libc::SIGTERM => " (SIGTERM)",
-        libc::SIGINT => " (SIGINT)",
-        libc::SIGPIPE => " (SIGPIPE)",
-        libc::SIGSYS => " (SIGSYS: a system call that is not allowed)",
-        libc::SIGXCPU => " (SIGXCPU)",
-        libc::SIGTRAP => " (SIGTRAP)",
-        _ => "",
-    }
 }

@@ -8,7 +8,7 @@ use crate::violation::ProtocolViolation;
 /// workers it does not have, or to end them twice.
 #[derive(Debug)]
 pub(crate) struct Tracker {
-    pack: u32,
+    pack: PackId,
     first: u32,
     ready: bool,
     /// The flare was started: its workers may begin.
@@ -67,7 +67,7 @@ impl Tracker {
         }
     }
 
-    pub(crate) fn pack(&self) -> u32 {
+    pub(crate) fn pack(&self) -> PackId {
         self.pack
     }
 
@@ -160,7 +160,7 @@ impl Tracker {
         let suspect = known.or((self.ended.len() == 1).then_some(self.first));
         let cause = match suspect {
             Some(worker) => Failure::new(kind, format!("it {how}"))
-                .of_worker(worker, PackId(self.pack))
+                .of_worker(worker, self.pack)
                 .in_operation("work"),
             None => {
                 let workers = self.ended.len();
@@ -237,7 +237,7 @@ impl Tracker {
 
     fn of_peer(&self, worker: u32, kind: FailureKind, message: String) -> Failure {
         Failure::new(kind, message)
-            .of_worker(worker, PackId(self.pack))
+            .of_worker(worker, self.pack)
             .in_operation("work")
     }
 
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!((*worker, failure.worker), (1, Some(1)));
         assert_eq!(
             (failure.kind, failure.pack),
-            (FailureKind::Internal, Some(1))
+            (FailureKind::Internal, Some(PackId(1)))
         );
         let shared = tracker(&[1, 2]).killed(&reason);
         assert_eq!(shared.len(), 2);

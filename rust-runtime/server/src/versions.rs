@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use burst_protocol::{InvalidVersions, RUNTIME, VERSION_HEADER, VERSIONS_HEADER, Versions};
 
 use crate::error::Error;
+use crate::invalid_request::InvalidRequest;
 
 /// Refuses an invoker with which no version is common, and tells others which it is.
 pub(crate) async fn check(request: Request<Body>, next: Next) -> Response {
@@ -25,9 +26,9 @@ fn taken(headers: &HeaderMap) -> Result<u32, Error> {
     let spoken = match headers.get(VERSIONS_HEADER).map(HeaderValue::to_str) {
         None => Versions::only(1),
         Some(text) => {
-            let versions = text.ok().and_then(|text| text.parse().ok());
-            let malformed = || Error::Malformed(format!("{VERSIONS_HEADER}: {InvalidVersions}"));
-            versions.ok_or_else(malformed)?
+            let text = text.map_err(|_| InvalidVersions);
+            let versions: Result<Versions, _> = text.and_then(str::parse);
+            versions.map_err(InvalidRequest::Versions)?
         }
     };
     RUNTIME

@@ -51,6 +51,10 @@ enum Act {
     PrintElsewhere {
         line: String,
     },
+    /// Prints for ever.
+    Shout,
+    /// Has a child print for ever.
+    ShoutElsewhere,
     Receive {
         from: u32,
     },
@@ -136,6 +140,10 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             std::hint::black_box(Box::leak(Box::new([1u64; 4])));
         },
         Act::Keep { bytes } => json!(Vec::leak(vec![1u8; bytes]).len()),
+        Act::Shout => loop {
+            println!("shouted");
+        },
+        Act::ShoutElsewhere => json!(Command::new("yes").status()?.success()),
         Act::Await { file } => {
             while !file.exists() {
                 std::thread::sleep(std::time::Duration::from_millis(5));

@@ -133,7 +133,7 @@ impl Flare {
                     failure.message.contains(reason),
                     "{failure:?}, not {reason}"
                 );
-                assert_eq!(failure.pack, Some(0));
+                assert_eq!(failure.pack, Some(PackId(0)));
             }
             other => panic!("{other}"),
         }

@@ -62,14 +62,14 @@ impl Inbox {
     /// Another pack is gone without a goodbye: the flare fails.
     pub(crate) fn lost(&self, pack: PackId, reason: impl fmt::Display) {
         let mut failure = Failure::new(FailureKind::PackLost, reason.to_string());
-        failure.pack = Some(pack.0);
+        failure.pack = Some(pack);
         self.fail(failure);
     }
 
     /// Something arrived that cannot be right: the flare fails rather than compute with it.
     pub(crate) fn refused(&self, pack: Option<PackId>, error: &WireError) {
         let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {error}"));
-        failure.pack = pack.map(|pack| pack.0);
+        failure.pack = pack;
         self.fail(failure);
     }
 

@@ -266,7 +266,7 @@ impl Inbox {
             Kind::Abort => {
                 let failure = serde_json::from_slice(payload).unwrap_or_else(|_| {
                     let mut failure = Failure::new(FailureKind::PeerFailed, "it did not say why");
-                    failure.pack = Some(header.pack.0);
+                    failure.pack = Some(header.pack);
                     failure
                 });
                 self.end(Error::Aborted(failure));

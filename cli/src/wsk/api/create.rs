@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
+use burst_client::Action;
 use burst_client::reqwest::Method;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +13,6 @@ use super::{Api, gateway, joined, lower};
 use crate::args::wsk::api::{ApiCreateArgs, ResponseType};
 use crate::error::Error;
 use crate::output;
-use crate::wsk::entity::Entity;
 use crate::wsk::name::{Name, OWN};
 use crate::wsk::session::{ACTIONS, Session};
 use crate::wsk::{fields, show};
@@ -105,7 +105,7 @@ fn of_action(
     let verb = lower(verb)?;
     let name = Name::parse(action_name, &session.namespace)?;
     let ask = session.entity(Method::GET, ACTIONS, &name);
-    let target: Entity = ask.query("code", false).read(what)?;
+    let target: Action = ask.query("code", false).read(what)?;
     if !fields::is_true(&target.annotations, "web-export") {
         return Err(Error::Usage(format!(
             "action {} is no web action: `action update {} --web true` makes it one",

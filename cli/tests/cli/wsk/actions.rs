@@ -1,13 +1,13 @@
 use serde_json::json;
 
-use super::{sent, wsk};
+use super::{action, sent, wsk};
 use crate::platform::Platform;
 use crate::program::{BURST, Burst};
 
 const REFUSAL: &str = r#"{"error":"no, resource already exists","code":"t1"}"#;
 const ACTION: &str = r#"{"namespace":"guest/tools","name":"hello","version":"0.0.2","publish":false,
-    "exec":{"kind":"nodejs:20","code":"function main() {}","binary":false},"limits":{"timeout":60000},
-    "parameters":[{"key":"a","value":1}],
+    "exec":{"kind":"nodejs:20","code":"function main() {}","binary":false},"limits":{"timeout":60000,"memory":256,"logs":10,"concurrency":1},
+    "updated":1,"parameters":[{"key":"a","value":1}],
     "annotations":[{"key":"web-export","value":true},{"key":"description","value":"greets"},
                    {"key":"parameters","value":[{"name":"who"}]}]}"#;
 
@@ -267,11 +267,6 @@ fn actions_are_shown_saved_listed_and_deleted() {
 
 #[test]
 fn a_summary_stars_the_parameters_that_have_values() {
-    let action = |annotations: &str, parameters: &str| {
-        format!(
-            r#"{{"namespace":"guest","name":"hello","annotations":[{annotations}],"parameters":[{parameters}]}}"#
-        )
-    };
     let described = r#"{"key":"parameters","value":[{"name":"who"},{"name":"b"}]}"#;
     let last = format!(r#"{described},{{"key":"final","value":true}}"#);
     let bound = r#"{"key":"b","value":1},{"key":"a","value":2}"#;
@@ -294,7 +289,8 @@ fn a_summary_stars_the_parameters_that_have_values() {
         ),
     ] {
         let platform = Platform::start();
-        platform.whatever("GET /actions/hello", 200, &action(annotations, parameters));
+        let action = action("guest", "hello", annotations, parameters);
+        platform.whatever("GET /actions/hello", 200, &action);
         let summary = ["action", "get", "hello", "--summary"];
         assert_eq!(
             wsk(&platform).wsk(&summary).ok(),

@@ -16,8 +16,8 @@ fn summary(status: u8, init: bool) -> String {
 
 fn record() -> String {
     format!(
-        r#"{{"namespace":"guest","name":"hello","version":"0.0.1","activationId":"{ID}","start":1700000000000,
-            "end":1700000001500,"duration":1500,
+        r#"{{"namespace":"guest","name":"hello","version":"0.0.1","publish":false,"activationId":"{ID}",
+            "subject":"guest","start":1700000000000,"end":1700000001500,"duration":1500,
             "response":{{"status":"success","statusCode":0,"success":true,"result":{{"a":1}}}},
             "logs":["2023-11-14T22:13:20.123456789Z stdout: hello","bare"],"annotations":[]}}"#
     )

@@ -1,16 +1,15 @@
 use serde_json::json;
 
-use super::{sent, wsk};
+use super::{action, sent, wsk};
 use crate::platform::Platform;
 use crate::program::AUTH;
 
 const GATEWAY: &str = "/api/v1/web/whisk.system/apimgmt";
 
-fn action(web: bool) -> String {
-    format!(
-        r#"{{"namespace":"guest/tools","name":"hello","annotations":[{{"key":"web-export","value":{web}}},
-            {{"key":"require-whisk-auth","value":"secret"}}]}}"#
-    )
+fn hello(web: bool) -> String {
+    let web = format!(r#"{{"key":"web-export","value":{web}}}"#);
+    let secret = r#"{"key":"require-whisk-auth","value":"secret"}"#;
+    action("guest/tools", "hello", &format!("{web},{secret}"), "")
 }
 
 fn api() -> String {
@@ -26,8 +25,8 @@ fn apis_lead_to_web_actions() {
     let platform = Platform::start();
     let made = format!("POST {GATEWAY}/createApi.http");
     platform
-        .whatever("GET /actions/tools/hello", 200, &action(true))
-        .whatever("GET /actions/plain", 200, &action(false))
+        .whatever("GET /actions/tools/hello", 200, &hello(true))
+        .whatever("GET /actions/plain", 200, &hello(false))
         .whatever(&made, 200, &api());
     let burst = wsk(&platform);
     let create = [

@@ -26,4 +26,13 @@ fn sent(platform: &Platform) -> serde_json::Value {
     platform.requests().pop().unwrap().body
 }
 
+/// An action, as the platform answers it.
+fn action(namespace: &str, name: &str, annotations: &str, parameters: &str) -> String {
+    format!(
+        r#"{{"namespace":"{namespace}","name":"{name}","version":"0.0.1","publish":false,"exec":{{"kind":"nodejs:20"}},
+            "limits":{{"timeout":60000,"memory":256,"logs":10,"concurrency":1}},"updated":1,
+            "annotations":[{annotations}],"parameters":[{parameters}]}}"#
+    )
+}
+
 const ID: &str = "44794bd6aab74415b4e42a308d880e5b";

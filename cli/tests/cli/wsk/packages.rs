@@ -3,7 +3,7 @@ use serde_json::json;
 use super::{sent, wsk};
 use crate::platform::Platform;
 
-const PACKAGE: &str = r#"{"namespace":"guest","name":"tools","version":"0.0.1","publish":true,"binding":{},
+const PACKAGE: &str = r#"{"namespace":"guest","name":"tools","version":"0.0.1","publish":true,"binding":{},"updated":1,
     "parameters":[{"key":"host","value":"h"}],"annotations":[{"key":"description","value":"all sorts"}],
     "actions":[{"name":"hello","version":"0.0.1","annotations":[{"key":"parameters","value":[{"name":"who"}]}]}],
     "feeds":[{"name":"changes","version":"0.0.1","annotations":[{"key":"feed","value":true}]}]}"#;
@@ -18,7 +18,11 @@ fn packages_are_made_bound_shown_and_deleted() {
         .whatever("DELETE /packages/tools", 200, PACKAGE)
         .whatever("GET /packages", 200, &format!("[{PACKAGE}]"))
         .whatever("GET /api/v1/namespaces/whisk.system/packages", 200, "[]")
-        .whatever("POST /packages/refresh", 204, "");
+        .whatever(
+            "POST /packages/refresh",
+            200,
+            r#"{"added":[],"updated":[],"deleted":[]}"#,
+        );
     let burst = wsk(&platform);
     let create = [
         "package", "create", "tools", "-p", "a", "1", "--shared", "yes",

@@ -116,7 +116,7 @@ fn the_platform_says_its_build() {
     platform.whatever(
         "GET /api/v1",
         200,
-        r#"{"build":"2026-01-02","buildno":"7"}"#,
+        r#"{"name":"burst","api":"/api/v1","description":"a platform","kinds":[],"build":"2026-01-02","buildno":"7"}"#,
     );
     let burst = wsk(&platform);
     let all = burst.wsk(&["property", "get"]).ok();

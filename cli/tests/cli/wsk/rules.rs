@@ -4,7 +4,7 @@ use super::{sent, wsk};
 use crate::platform::Platform;
 
 const RULE: &str = r#"{"namespace":"guest","name":"on","version":"0.0.1","publish":false,"status":"active",
-    "trigger":{"path":"guest","name":"t"},"action":{"path":"guest","name":"a"},"annotations":[]}"#;
+    "trigger":{"path":"guest","name":"t"},"action":{"path":"guest","name":"a"},"annotations":[],"updated":1}"#;
 
 #[test]
 fn rules_are_made_turned_and_listed_with_their_status() {

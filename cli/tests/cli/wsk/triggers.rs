@@ -6,10 +6,19 @@ use crate::program::{AUTH, Burst};
 
 const FEED: &str = "POST /api/v1/namespaces/whisk.system/actions/alarms/interval";
 const TRIGGER: &str = r#"{"namespace":"guest","name":"tick","version":"0.0.1","publish":false,
-    "annotations":[{"key":"feed","value":"/whisk.system/alarms/interval"}],"parameters":[],"limits":{}}"#;
+    "annotations":[{"key":"feed","value":"/whisk.system/alarms/interval"}],"parameters":[],"limits":{},"updated":1}"#;
 
 fn record(result: &str) -> String {
     format!(r#"{{"activationId":"{ID}","response":{{"result":{result}}}}}"#)
+}
+
+/// Of a feed that fails.
+fn failed(status: &str, result: &str) -> String {
+    format!(
+        r#"{{"namespace":"guest","name":"interval","version":"0.0.1","publish":false,"annotations":[],
+            "activationId":"{ID}","subject":"guest","start":1,"logs":[],
+            "response":{{"status":"{status}","success":false,"result":{result}}}}}"#
+    )
 }
 
 #[test]
@@ -118,7 +127,11 @@ fn a_trigger_whose_feed_fails_is_taken_back() {
     platform
         .whatever("PUT /triggers/tick", 200, TRIGGER)
         .whatever("DELETE /triggers/tick", 200, TRIGGER)
-        .whatever(FEED, 502, &record(r#"{"error":"minutes is missing"}"#));
+        .whatever(
+            FEED,
+            502,
+            &failed("application error", r#"{"error":"minutes is missing"}"#),
+        );
     let burst = wsk(&platform);
     let create = [
         "trigger",
@@ -137,7 +150,7 @@ fn a_trigger_whose_feed_fails_is_taken_back() {
 
 #[test]
 fn a_trigger_outlives_its_feed() {
-    let refused = record(r#"{"error":"no such alarm"}"#);
+    let refused = failed("application error", r#"{"error":"no such alarm"}"#);
     let gone = r#"{"error":"The requested resource does not exist.","code":"t3"}"#;
     for (status, answer, why) in [
         (502, refused.as_str(), "no such alarm"),
@@ -178,9 +191,7 @@ fn what_a_feed_refuses_is_an_invalid_request_and_what_it_fails_at_is_not() {
         ("whisk internal error", 8),
     ] {
         let platform = Platform::start();
-        let record = format!(
-            r#"{{"activationId":"{ID}","response":{{"status":"{status}","result":{{"error":"no such minute"}}}}}}"#
-        );
+        let record = failed(status, r#"{"error":"no such minute"}"#);
         platform
             .whatever("PUT /triggers/tick", 200, TRIGGER)
             .whatever("DELETE /triggers/tick", 200, TRIGGER)

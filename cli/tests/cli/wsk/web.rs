@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use super::{sent, wsk};
+use super::{action, sent, wsk};
 use crate::platform::Platform;
 
 const ACTION: &str = r#"{"namespace":"guest","name":"page"}"#;
@@ -42,10 +42,9 @@ fn web_actions_are_annotated() {
 fn the_secret_of_a_web_action_is_a_number_that_stays() {
     let platform = Platform::start();
     let secret = |value: &str| {
-        format!(
-            r#"{{"namespace":"guest","name":"page","annotations":[{{"key":"web-export","value":true}},
-                {{"key":"require-whisk-auth","value":{value}}}]}}"#
-        )
+        let web = r#"{"key":"web-export","value":true}"#;
+        let secret = format!(r#"{{"key":"require-whisk-auth","value":{value}}}"#);
+        action("guest", "page", &format!("{web},{secret}"), "")
     };
     platform
         .whatever("GET /actions/page", 200, &secret("4503599627370497"))

@@ -5,6 +5,7 @@
 //! The contract has one run at a time, so the workers of a pack run one after the other.
 
 mod code;
+mod error;
 mod http;
 mod server;
 
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::environment::{HANDED_ON, IMAGE};
 use crate::launched::{self, Commands, Flare, failure};
 use code::Code;
+use error::Error;
 use server::{Answer, Server};
 
 /// What an image says of itself.
@@ -58,10 +60,10 @@ async fn run_flare(
         Some(server) => server,
         None => match Server::start(image, &own_variables(), &flare.pack.invocation) {
             Ok(started) => server.insert(started),
-            Err(error) => {
-                let command = image.command.first().map_or("", String::as_str);
-                let reason = format!("the image's command `{command}` cannot be started: {error}");
-                return flare.give_up(&failure(&format!("{NOT_INITIALISED}: {reason}")));
+            Err(reason) => {
+                let command = image.command.first().cloned().unwrap_or_default();
+                let error = Error::Command { command, reason };
+                return flare.give_up(&failure(&error.to_string()));
             }
         },
     };
@@ -86,7 +88,7 @@ async fn run_flare(
             Answer::Died(status) => return flare.end_like(worker, status),
             // What the others' end is then says the runtime.
             Answer::Failed(reason) => {
-                let error = failure(&reason);
+                let error = failure(&reason.to_string());
                 let failed = error.clone();
                 flare.say(&[PackEvent::WorkerFailed { worker, error, at }])?;
                 return flare.end(false, Some(failed));
@@ -97,8 +99,6 @@ async fn run_flare(
     }
     flare.end(true, None)
 }
-
-const NOT_INITIALISED: &str = "Initialization has failed due to";
 
 /// What the definition has in its environment: all that the runtime has not handed on of its own.
 fn own_variables() -> BTreeMap<String, String> {

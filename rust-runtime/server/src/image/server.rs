@@ -8,13 +8,13 @@ use std::time::Duration;
 use burst_protocol::{CONTROL_FD, Invocation};
 use hyper::StatusCode;
 use rustix::process::{Signal, set_parent_process_death_signal};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
+use super::Image;
+use super::error::{Error, Refusal};
 use super::http::{self, CallError, Reply};
-use super::{Image, NOT_INITIALISED};
 use crate::environment::IMAGE;
 use crate::launched;
 
@@ -23,7 +23,7 @@ pub(super) enum Answer {
     /// It takes runs now.
     Ready,
     Output(Box<RawValue>),
-    Failed(String),
+    Failed(Error),
     Died(ExitStatus),
 }
 
@@ -82,8 +82,8 @@ impl Server {
         };
         let answer = self.ask(asked, |reply| match reply {
             Ok(reply) if reply.status == StatusCode::OK => Answer::Ready,
-            Ok(reply) => Answer::Failed(format!("{NOT_INITIALISED}: {}", reason(&reply))),
-            Err(error) => Answer::Failed(format!("{NOT_INITIALISED}: {error}")),
+            Ok(reply) => Answer::Failed(Error::InitRefused(Refusal::of(&reply))),
+            Err(error) => Answer::Failed(Error::InitUnanswered(error)),
         });
         let answer = answer.await?;
         self.initialised = matches!(answer, Answer::Ready);
@@ -95,10 +95,10 @@ impl Server {
         let answer = self.ask(asked, |reply| match reply {
             Ok(reply) if reply.status == StatusCode::OK => match launched::output(&reply.body) {
                 Some(output) => Answer::Output(output),
-                None => Answer::Failed(launched::NO_RESULT.to_owned()),
+                None => Answer::Failed(Error::NoResult),
             },
-            Ok(reply) => Answer::Failed(reason(&reply)),
-            Err(error) => Answer::Failed(format!("{NO_RESPONSE}: {error}.")),
+            Ok(reply) => Answer::Failed(Error::Refused(Refusal::of(&reply))),
+            Err(error) => Answer::Failed(Error::Unanswered(error)),
         });
         answer.await
     }
@@ -124,27 +124,9 @@ impl Server {
     }
 }
 
-const NO_RESPONSE: &str = "The action did not produce a valid response";
-
 /// Between two looks whether it listens.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long the end of a process may take to be known that ends its connections.
 const DYING: Duration = Duration::from_millis(100);
-
-/// What it says is wrong.
-fn reason(reply: &Reply) -> String {
-    #[derive(Deserialize)]
-    struct Refusal {
-        error: Box<RawValue>,
-    }
-    let status = reply.status.as_u16();
-    match serde_json::from_slice::<Refusal>(&reply.body) {
-        Ok(Refusal { error }) => {
-            let text: Result<String, _> = serde_json::from_str(error.get());
-            text.unwrap_or_else(|_| error.get().to_owned())
-        }
-        Err(_) => format!("The action's server answered with status {status} and no `error`."),
-    }
-}

@@ -14,6 +14,7 @@ use crate::cleanup;
 use crate::exit_attribution::ExitCause;
 use crate::limits;
 use crate::not_reusable::NotReusable;
+use crate::process_end::ProcessEnd;
 use crate::tracker::End;
 
 impl RunningFlare {
@@ -103,7 +104,7 @@ impl RunningFlare {
         self.hear_rest();
         self.drained = true;
         let attribution = &self.program().attribution;
-        attribution.drained();
+        attribution.note_drained();
         // Whoever does not read in time has its client to blame.
         let _ = tokio::time::timeout(limits::SETTLE, attribution.all_drained()).await;
     }
@@ -134,25 +135,26 @@ impl RunningFlare {
         if let Some(cause) = other {
             let how = match cause {
                 ExitCause::Killed(deed) => deed.to_owned(),
-                ExitCause::Announced { signal } => self.how_it_died(Some(signal)).1,
+                ExitCause::Announced { signal } => self.how_it_died(Some(signal)).to_string(),
             };
             return self.tracker.lost_to_others(&how);
         }
         let announced = self.tracker.dying().map(|dying| dying.signal);
-        let (kind, mut how) = self.how_it_died(announced);
+        let end = self.how_it_died(announced);
+        let mut how = end.to_string();
         let present = self.program().attribution.present();
         if announced.is_none() && present > 1 {
             how = format!(
                 "{how}; which of the {present} calls in its container it was cannot be known"
             );
         }
-        let (failures, cause) = self.tracker.lost(kind, &how);
+        let (failures, cause) = self.tracker.lost(end.kind(), &how);
         (failures, self.reason.clone().unwrap_or(cause))
     }
 
     /// What ended the process. One that had announced its end and had to be helped along ended as
     /// it said: that it was killed is the runtime's own doing.
-    fn how_it_died(&self, announced: Option<Option<i32>>) -> (FailureKind, String) {
+    fn how_it_died(&self, announced: Option<Option<i32>>) -> ProcessEnd {
         let status = self.exited.as_ref().and_then(|exited| exited.status);
         let killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
         // Where another flare's call announced it, that one's has seen to it.
@@ -162,11 +164,10 @@ impl RunningFlare {
                 let said = ExitStatus::from_raw(signal);
                 self.program().explain(Some(said), Some(signal))
             }
-            Some(None) if helped && killed => (FailureKind::Exit, LINGERED.to_owned()),
+            Some(None) if helped && killed => ProcessEnd::Lingered,
             _ => self.program().explain(status, announced.flatten()),
         }
     }
 }
 
 const STOPPED: &str = "was told from outside to end";
-const LINGERED: &str = "was ending the process, which took too long and was killed";

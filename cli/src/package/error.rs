@@ -1,0 +1,84 @@
+//! Why there is nothing to upload.
+
+use std::io;
+use std::path::PathBuf;
+
+use object::BinaryFormat;
+use zip::result::ZipError;
+
+/// Why a package cannot be made, or is not one.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    /// A directory is no crate.
+    #[error("{} has no Cargo.toml", .0.display())]
+    NoManifest(PathBuf),
+    /// Cargo does not run.
+    #[error("cannot run cargo, which builds crates: {0}")]
+    Cargo(#[source] io::Error),
+    /// What cargo says of a build is not what it is expected to say.
+    #[error("cannot understand cargo's answer: {0}")]
+    Messages(#[source] io::Error),
+    /// The same of a crate.
+    #[error("cannot understand cargo's answer: {0}")]
+    Metadata(#[from] cargo_metadata::Error),
+    /// A crate has errors.
+    #[error("{} does not build", .0.display())]
+    DoesNotBuild(PathBuf),
+    /// A crate is a library.
+    #[error("{} has no binary; a work function needs a main.rs", .0.display())]
+    NoBinary(PathBuf),
+    /// A file has nothing in it.
+    #[error("{} is empty", .0.display())]
+    Empty(PathBuf),
+    /// More than any platform takes.
+    #[error("{name} is larger than {limit}; build it with less debug information")]
+    TooLarge {
+        /// What is uploaded.
+        name: String,
+        /// That, with its unit.
+        limit: String,
+    },
+    /// A file is none that is uploaded.
+    #[error(
+        "{0} is not an executable (ELF), nor a zip with one, nor a crate; of another language say --kind"
+    )]
+    NotExecutable(String),
+    /// An executable is for another system.
+    #[error("{name} is a {format:?} file, and the platform runs ELF executables")]
+    OtherFormat {
+        /// What is uploaded.
+        name: String,
+        /// What it is.
+        format: BinaryFormat,
+    },
+    /// A library, or a part of a program.
+    #[error("{0} is an ELF file but not an executable; is the crate a library?")]
+    NotRunnable(String),
+    /// The executable cannot be zipped.
+    #[error("cannot pack the executable: {0}")]
+    Pack(#[source] ZipError),
+    /// A zip is damaged.
+    #[error("{name} is not a sound zip: {cause}")]
+    Zip {
+        /// What is uploaded.
+        name: String,
+        /// How.
+        cause: ZipError,
+    },
+    /// A zip's executable is damaged.
+    #[error("{name} is not a sound zip: {cause}")]
+    Entry {
+        /// What is uploaded.
+        name: String,
+        /// How.
+        cause: io::Error,
+    },
+    /// A zip has nothing that is started.
+    #[error(
+        "{0} has no file `exec` at its top level, which is what is started; of Python or Node say --kind"
+    )]
+    NoExec(String),
+    /// The code of an action cannot be decoded.
+    #[error("the code is not sound base64")]
+    Base64(#[from] base64::DecodeError),
+}

@@ -1,0 +1,56 @@
+//! What is wrong with a request.
+
+use base64::DecodeError;
+use burst_protocol::{InvalidVersions, VERSIONS_HEADER};
+use serde_json::error::Category;
+
+use crate::concurrency::InvalidConcurrency;
+use crate::kind::UnknownKind;
+
+/// What the body of `/init` is.
+const INIT: &str = r#"{"value":{"path":…}} or {"value":{"code":…}}"#;
+
+/// Why a request is not what its call takes. What it has in it is not quoted: inputs may be secret.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRequest {
+    /// The body is cut short.
+    #[error("the body did not arrive completely")]
+    Incomplete,
+    /// The body is no JSON, or other JSON: as the parser puts it, without the values in it.
+    #[error("{0}")]
+    Json(String),
+    /// The query is not of this form.
+    #[error("the query is not {0}")]
+    Query(&'static str),
+    /// How long a program may take to report cannot be read.
+    #[error("startTimeout is not a number of milliseconds")]
+    StartTimeout,
+    /// The versions that the invoker speaks cannot be read.
+    #[error("{VERSIONS_HEADER}: {0}")]
+    Versions(#[from] InvalidVersions),
+    /// `/init` is told of no package, in a body that is no JSON or other JSON.
+    #[error("the body is not {INIT}: {0:?} error")]
+    Init(Category),
+    /// `/init` is told of no package, or of two.
+    #[error("the body is not {INIT}")]
+    NoPackage,
+    /// The package that is sent cannot be decoded.
+    #[error("`code` is not base64: {0}")]
+    Base64(#[from] DecodeError),
+    /// Nothing here runs such packages.
+    #[error(transparent)]
+    Kind(#[from] UnknownKind),
+    /// Packages of this kind are run without an interpreter.
+    #[error("no interpreter runs `{0:.40}`")]
+    NoInterpreter(String),
+    /// A program cannot run so many flares at once.
+    #[error(transparent)]
+    Concurrency(#[from] InvalidConcurrency),
+    /// Not all variables can be passed to a program.
+    #[error("a variable's name or value is not one")]
+    Environment,
+    /// `/run` is told of no input.
+    #[error(r#"the body is not {{"value":…}}"#)]
+    Run,
+}
