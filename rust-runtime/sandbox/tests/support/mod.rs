@@ -357,7 +357,9 @@ pub fn processes(user: u32) -> Vec<String> {
     };
     status
         .filter(|status| field(status, "Uid:") == Some(user.to_string()))
-        .filter(|status| field(status, "State:").is_none_or(|state| state != "Z"))
+        .filter(|status| {
+            field(status, "State:").is_none_or(|state| !["Z", "X"].contains(&state.as_str()))
+        })
         .collect()
 }
 

@@ -76,7 +76,7 @@ fn others() -> Vec<String> {
                 .map_or(start, |(_, name)| name)
                 .to_owned();
             // Who has ended does nothing any more, waited for or not.
-            if let Some(state) = state.filter(|state| *state != "Z") {
+            if let Some(state) = state.filter(|state| !["Z", "X"].contains(state)) {
                 names.insert(number, format!("{name} {state}"));
             }
         }

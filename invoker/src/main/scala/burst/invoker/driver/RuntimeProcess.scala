@@ -89,7 +89,8 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
   private def hasEnded(task: Path): Boolean =
     Try(Files.readString(task.resolve("stat"))).toOption
       .map(stat => stat.substring(stat.lastIndexOf(')') + 1).trim)
-      .forall(_.startsWith("Z"))
+      // Waited for by nobody yet, or just now.
+      .forall(state => state.startsWith("Z") || state.startsWith("X"))
 
   private def drainInBackground(): Unit =
     val reader = Thread(() => output.drain(), s"runtime-output-$pid")

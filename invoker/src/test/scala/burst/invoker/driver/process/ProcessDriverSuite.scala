@@ -38,7 +38,10 @@ class ProcessDriverSuite extends DriverContractSuite:
 
   /** Also when nobody has taken notice of its end: a container's first process may not be one that does. */
   private def isEnded(pid: String): Boolean =
-    !handle(pid).exists(_.isAlive) || contents(Path.of(s"/proc/$pid/stat")).contains(") Z ")
+    !handle(pid).exists(_.isAlive) || Seq(
+      ") Z ",
+      ") X "
+    ).exists(contents(Path.of(s"/proc/$pid/stat")).contains(_))
 
   private def contents(file: Path): String = Files.readString(file)
 

@@ -95,7 +95,9 @@ abstract class SandboxSuite extends DriverContractSuite:
   /** Nobody may have taken notice yet of the end of one whose parent was killed. */
   private def isRunning(handle: ProcessHandle): Boolean =
     def zombie =
-      Try(Files.readString(Path.of(s"/proc/${handle.pid}/stat"))).toOption.forall(_.contains(") Z "))
+      Try(Files.readString(Path.of(s"/proc/${handle.pid}/stat"))).toOption.forall(stat =>
+        stat.contains(") Z ") || stat.contains(") X ")
+      )
     handle.isAlive && !zombie
 
   protected def isThere(container: Container): Boolean =
