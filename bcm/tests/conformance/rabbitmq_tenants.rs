@@ -384,6 +384,29 @@ fn what_cannot_be_removed_keeps_nothing_else() {
     });
 }
 
+/// A server that has much to do answers too late, or that it cannot: it is asked again.
+#[test]
+fn what_cannot_be_removed_at_once_is_tried_again() {
+    under_watchdog(|| {
+        let refused = |asked: &[String]| {
+            let places = asked
+                .iter()
+                .filter(|line| line.starts_with("DELETE /api/vhosts"));
+            places.count() < 2
+        };
+        let answer = move |line: &str, asked: &[String]| match line {
+            line if line.starts_with("GET") => ("200 OK", r#"[{"name":"burst.9999999999.t11"}]"#),
+            line if line.contains("vhosts") && refused(asked) => ("503 Service Unavailable", ""),
+            _ => ("204 No Content", ""),
+        };
+        let (platform, server) = management(answer, "DELETE /api/users");
+        cleanup("t11", &platform).unwrap();
+        let asked = server.join().unwrap();
+        let places = asked.iter().filter(|line| line.contains("vhosts"));
+        assert_eq!(places.count(), 3, "{asked:#?}");
+    });
+}
+
 /// Of one that is over another pack is let in while whoever cleans up is at it: the virtual host is his, too.
 #[test]
 fn who_is_let_in_meanwhile_keeps_his_place() {

@@ -29,7 +29,7 @@ const PORT: u16 = 15672;
 const TLS_PORT: u16 = 15671;
 /// Characters of what it says when it refuses.
 const MOST_SAID: usize = 200;
-/// How often, and after what time, user and virtual host are tried to be made.
+/// How often, and after what time, user and virtual host are tried to be made, or removed.
 const ATTEMPTS: u32 = 8;
 const AGAIN: Duration = Duration::from_millis(150);
 /// How long one call may take: to make or to delete a virtual host is much for a server that is busy.
@@ -86,14 +86,7 @@ impl Management {
         place: &str,
         packs: Option<u32>,
     ) -> Result<(), Error> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            match self.make_once(account, place, packs).await {
-                Err(_) if attempts < ATTEMPTS => tokio::time::sleep(AGAIN).await,
-                result => return result,
-            }
-        }
+        tried(|| self.make_once(account, place, packs)).await
     }
 
     /// The user comes first and goes last: who has one may have the other.
@@ -152,10 +145,7 @@ impl Management {
     /// removed is none of this flare's, stays to be seen on the server, and is tried again after the next one.
     pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
         let since = Instant::now();
-        let mut by_owner = self.users().await?;
-        if let Some(own) = by_owner.remove(flare_id) {
-            self.remove_one(flare_id, &own).await?;
-        }
+        let mut by_owner = tried(|| self.remove_own(flare_id)).await?;
         by_owner.retain(|_, users| are_over(users));
         let removing = stream::iter(by_owner.into_keys())
             .for_each_concurrent(AT_ONCE, |owner| self.remove_if_over(owner));
@@ -163,6 +153,16 @@ impl Management {
         let left = (CLEANING / 2).saturating_sub(since.elapsed());
         let _ = tokio::time::timeout(left.min(LEFTOVERS), removing).await;
         Ok(())
+    }
+
+    /// The users that there are of others, by whom they are for. A server that has much to do may answer too late, and
+    /// goes on with what it was asked for.
+    async fn remove_own(&self, flare_id: &str) -> Result<BTreeMap<String, Vec<String>>, Error> {
+        let mut by_owner = self.users().await?;
+        if let Some(own) = by_owner.remove(flare_id) {
+            self.remove_one(flare_id, &own).await?;
+        }
+        Ok(by_owner)
     }
 
     /// Looked at again at the last moment: a pack that is let in meanwhile has another user, and the virtual host is
@@ -229,12 +229,12 @@ impl Management {
                 .body(body.to_string());
         }
         let answer = request.send().await;
-        let answer = answer.map_err(|reason| self.failed(reason.without_url()))?;
+        let answer = answer.map_err(|reason| self.failed(innermost(&reason.without_url())))?;
         match answer.status() {
             status if status.is_success() => {
                 let text = answer.text().await;
                 text.map(Some)
-                    .map_err(|reason| self.failed(reason.without_url()))
+                    .map_err(|reason| self.failed(innermost(&reason.without_url())))
             }
             StatusCode::NOT_FOUND if method != Method::PUT => Ok(None),
             status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(self.failed(
@@ -256,6 +256,29 @@ impl Management {
             self.base
         ))
     }
+}
+
+/// Until it ends well, or has been tried often enough.
+async fn tried<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    for _ in 1..ATTEMPTS {
+        match attempt().await {
+            Ok(done) => return Ok(done),
+            Err(_) => tokio::time::sleep(AGAIN).await,
+        }
+    }
+    attempt().await
+}
+
+/// The other causes only repeat that a request failed.
+fn innermost(reason: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = reason;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 /// At `management` of the address' options, or where servers have it.
