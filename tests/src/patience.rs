@@ -13,7 +13,7 @@ const ANSWER: (&str, &str) = ("burst.scheduler.ask-timeout", "60s");
 /// How long a request may take to come: settings of whoever has the API.
 pub(crate) const REQUESTS: [(&str, &str); 2] = [
     ("burst.http.connections.header-timeout", "60s"),
-    ("burst.http.body-min-rate.within", "60s"),
+    ("burst.http.body-pace.within", "60s"),
 ];
 
 /// How long one of them may take, by its parts, and to say who kept it from its end: settings of whoever starts them.

@@ -61,7 +61,7 @@ fn platform() -> Platform {
     let settings = Settings::new(Driver::Process)
         .set("burst.http.connections.header-timeout", PATIENCE)
         .set("burst.http.connections.stall-timeout", PATIENCE)
-        .set("burst.http.body-min-rate.within", PATIENCE);
+        .set("burst.http.body-pace.within", PATIENCE);
     let platform = Platform::start(settings);
     let large = format!("def main(args):\n    return {{'body': 'x' * {LARGE}}}\n");
     for (name, code) in [("hello", HELLO), ("large", &large)] {

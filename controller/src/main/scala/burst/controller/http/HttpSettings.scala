@@ -54,8 +54,8 @@ object HttpSettings:
       WebSettings.from(http.getConfig("web"), bodies(http, "web", WebHeapShare)),
       BodyTimes(
         http.getDuration("body-timeout").toScala,
-        http.getBytes("body-min-rate.bytes"),
-        http.getDuration("body-min-rate.within").toScala
+        http.getBytes("body-pace.bytes"),
+        http.getDuration("body-pace.within").toScala
       ),
       JsonLimits(
         depth = http.getInt("json-depth-limit"),

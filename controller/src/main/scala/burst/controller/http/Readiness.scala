@@ -65,7 +65,7 @@ object Readiness:
 
   object Settings:
     def from(config: Config): Settings =
-      Settings(config.getDuration("timeout").toScala, config.getBytes("min-free"))
+      Settings(config.getDuration("patience").toScala, config.getBytes("least-free"))
 
   /** Of a controller whose data is in `directory`, and which may have been told to stop. */
   def of(

@@ -76,7 +76,7 @@ object SchedulerSettings:
       queueLimit = config.getInt("queue-limit"),
       namespaceQueueLimit = config.getInt("namespace-queue-limit"),
       overtaking = duration("overtaking"),
-      startInterval = duration("start-interval"),
+      startInterval = duration("start-pace"),
       localityWait = duration("locality-wait"),
       backfillDepth = config.getInt("backfill-depth"),
       queueDeadline = duration("queue-deadline"),

@@ -120,7 +120,7 @@ class LateBodySuite extends ConnectionSuite:
 class SlowBodySuite extends ConnectionSuite:
   override def settings = """
     burst.http.body-timeout = 1h
-    burst.http.body-min-rate { bytes = 1KiB, within = 1s }
+    burst.http.body-pace { bytes = 1KiB, within = 1s }
     """
 
   private def dripping(c: RawConnection): Reply =

@@ -42,7 +42,7 @@ class CrowdSuite extends ConnectionSuite:
   override def settings =
     """
     burst.http.connections { header-timeout = 1h, keep-alive = 1h, stall-timeout = 1h, limit = 400, per-client = 300 }
-    burst.http { body-timeout = 1h, body-min-rate.within = 1h }
+    burst.http { body-timeout = 1h, body-pace.within = 1h }
     """
 
   test("any number of requests that are never finished keep nobody out"):

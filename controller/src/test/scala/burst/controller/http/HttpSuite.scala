@@ -49,9 +49,9 @@ abstract class HttpSuite extends munit.FunSuite:
     .withFallback(ConfigFactory.parseString(settings))
     // Parts that are well may take long to say so on a busy machine, and so may clients to say all.
     .withFallback(ConfigFactory.parseString("""
-      burst.http.ready.timeout = 60s
+      burst.http.ready.patience = 60s
       burst.http.connections.header-timeout = 60s
-      burst.http.body-min-rate.within = 60s
+      burst.http.body-pace.within = 60s
       # The flares of tests end when their clock began.
       burst.store.retention.age = 36500d
       """))

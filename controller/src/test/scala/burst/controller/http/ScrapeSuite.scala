@@ -3,7 +3,7 @@ package burst.controller.http
 /** Metrics while something is wrong, and which requests they tell apart. */
 class ScrapeSuite extends ConnectionSuite:
   override def settings = """
-    burst.http.ready.timeout = 20s
+    burst.http.ready.patience = 20s
     burst.http.web.domain = example.org
   """
 
