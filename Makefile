@@ -103,9 +103,12 @@ beside-%:
 	@mkdir -p $(TOLD)
 	MAKEFLAGS= $(MAKE) --no-print-directory test-$* 2>&1 | tee $(TOLD)/$*.log || { touch $(TOLD)/$*.failed; exit 1; }
 
-# Of the whole workspace: for one package cargo would compile libraries again, with the features that it needs alone.
+# Compiled with the whole workspace: for one package cargo would compile libraries again, with the features that it needs
+# alone. Run by itself: the other packages' tests are test-rust's.
+test-harness: SHELL := bash -o pipefail
 test-harness:
-	$(LINTED) test --locked --workspace --lib
+	harness=$$($(LINTED) test --locked --workspace --lib --no-run --message-format=json-render-diagnostics | \
+		sed -n 's/.*"executable":"\([^"]*\/burst_tests-[^"]*\)".*/\1/p') && cd tests && "$$harness"
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
