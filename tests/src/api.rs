@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use burst_client::{
-    Body, Client, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline,
+    Accepted, Body, Client, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline,
 };
 use reqwest::Method;
 use reqwest::blocking::RequestBuilder;
@@ -202,8 +202,30 @@ impl Api {
     /// Runs a flare of `size` equal workers to its end.
     #[track_caller]
     pub fn run(&self, name: &str, size: u32, input: &Value) -> Flare {
-        let id = self.flare(name, &json!({"size": size, "params": input}));
-        self.ended(&id)
+        self.flare_to_end(name, &json!({"size": size, "params": input}))
+    }
+
+    /// Starts a flare and waits for its end.
+    #[track_caller]
+    pub fn flare_to_end(&self, name: &str, body: &Value) -> Flare {
+        let flare = self.flare_and_wait(name, body);
+        match flare.state.is_final() {
+            true => flare,
+            false => self.ended(&flare.flare_id),
+        }
+    }
+
+    /// Starts a flare and waits for its end, for as long as the platform lets a request wait: to look at it again and
+    /// again costs both more than most flares do.
+    #[track_caller]
+    pub fn flare_and_wait(&self, name: &str, body: &Value) -> Flare {
+        let answer = self.post(&format!("bursts/{name}?blocking=true"), body);
+        match answer.status {
+            202 => self.status(&answer.expect::<Accepted>(202).flare_id),
+            // It failed, which the state tells.
+            502 => answer.expect(502),
+            _ => answer.expect(200),
+        }
     }
 
     /// A flare's present state.

@@ -61,10 +61,9 @@ const REFUSED_IN_SANDBOX: &[(&str, &str)] = &[
 /// What the only worker of a flare that succeeds returns.
 #[track_caller]
 fn output(platform: &Platform, options: &Value) -> Value {
-    let id = platform.api().flare(NAME, options);
-    let flare = platform.api().ended(&id);
+    let flare = platform.api().flare_to_end(NAME, options);
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
-    let outputs = platform.api().result(&id).outputs;
+    let outputs = platform.api().result(&flare.flare_id).outputs;
     outputs[0].read().unwrap().unwrap()
 }
 
@@ -183,7 +182,7 @@ fn too_much_memory_ends_its_own_pack(settings: Settings) {
     api.all_wrote(&other, failing::MARK);
 
     let request = json!({"size": 1, "params": failing::input("eat-memory", 0), "memory": MEMORY});
-    let flare = api.ended(&api.flare(failing::NAME, &request));
+    let flare = api.flare_to_end(failing::NAME, &request);
     assert_eq!(flare.state, "failed");
     let error = flare.error.as_ref().unwrap();
     assert_eq!(

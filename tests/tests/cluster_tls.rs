@@ -116,8 +116,7 @@ fn one() -> Setup {
 fn goes_on(cluster: &Cluster) {
     cluster.deploy("hello");
     let request = json!({"size": 8, "params": {"name": "World"}});
-    let id = cluster.api().flare("hello", &request);
-    let flare = cluster.api().ended(&id);
+    let flare = cluster.api().flare_to_end("hello", &request);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     let invokers: Vec<_> = cluster.api().invokers().into_iter().map(|i| i.id).collect();
     assert_eq!(invokers, ["invoker0"]);

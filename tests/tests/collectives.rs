@@ -19,7 +19,7 @@ fn all_operations(platform: &Platform, backend: &str) {
         "timeout": 240_000, "backend": backend});
     // The second on the same packs, as another user.
     for start in ["cold", "warm"] {
-        let flare = api.ended(&api.flare(&name, &request));
+        let flare = api.flare_to_end(&name, &request);
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         assert_eq!(flare.packs.len(), 3);
         for pack in &flare.packs {

@@ -157,8 +157,7 @@ fn one_case(platform: &Platform, redis: Option<&Redis>, case: &Case, before: &Fo
     request["params"] = failing::input(case.how, WHO);
     let options = case.options.as_object().unwrap().clone();
     request.as_object_mut().unwrap().extend(options);
-    let id = platform.api().flare(failing::NAME, &request);
-    let flare = platform.api().ended(&id);
+    let flare = platform.api().flare_to_end(failing::NAME, &request);
 
     check_flare(platform, &flare, case);
     check_workers(platform, &flare, case);
@@ -295,8 +294,7 @@ fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
     // In warm packs the worker returns long before the deadline.
     warm_up(&platform, &request(failing::succeed(), 60_000));
     let request = request(failing::input("succeed", WHO), 20_000);
-    let id = platform.api().flare(failing::NAME, &request);
-    let flare = platform.api().ended(&id);
+    let flare = platform.api().flare_to_end(failing::NAME, &request);
     assert!(
         matches!(flare.state.as_str(), "failed" | "timed-out"),
         "{flare:#?}"
@@ -305,7 +303,7 @@ fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
         flare.ended.unwrap() < platform.api().deadline(&flare) + LIMIT,
         "{flare:#?}"
     );
-    for output in platform.api().result(&id).outputs {
+    for output in platform.api().result(&flare.flare_id).outputs {
         assert_eq!(output.output.is_some(), output.worker == WHO, "{output:#?}");
         assert_eq!(output.error.is_some(), output.worker != WHO, "{output:#?}");
     }

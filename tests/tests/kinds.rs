@@ -59,13 +59,12 @@ fn inputs(workers: i64) -> Vec<Value> {
 /// The outputs of a flare that succeeds.
 fn outputs(platform: &Platform, name: &str, workers: i64) -> Vec<Value> {
     let body = json!({"params": inputs(workers), "granularity": 4, "packing": "homogeneous"});
-    let id = platform.api().flare(name, &body);
-    let flare = platform.api().ended(&id);
+    let flare = platform.api().flare_to_end(name, &body);
     assert_eq!(flare.state, "succeeded", "{name}: {flare:#?}");
     assert_eq!(flare.packs.len() as i64, (workers + 3) / 4, "{name}");
-    let result = platform.api().result(&id);
+    let result = platform.api().result(&flare.flare_id);
     for worker in 0..workers as u32 {
-        let lines = platform.api().logs_of(&id, worker).logs;
+        let lines = platform.api().logs_of(&flare.flare_id, worker).logs;
         assert!(lines.iter().any(|line| line.line.starts_with("worker")));
     }
     let read = result.outputs.iter().map(|it| it.read().unwrap().unwrap());
@@ -93,7 +92,7 @@ fn functions(settings: Settings) {
         assert!(processes.len() as i64 <= workers, "{processes:?}");
         for (x, kind, said) in [(-1, "exit", ""), (-2, "error", "below zero")] {
             let body = json!({"params": [{"x": 1}, {"x": x}]});
-            let flare = platform.api().ended(&platform.api().flare(name, &body));
+            let flare = platform.api().flare_to_end(name, &body);
             assert_eq!(flare.state, "failed", "{name}");
             let error = flare.error.unwrap();
             assert!(

@@ -114,13 +114,10 @@ fn neighbour(api: &Api) -> (String, Vec<SocketAddr>) {
 /// Whom the two workers of a flare met: peers, their runtimes and others, of each.
 #[track_caller]
 fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Met, Met, Met)> {
-    let id = api.flare(
-        NAME,
-        &of_two_packs(json!({"try": "visit", "others": others})),
-    );
-    let flare = api.ended(&id);
+    let request = of_two_packs(json!({"try": "visit", "others": others}));
+    let flare = api.flare_to_end(NAME, &request);
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
-    let outputs = api.result(&id).outputs;
+    let outputs = api.result(&flare.flare_id).outputs;
     let read = |output: &Value, field: &str| serde_json::from_value(output[field].clone()).unwrap();
     (outputs.iter())
         .map(|worker| worker.read::<Value>().unwrap().unwrap())

@@ -19,9 +19,7 @@ fn for_himself_alone(driver: Driver) {
     // In a fresh pack, in a warm one, and in one with a new package where the old one had to go.
     for granularity in [4, 4, 2] {
         let request = json!({"size": 4, "params": {"name": "World"}, "granularity": granularity});
-        let flare = platform
-            .api()
-            .ended(&platform.api().flare("hello", &request));
+        let flare = platform.api().flare_to_end("hello", &request);
         assert_eq!(flare.state, "succeeded", "{flare:#?}");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 #[track_caller]
 fn run(platform: &Platform, size: u32, input: &Value) -> Flare {
     let options = json!({"size": size, "params": input, "memory": 128, "granularity": size});
-    platform.api().ended(&platform.api().flare(NAME, &options))
+    platform.api().flare_to_end(NAME, &options)
 }
 
 #[track_caller]

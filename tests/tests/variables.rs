@@ -136,7 +136,7 @@ fn programs_have_their_variables(settings: Settings, fresh: &str) {
     assert!(changed.has("TOKEN", Some(&new)));
     // Nor is one of an older version, as secrets are all versions' alike.
     let older = json!({"size": 1, "params": failing::variables(), "version": "0.0.1"});
-    let older = platform.api().ended(&platform.api().flare(NAME, &older));
+    let older = platform.api().flare_to_end(NAME, &older);
     let older = Seen::of(&platform, &older);
     assert!(older.has("TOKEN", Some(&new)));
     assert_eq!(older.start.as_str(), fresh);

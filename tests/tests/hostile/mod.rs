@@ -177,7 +177,7 @@ fn who_looks_for_everybody_keeps_nobody_from_being_found() {
     let api = tenants.second.api();
     let request = json!({"size": 6, "params": {}, "granularity": 1, "packing": "homogeneous", "memory": 64,
         "timeout": 240_000});
-    let flare = api.ended(&api.flare("collectives", &request));
+    let flare = api.flare_to_end("collectives", &request);
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
     assert_eq!(tenants.first.api().status(&attack).state, "running");
     tenants.first.api().try_end(&format!("flares/{attack}"));
@@ -198,7 +198,7 @@ fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
         let inputs = vec![json!({"steps": steps}); 2];
         let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous",
             "backend": backend.kind()});
-        let flare = tenant.api().ended(&tenant.api().flare("hostile", &request));
+        let flare = tenant.api().flare_to_end("hostile", &request);
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         for output in tenant.api().result(&flare.flare_id).outputs {
             let told = output

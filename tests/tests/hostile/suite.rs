@@ -32,7 +32,7 @@ const WATCHES: [(Duration, u64); 2] = [
 /// After so long another neighbour is taken: each lives for ten minutes, and all that it wrote is read at every look.
 const NEIGHBOURHOOD: Duration = Duration::from_secs(45);
 /// Between two looks at a flare.
-const LOOK: Duration = Duration::from_millis(20);
+const LOOK: Duration = Duration::from_millis(50);
 /// Of what is found, so much is told.
 const TOLD: usize = 400;
 /// The JVM's threads and descriptors may grow by so many, as its pools fill.
@@ -134,8 +134,9 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
         assert_eq!(answer.status, 200, "{}", answer.text);
         BEFORE
     });
-    let id = api.flare(name, request);
-    let Some(flare) = ended(api, &id) else {
+    let flare = api.flare_and_wait(name, request);
+    let id = flare.flare_id.clone();
+    let Some(flare) = ended(api, flare) else {
         wrong.push(format!("its flare does not end: {}", api.status(&id).state));
         api.try_end(&format!("flares/{id}"));
         return;
@@ -179,16 +180,17 @@ fn noted(output: &Value, step: &str) -> Option<Value> {
     steps.rev().find_map(|noted| noted.get(step)).cloned()
 }
 
-fn ended(api: &Api, id: &str) -> Option<Flare> {
+/// A flare that has been waited for, at its end, if that comes.
+fn ended(api: &Api, mut flare: Flare) -> Option<Flare> {
     let until = Instant::now() + LIMIT;
-    while Instant::now() < until {
-        let flare = api.status(id);
-        if flare.state.is_final() {
-            return Some(flare);
+    while !flare.state.is_final() {
+        if Instant::now() > until {
+            return None;
         }
         std::thread::sleep(LOOK);
+        flare = api.status(&flare.flare_id);
     }
-    None
+    Some(flare)
 }
 
 /// The next flare gets its own outputs, and finds nothing of the one before, which was at rest until then.
@@ -210,8 +212,9 @@ fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
 
 /// One flare more, which is its own and finds nothing; for how many milliseconds its pack was at work before it.
 fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) -> u64 {
-    let id = api.flare(NAME, &script.next());
-    let flare = ended(api, &id);
+    let flare = api.flare_and_wait(NAME, &script.next());
+    let id = flare.flare_id.clone();
+    let flare = ended(api, flare);
     let Some(flare) = flare.filter(|flare| flare.state == "succeeded") else {
         let flare = api.status(&id);
         wrong.push(format!("the next flare: {} {:?}", flare.state, flare.error));
@@ -251,7 +254,7 @@ fn forget(api: &Api, script: &Script) {
     for input in request["params"].as_array_mut().into_iter().flatten() {
         *input = json!({"steps": [{"do": "exit"}]});
     }
-    ended(api, &api.flare(NAME, &request));
+    ended(api, api.flare_and_wait(NAME, &request));
 }
 
 /// The invoker is up and has its slots back.
