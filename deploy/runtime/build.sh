@@ -19,26 +19,40 @@ context=$(mktemp -d)
 log=$(mktemp)
 trap 'rm -rf "$context" "$log"' EXIT
 
+identity() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || true; }
+
+# Removes an image that another one has taken the name of, unless a container uses it.
+forget() {
+    [ "$(docker image inspect --format '{{len .RepoTags}}{{len .RepoDigests}}' "$1" 2>/dev/null)" = 00 ] || return 0
+    docker image rm "$1" >/dev/null 2>&1 || true
+}
+
 say() { echo "deploy/runtime/build.sh: $*" >&2; }
 
 # A base image of what a dynamically linked program needs, and nothing else.
 make_base() {
-    local root=$context/root
+    local former root=$context/root
     "$here/base.sh" "$root" "$binary"
     mkdir -p "$root/package"
+    former=$(identity "$1")
     tar -C "$root" -c . | docker import - "$1" >/dev/null
+    forget "$former"
     rm -rf "$root"
 }
 
 # build BASE: the image on that base, with what the runtime says of itself there as its labels.
 build() {
-    local described arch glibc
+    local former plain described arch glibc
+    former=$(identity "$tag")
     docker build --quiet --tag "$tag" --build-arg "BASE=$1" "$context" >/dev/null 2>"$log" || return
+    plain=$(identity "$tag")
     described=$(docker run --rm --network none "$tag" describe 2>"$log") || return
     arch=$(sed -n 's/.*"arch" *: *"\([^"]*\)".*/\1/p' <<<"$described")
     glibc=$(sed -n 's/.*"glibc" *: *"\([^"]*\)".*/\1/p' <<<"$described")
     docker build --quiet --tag "$tag" --build-arg "BASE=$1" --build-arg "ARCH=$arch" \
-        --build-arg "GLIBC=$glibc" "$context" >/dev/null 2>"$log"
+        --build-arg "GLIBC=$glibc" "$context" >/dev/null 2>"$log" || return
+    forget "$plain"
+    forget "$former"
 }
 
 available() {

@@ -17,8 +17,9 @@ import scala.concurrent.duration.DurationInt
 /** The scheduler's side as configured, upon the embedded stores, across a restart. */
 class ActorSchedulingSuite extends FunSuite:
   override def munitTimeout = 3.minutes
-  private val directory = Files.createTempDirectory("scheduling")
-  private val config: Config = ConfigFactory
+  // Lazily, as suites are made more often than run.
+  private lazy val directory = Files.createTempDirectory("scheduling")
+  private lazy val config: Config = ConfigFactory
     .parseString(s"""burst.store.directory = "$directory", pekko.loglevel = WARNING""")
     .withFallback(ConfigFactory.load())
 

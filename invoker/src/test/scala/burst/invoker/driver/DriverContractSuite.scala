@@ -22,8 +22,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
   /** Below which directory all is that the suite makes. */
   protected def place: Path = Path.of(System.getProperty("java.io.tmpdir"))
 
-  protected val directory: Path = Files.createTempDirectory(place, "burst-driver")
-  protected val packageDir: Path = Files.createDirectory(directory.resolve("package"))
+  // Lazily, as suites are made more often than run.
+  protected lazy val directory: Path = Files.createTempDirectory(place, "burst-driver")
+  protected lazy val packageDir: Path = Files.createDirectory(directory.resolve("package"))
 
   /** Whose containers and rules are, as an invoker's are: who looks for what others have left goes by it. */
   protected def newOwner(): String = DirectoryId.in(Files.createTempDirectory(directory, "data"))
