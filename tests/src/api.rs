@@ -293,9 +293,15 @@ impl Api {
     /// What one worker wrote.
     #[track_caller]
     pub fn logs_of(&self, id: &str, worker: u32) -> Logs {
+        self.logs_since(id, worker, None)
+    }
+
+    /// What one worker wrote since an answer whose `next` this is.
+    #[track_caller]
+    pub fn logs_since(&self, id: &str, worker: u32, from: Option<u64>) -> Logs {
         let query = GetLogsQuery {
             worker: Some(worker),
-            from: None,
+            from,
         };
         told(self.client.get_logs(id, &query).and_then(Body::text))
     }

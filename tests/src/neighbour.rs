@@ -1,13 +1,14 @@
 //! A flare that runs while others misbehave, and must not notice. Its program (`tests/programs/neighbour`) uses
 //! something of all that can be used up, round after round, and talks between its packs.
 
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::tenants::Tenant;
 use crate::{built, wait};
-use burst_client::{Flare, Logs};
+use burst_client::Flare;
 
 const NAME: &str = "neighbour";
 /// Before where a pack listens.
@@ -25,6 +26,14 @@ pub struct Neighbour<'a> {
     tenant: &'a Tenant,
     flare: String,
     addresses: Vec<String>,
+    counted: Cell<Counted>,
+}
+
+/// How many rounds were in its log until then: it is not read again.
+#[derive(Debug, Default, Clone, Copy)]
+struct Counted {
+    rounds: usize,
+    next: Option<u64>,
 }
 
 impl<'a> Neighbour<'a> {
@@ -48,6 +57,7 @@ impl<'a> Neighbour<'a> {
             tenant,
             flare,
             addresses: Vec::new(),
+            counted: Cell::default(),
         };
         wait::until_seen(
             "the neighbour is at work",
@@ -69,8 +79,13 @@ impl<'a> Neighbour<'a> {
     /// How many rounds it has done.
     #[track_caller]
     pub fn rounds(&self) -> usize {
-        let lines = self.logs(0).logs.into_iter();
-        lines.filter(|line| line.line.starts_with("round ")).count()
+        let Counted { rounds, next } = self.counted.get();
+        let since = self.tenant.api().logs_since(&self.flare, 0, next);
+        let lines = since.logs.iter();
+        let rounds = rounds + lines.filter(|it| it.line.starts_with("round ")).count();
+        let next = since.next;
+        self.counted.set(Counted { rounds, next });
+        rounds
     }
 
     /// Where its packs listen.
@@ -81,7 +96,8 @@ impl<'a> Neighbour<'a> {
     /// What it has told of that.
     #[track_caller]
     fn told(&self) -> Vec<String> {
-        let lines = (0..Self::SIZE).flat_map(|worker| self.logs(worker).logs);
+        let logs = |worker| self.tenant.api().logs_of(&self.flare, worker).logs;
+        let lines = (0..Self::SIZE).flat_map(logs);
         let said = lines.filter_map(|line| line.line.strip_prefix(LISTENS).map(str::to_owned));
         said.flat_map(|said| said.split(' ').map(str::to_owned).collect::<Vec<_>>())
             .filter(|address| !address.is_empty())
@@ -120,9 +136,5 @@ impl<'a> Neighbour<'a> {
 
     fn status(&self) -> Flare {
         self.tenant.api().status(&self.flare)
-    }
-
-    fn logs(&self, worker: u32) -> Logs {
-        self.tenant.api().logs_of(&self.flare, worker)
     }
 }

@@ -29,8 +29,8 @@ const WATCHES: [(Duration, u64); 2] = [
     (Duration::from_secs(1), 500),
     (Duration::from_secs(4), 1_500),
 ];
-/// After so long another neighbour is taken: each lives for ten minutes, and all that it wrote is read at every look.
-const NEIGHBOURHOOD: Duration = Duration::from_secs(45);
+/// After so long another neighbour is taken: each lives for ten minutes.
+const NEIGHBOURHOOD: Duration = Duration::from_secs(240);
 /// Between two looks at a flare.
 const LOOK: Duration = Duration::from_millis(50);
 /// Of what is found, so much is told.
