@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use burst_client::{
-    Accepted, Body, Client, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline,
+    Body, Client, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline, Waited,
 };
 use reqwest::Method;
 use reqwest::blocking::RequestBuilder;
@@ -219,13 +219,12 @@ impl Api {
     /// again costs both more than most flares do.
     #[track_caller]
     pub fn flare_and_wait(&self, name: &str, body: &Value) -> Flare {
-        let answer = self.post(&format!("bursts/{name}?blocking=true"), body);
-        match answer.status {
-            202 => self.status(&answer.expect::<Accepted>(202).flare_id),
-            // It failed, which the state tells.
-            502 => answer.expect(502),
-            _ => answer.expect(200),
-        }
+        let waited = self.client.flare_and_wait(name, body);
+        let id = match waited.unwrap_or_else(|cause| panic!("{cause}")) {
+            Waited::Ended(answer) => told(Ok(answer)).flare_id,
+            Waited::Accepted(answer) => told(Ok(answer)).flare_id,
+        };
+        self.status(&id)
     }
 
     /// A flare's present state.
