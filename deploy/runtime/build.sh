@@ -45,6 +45,7 @@ build() {
     local former plain described arch glibc
     former=$(identity "$tag")
     docker build --quiet --tag "$tag" --build-arg "BASE=$1" "$context" >/dev/null 2>"$log" || return
+    forget "$former"
     plain=$(identity "$tag")
     described=$(docker run --rm --network none "$tag" describe 2>"$log") || return
     arch=$(sed -n 's/.*"arch" *: *"\([^"]*\)".*/\1/p' <<<"$described")
@@ -52,7 +53,6 @@ build() {
     docker build --quiet --tag "$tag" --build-arg "BASE=$1" --build-arg "ARCH=$arch" \
         --build-arg "GLIBC=$glibc" "$context" >/dev/null 2>"$log" || return
     forget "$plain"
-    forget "$former"
 }
 
 available() {

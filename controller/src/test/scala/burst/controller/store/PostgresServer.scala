@@ -89,8 +89,8 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
 
   /** Stops it at once, so that it gives back the memory it shares, which outlives whom it is taken from. */
   override def close(): Unit =
-    if postmaster.exists(_.isAlive) then run(Seq("pg_ctl", "stop", "-m", "immediate", "-D", s"$data"))
-    kill()
+    try if postmaster.exists(_.isAlive) then run(Seq("pg_ctl", "stop", "-m", "immediate", "-D", s"$data"))
+    finally kill()
     if Files.exists(directory) then
       Files.walk(directory).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
