@@ -31,21 +31,19 @@ say() { echo "deploy/runtime/build.sh: $*" >&2; }
 
 # A base image of what a dynamically linked program needs, and nothing else.
 make_base() {
-    local former root=$context/root
+    local root=$context/root
     "$here/base.sh" "$root" "$binary"
     mkdir -p "$root/package"
-    former=$(identity "$1")
     tar -C "$root" -c . | docker import - "$1" >/dev/null
-    forget "$former"
     rm -rf "$root"
 }
 
 # build BASE: the image on that base, with what the runtime says of itself there as its labels.
 build() {
-    local former plain described arch glibc
-    former=$(identity "$tag")
+    local replaced plain described arch glibc
+    replaced=$(identity "$tag")
     docker build --quiet --tag "$tag" --build-arg "BASE=$1" "$context" >/dev/null 2>"$log" || return
-    forget "$former"
+    forget "$replaced"
     plain=$(identity "$tag")
     described=$(docker run --rm --network none "$tag" describe 2>"$log") || return
     arch=$(sed -n 's/.*"arch" *: *"\([^"]*\)".*/\1/p' <<<"$described")
@@ -78,7 +76,10 @@ if [ "$base" != own ] && available "$base" && build "$base"; then
 else
     own=burst-runtime-base:local
     [ "$base" = own ] || say "$base cannot be used here: making a base of this machine's C library"
+    former=$(identity "$own")
     make_base "$own"
     build "$own" || { say "the image cannot be built:"; cat "$log" >&2; exit 1; }
+    # Until then the former image stood on it.
+    forget "$former"
     say "built $tag on $own"
 fi
