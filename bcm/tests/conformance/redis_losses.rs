@@ -1,10 +1,11 @@
 //! Redis that loses what it was given, under flares with users of their own: it drops keys, restarts, fails over.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackId, cleanup, testing};
 
-use crate::harness::{pattern, promised, under_watchdog};
+use crate::harness::{WATCHDOG, eventually, pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
 use crate::redis_tenants::{KINDS, exchange, fails, let_in, packs};
 use burst_test_servers::Redis;
@@ -76,6 +77,40 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
             cleanup("r1", &platform).unwrap();
             let next = packs(&let_in(&platform, "r2").unwrap(), "r2", &[1, 1, 1]);
             assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
+        });
+    }
+}
+
+/// A server that is just starting anew may be asked what the platform asks for a flare.
+#[test]
+fn a_server_that_comes_back_lets_in_and_cleans_up() {
+    for kind in KINDS {
+        let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+        under_watchdog(move || {
+            let proxy = Proxy::to(server.port());
+            let mut platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
+            platform.recovery = Some(WATCHDOG);
+            let mut while_it_is_away = |ask: &(dyn Fn() + Sync)| {
+                server.kill();
+                let known = proxy.accepted();
+                std::thread::scope(|scope| {
+                    let asked = scope.spawn(ask);
+                    eventually("nobody has tried twice", || proxy.accepted() > known + 1);
+                    server.restart();
+                    asked.join().unwrap();
+                });
+                (server.keys(), server.users().len())
+            };
+            let own = Mutex::new(None);
+            let admit = || *own.lock().unwrap() = Some(let_in(&platform, "c1").unwrap());
+            let (_, users) = while_it_is_away(&admit);
+            assert_eq!(users, 2);
+            let own = own.into_inner().unwrap().unwrap();
+            let running = packs(&own, "c1", &[1, 1, 1]);
+            assert_eq!(exchange(&running, 3), vec![Ok(()); 3]);
+            drop(running);
+            let left = while_it_is_away(&|| cleanup("c1", &platform).unwrap());
+            assert_eq!(left, (Vec::new(), 1));
         });
     }
 }

@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use super::resp::{Client, Reply, Talk};
+use super::resp::{Client, GoOn, Reply, Talk};
 use super::resp_error::RespError;
 use super::server::Server;
-use super::{SILENCE, account, connect, keys, within};
+use super::writer::Broken;
+use super::{SILENCE, account, keys, within};
 use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
 use crate::error::Error;
@@ -32,7 +33,9 @@ pub(super) fn admit(
     let account = account
         .or_else(|| Credentials::new(flare))
         .ok_or_else(|| server.error(ODD_ID))?;
-    let_in(&server, &account, flare).map_err(|reason| server.failed(reason))?;
+    tried(&server, SILENCE, |go_on| {
+        let_in(&server, &account, flare, go_on)
+    })?;
     let uri = server.uri_for(&account.user, &account.password);
     Ok(config.clone().with_uri(uri).into())
 }
@@ -45,10 +48,9 @@ pub(super) fn clean(
     config: &BackendConfig,
 ) -> Result<(), Error> {
     let server = Server::new(name, config)?;
-    let mut client = connect(&server)?;
-    let go_on = &mut within(&server, CLEANING);
-    let talk = &mut client.talk(go_on);
-    let mut clean = || {
+    tried(&server, CLEANING, |go_on| {
+        let mut client = Client::connect(&server, go_on)?;
+        let talk = &mut client.talk(go_on);
         let removed = match config.shared_credentials {
             true => Ok(()),
             false => account::remove(talk, flare_id),
@@ -61,14 +63,35 @@ pub(super) fn clean(
             keys::delete_all(talk, &flares)?;
         }
         removed
-    };
-    clean().map_err(|reason| server.failed(reason))
+    })
+}
+
+/// Until it goes through. A server that is away may come back for as long as it may do so to packs, and answers within
+/// `limit` in all.
+fn tried<T>(
+    server: &Server,
+    limit: Duration,
+    mut attempt: impl FnMut(GoOn<'_>) -> Result<T, RespError>,
+) -> Result<T, Error> {
+    let mut broken = Broken::of(server);
+    let mut in_time = within(server, limit);
+    loop {
+        in_time()?;
+        match attempt(&mut in_time) {
+            Err(reason) if broken.may_try_again(&reason) => {}
+            result => return result.map_err(|reason| server.failed(reason)),
+        }
+    }
 }
 
 /// Makes the user, once it is known that nobody reads anything without logging in.
-fn let_in(server: &Server, account: &Credentials, flare: &Admission<'_>) -> Result<(), RespError> {
+fn let_in(
+    server: &Server,
+    account: &Credentials,
+    flare: &Admission<'_>,
+    go_on: GoOn<'_>,
+) -> Result<(), RespError> {
     let mut client = Client::over(server.open().map_err(RespError::Connect)?);
-    let go_on = &mut within(server, SILENCE);
     let talk = &mut client.talk(go_on);
     let stranger = talk.try_ask(&[&[b"GET"], &[b"burst:stranger"]])?;
     if stranger.is_some() {
