@@ -30,7 +30,7 @@ pub enum Error {
         cause: io::Error,
     },
     /// The platform refused, failed, or could not be reached.
-    #[error(transparent)]
+    #[error("{}", and(.0, start_one(.0)))]
     Api(#[from] ApiError),
     /// The same, with what was tried of an entity of OpenWhisk's.
     #[error("Unable to {what}: {}", with_code(cause))]
@@ -56,12 +56,12 @@ pub enum Error {
         /// HTTP status.
         status: u16,
     },
-    /// The same while something went on there: what this leaves unknown follows.
+    /// The same, and what this leaves unknown or where to look.
     #[error("{}", and(cause, more))]
-    Lost {
+    With {
         /// What happened.
         cause: ApiError,
-        /// What is not known now.
+        /// What follows its sentence.
         more: String,
     },
     /// Too many ids may begin so.
@@ -190,7 +190,7 @@ impl Error {
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
             Self::NotFound(_) => 3,
             Self::ShortId { .. } | Self::NoWorker { .. } | Self::FeedRefused { .. } => 6,
-            Self::Api(cause) | Self::Lost { cause, .. } | Self::Unable { cause, .. } => {
+            Self::Api(cause) | Self::With { cause, .. } | Self::Unable { cause, .. } => {
                 code_of(cause)
             }
             Self::Told { status: 202 } => 9,
@@ -278,6 +278,24 @@ fn workers(size: u32) -> String {
     }
 }
 
+/// Where nothing listens on this machine there is no platform yet.
+fn start_one(cause: &ApiError) -> &'static str {
+    match cause {
+        ApiError::Unreachable { host, cause } if is_here(host) && cause.contains("refused") => {
+            "; `burst standalone` starts one here"
+        }
+        _ => "",
+    }
+}
+
+/// Whether an address is of this machine.
+fn is_here(host: &str) -> bool {
+    let host = host.split_once("://").map_or(host, |(_, host)| host);
+    ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|here| host.starts_with(here))
+}
+
 /// The code of a refusal stays at the end.
 fn and(cause: &ApiError, more: &str) -> String {
     match cause {
@@ -287,7 +305,10 @@ fn and(cause: &ApiError, more: &str) -> String {
             code,
         } => ApiError::Refused {
             status: *status,
-            message: format!("{message}{more}"),
+            message: match more {
+                "" => message.clone(),
+                more => format!("{}{more}", message.trim_end_matches('.')),
+            },
             code: code.clone(),
         }
         .to_string(),
@@ -356,7 +377,7 @@ mod tests {
             panic!("not the API's");
         };
         let more = "; who knows".into();
-        let lost = Error::Lost { cause, more };
+        let lost = Error::With { cause, more };
         assert_eq!(lost.to_string(), "no; who knows [t1]");
         assert_eq!(lost.exit_code(), 3);
     }

@@ -152,7 +152,7 @@ impl Watcher<'_> {
     fn lost(&self, cause: ApiError, id: &str) -> Error {
         let (name, look) = (self.kind.name(), self.kind.look());
         let more = format!("; {name} {id} may still be running: see `{look} {id}`");
-        Error::Lost { cause, more }
+        Error::With { cause, more }
     }
 }
 

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::iter;
 
 use burst_client::{Answer, Body};
 use bytesize::ByteSize;
-use console::Style;
+use console::{Style, Term};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -144,12 +145,37 @@ pub fn hint(text: &str) {
     }
 }
 
-/// Says to someone at a terminal what can be done next.
-pub fn next(commands: &str) {
-    if io::stderr().is_terminal() {
-        let text = format!("next: {commands}");
+/// Says to someone at a terminal what can be done next: one of these.
+pub fn next(steps: &[&str]) {
+    let terminal = Term::stderr();
+    if terminal.is_term() {
         let dim = Style::new().dim().for_stderr();
-        let _ = writeln!(io::stderr(), "{}", dim.apply_to(visible::line(&text)));
+        for line in in_lines(steps, terminal.size().1.into()) {
+            let _ = writeln!(io::stderr(), "{}", dim.apply_to(visible::line(&line)));
+        }
+    }
+}
+
+/// On one line if that is not too long, else a line for each.
+fn in_lines(steps: &[&str], width: usize) -> Vec<String> {
+    let line = format!("next: {}", steps.join(" or "));
+    if line.chars().count() <= width {
+        return vec![line];
+    }
+    let starts = iter::once("next: ").chain(iter::repeat("   or "));
+    starts
+        .zip(steps)
+        .map(|(start, step)| format!("{start}{step}"))
+        .collect()
+}
+
+/// A word as a shell takes it, whatever is in it.
+pub fn word(text: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.into()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''")).into()
     }
 }
 
@@ -207,4 +233,36 @@ pub fn object(fields: &BTreeMap<String, Box<RawValue>>) -> String {
 /// A size in bytes for people.
 pub fn size(bytes: u64) -> String {
     ByteSize(bytes).display().iec().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_that_do_not_fit_into_a_line_have_one_each() {
+        let steps = ["`burst wait x1`", "`burst logs x1`"];
+        let line = "next: `burst wait x1` or `burst logs x1`";
+        assert_eq!(in_lines(&steps, 40), [line]);
+        assert_eq!(
+            in_lines(&steps, 39),
+            ["next: `burst wait x1`", "   or `burst logs x1`"]
+        );
+        assert_eq!(in_lines(&steps[..1], 5), ["next: `burst wait x1`"]);
+    }
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_not_take_them_as_they_are() {
+        for (text, quoted) in [
+            ("hello", "hello"),
+            ("./a-b_c.2@x", "./a-b_c.2@x"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("$HOME", "'$HOME'"),
+            ("~", "'~'"),
+            ("", "''"),
+        ] {
+            assert_eq!(word(text), quoted);
+        }
+    }
 }

@@ -9,7 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::{times, visible};
 
 const TICK: Duration = Duration::from_millis(100);
-const BAR: &str = "{prefix} [{bar:30}] {pos}/{len} done, {msg} ({elapsed})";
+const BAR: &str = "{prefix} [{bar:16}] {pos}/{len} done, {msg} ({elapsed})";
+const QUEUED: &str = "{prefix} {msg} ({elapsed})";
 const SPINNER: &str = "{spinner} {msg} ({elapsed})";
 
 /// A line on standard error that shows how far something is; nothing without a terminal.
@@ -18,29 +19,31 @@ pub struct Progress(ProgressBar);
 impl Progress {
     /// A bar over the workers of a flare.
     pub fn flare(name: &str, size: u64, verbose: bool) -> Self {
-        Self::start(size, BAR, verbose, |bar| {
-            bar.set_prefix(visible::line(name).into_owned());
-            bar.set_message("queued");
+        Self::start(size, QUEUED, verbose, |bar| {
+            bar.with_prefix(visible::line(name).into_owned())
+                .with_message("queued")
         })
     }
 
     /// A spinner beside a text.
     pub fn spinner(message: String, verbose: bool) -> Self {
         Self::start(0, SPINNER, verbose, |bar| {
-            bar.set_message(visible::line(&message).into_owned())
+            bar.with_message(visible::line(&message).into_owned())
         })
     }
 
-    fn start(size: u64, template: &str, verbose: bool, label: impl FnOnce(&ProgressBar)) -> Self {
+    fn start(
+        size: u64,
+        template: &str,
+        verbose: bool,
+        label: impl FnOnce(ProgressBar) -> ProgressBar,
+    ) -> Self {
         // A trace and a line that is redrawn would garble each other.
         if verbose || !io::stderr().is_terminal() {
             return Self(ProgressBar::hidden());
         }
-        let bar = ProgressBar::new(size);
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
-        label(&bar);
+        // Labelled before it is first drawn.
+        let bar = label(ProgressBar::new(size).with_style(style(template)));
         bar.enable_steady_tick(TICK);
         Self(bar)
     }
@@ -53,10 +56,21 @@ impl Progress {
     /// Shows where the flare's workers are.
     pub fn update(&self, flare: &Flare) {
         let counts = Counts::of(flare.size, &flare.workers);
+        let message = counts.message(&flare.state, flare.queue.as_ref(), times::now());
+        let template = match flare.state {
+            FlareState::Queued => QUEUED,
+            _ => BAR,
+        };
+        self.0.set_style(style(template));
         self.0.set_position(counts.done.into());
-        let message = counts.message(&flare.state, flare.queue.as_ref());
         self.0.set_message(message);
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("=> ")
 }
 
 impl Drop for Progress {
@@ -94,16 +108,17 @@ impl Counts {
         counts
     }
 
-    fn message(&self, state: &FlareState, queue: Option<&Queue>) -> String {
+    fn message(&self, state: &FlareState, queue: Option<&Queue>, now: u64) -> String {
         let workers = format!("{} running, {} pending", self.running, self.pending);
         match (state, queue) {
             (FlareState::Queued, Some(queue)) => {
                 let start = queue.start.map_or_else(String::new, |at| {
-                    format!(", start expected {}", times::minute(at))
+                    format!(", start expected {}", times::until(now, at))
                 });
                 format!("queued at position {}{start}", queue.position)
             }
-            (FlareState::Queued | FlareState::Placing | FlareState::Starting, _) => {
+            (FlareState::Queued, None) => "queued".into(),
+            (FlareState::Placing | FlareState::Starting, _) => {
                 format!("{workers}, {state}")
             }
             _ => workers,
@@ -141,21 +156,35 @@ mod tests {
                 done: 2
             }
         );
-        let message = |state, queue| counts.message(&state, queue);
-        assert_eq!(message(FlareState::Running, None), "1 running, 2 pending");
+        let message = |state| counts.message(&state, None, 1_000_000);
+        assert_eq!(message(FlareState::Running), "1 running, 2 pending");
         assert_eq!(
-            message(FlareState::Queued, None),
-            "1 running, 2 pending, queued"
+            message(FlareState::Starting),
+            "1 running, 2 pending, starting"
         );
-        let queue = Queue {
-            position: 2,
-            start: None,
-            waits_for: None,
-            reason: None,
-        };
-        assert_eq!(
-            message(FlareState::Queued, Some(&queue)),
-            "queued at position 2"
-        );
+        assert_eq!(message(FlareState::Queued), "queued");
+        for (start, told) in [
+            (None, "queued at position 2"),
+            (
+                Some(7_000_000),
+                "queued at position 2, start expected in about 6 s",
+            ),
+        ] {
+            let queue = Queue {
+                position: 2,
+                start,
+                waits_for: None,
+                reason: None,
+            };
+            let message = counts.message(&FlareState::Queued, Some(&queue), 1_000_000);
+            assert_eq!(message, told);
+        }
+    }
+
+    #[test]
+    fn templates_are_sound() {
+        for template in [BAR, QUEUED, SPINNER] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Tables for people: harmless, as wide as the terminal at most, coloured if that is wanted.
 
-use comfy_table::{Attribute, Cell, Color, ContentArrangement, presets};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Width, presets};
 use console::Term;
 
 use crate::visible;
@@ -40,20 +40,27 @@ impl From<&str> for Shown {
     }
 }
 
+/// Anything of up to so many characters stays on one line, such as what is shown of an id.
+const UNBROKEN: usize = 12;
+
 /// Rows of cells.
-pub struct Table(comfy_table::Table);
+pub struct Table {
+    table: comfy_table::Table,
+    /// Columns from the left that are as wide as they need to be.
+    whole: usize,
+}
 
 impl Table {
     /// An empty one with these column heads.
     pub fn new<const N: usize>(heads: [&str; N]) -> Self {
-        let mut table = Self::bare();
+        let mut table = Self::bare(0);
         table
-            .0
+            .table
             .set_header(heads.map(|head| cell(head).add_attribute(Attribute::Bold)));
         table
     }
 
-    fn bare() -> Self {
+    fn bare(whole: usize) -> Self {
         let mut table = comfy_table::Table::new();
         table
             .load_style(presets::NOTHING)
@@ -66,20 +73,42 @@ impl Table {
         if let Some(width) = width() {
             table.set_width(width);
         }
-        Self(table)
+        Self { table, whole }
     }
 
     /// Adds a row.
     pub fn row<const N: usize>(&mut self, cells: [Value; N]) {
-        self.0.add_row(cells.map(|value| value.0));
+        self.table.add_row(cells.map(|value| value.0));
     }
 
-    /// The table's text: no leading column of blanks, no trailing ones.
+    /// The table's text: no leading column of blanks, no trailing ones. Where it is too wide for the terminal no head and
+    /// no id is broken all the same.
     pub fn shown(mut self) -> Shown {
-        for column in self.0.column_iter_mut() {
-            column.set_padding((0, 2));
+        let last = self.table.column_count().saturating_sub(1);
+        let heads: Vec<usize> = self
+            .table
+            .header()
+            .into_iter()
+            .flat_map(|heads| heads.cell_iter())
+            .map(|head| head.content().chars().count())
+            .collect();
+        let widths = self.table.column_max_content_widths();
+        for (at, column) in self.table.column_iter_mut().enumerate() {
+            let gap = if at == last { 0 } else { 2 };
+            column.set_padding((0, gap));
+            let width = widths.get(at).map_or(0, |width| usize::from(*width));
+            let head = heads.get(at).copied().unwrap_or_default();
+            let least = match at {
+                _ if at < self.whole => width,
+                _ if at == last => head,
+                _ => width.min(UNBROKEN).max(head),
+            };
+            let least = u16::try_from(least).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(
+                least.saturating_add(gap),
+            )));
         }
-        Shown(self.0.trim_fmt())
+        Shown(self.table.trim_fmt())
     }
 }
 
@@ -145,7 +174,7 @@ pub struct Facts(Table);
 impl Facts {
     /// None yet.
     pub fn new() -> Self {
-        Self(Table::bare())
+        Self(Table::bare(1))
     }
 
     /// With a value of this name.

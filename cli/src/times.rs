@@ -28,6 +28,11 @@ pub fn minute(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M")
 }
 
+/// The same without the day, beside how long it is until then.
+pub fn of_day(micros: u64) -> String {
+    local(micros, "%H:%M:%S")
+}
+
 fn local(micros: u64, format: &str) -> String {
     let time = i64::try_from(micros).ok();
     let time = time.and_then(|micros| Timestamp::from_microsecond(micros).ok());
@@ -49,6 +54,10 @@ pub fn milliseconds(start: u64, end: u64) -> String {
 /// The same with units that fit.
 pub fn duration(start: u64, end: u64) -> String {
     let micros = end.saturating_sub(start);
+    // Nothing takes no time.
+    if micros < 50 {
+        return "< 0.1 ms".into();
+    }
     // What would be rounded to a whole one of the next unit is one.
     if micros < SECOND - 50 {
         return format!("{} ms", milliseconds(start, end));
@@ -69,9 +78,25 @@ pub fn duration(start: u64, end: u64) -> String {
     }
 }
 
+/// The present, in microseconds since the epoch.
+pub fn now() -> u64 {
+    u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default()
+}
+
+/// How long it is until then, to the second.
+pub fn until(now: u64, at: u64) -> String {
+    match at.saturating_sub(now).div_ceil(SECOND) {
+        0 => "any moment".into(),
+        seconds => format!("in about {}", setting(seconds.saturating_mul(1000))),
+    }
+}
+
 /// A length of time that somebody has set, in milliseconds.
 pub fn setting(millis: u64) -> String {
-    duration(0, millis.saturating_mul(1000)).replace(".0 ", " ")
+    match millis {
+        0 => "0 ms".into(),
+        _ => duration(0, millis.saturating_mul(1000)).replace(".0 ", " "),
+    }
 }
 
 #[cfg(test)]
@@ -81,7 +106,9 @@ mod tests {
     #[test]
     fn durations_have_units_that_fit() {
         for (micros, shown) in [
-            (0, "0.0 ms"),
+            (0, "< 0.1 ms"),
+            (49, "< 0.1 ms"),
+            (50, "0.1 ms"),
             (1_500, "1.5 ms"),
             (999_949, "999.9 ms"),
             (999_960, "1.0 s"),
@@ -96,12 +123,26 @@ mod tests {
         ] {
             assert_eq!(duration(5, 5 + micros), shown);
         }
-        assert_eq!(duration(5, 0), "0.0 ms");
+        assert_eq!(duration(5, 0), "< 0.1 ms");
+        assert_eq!(setting(0), "0 ms");
         assert_eq!(setting(1), "1 ms");
         assert_eq!(setting(90_000), "1 min 30 s");
         assert_eq!(setting(1_500), "1.5 s");
         assert_eq!(setting(10_000), "10 s");
         assert!(setting(u64::MAX).ends_with('h'));
+    }
+
+    #[test]
+    fn what_is_to_come_is_told_by_how_far_it_is() {
+        for (micros, told) in [
+            (0, "any moment"),
+            (1, "in about 1 s"),
+            (5_400_000, "in about 6 s"),
+            (90_000_000, "in about 1 min 30 s"),
+        ] {
+            assert_eq!(until(7, 7 + micros), told);
+        }
+        assert_eq!(until(7, 0), "any moment");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::args::PageArgs;
-use crate::args::quantity::{bytes, mebibytes};
+use crate::args::quantity::{bytes, mebibytes, number};
 
 /// What to administer.
 #[derive(Debug, Subcommand)]
@@ -97,10 +97,11 @@ pub enum NamespaceAction {
 }
 
 const CREDENTIALS: &str = "\
-The administrator's credentials, admin:KEY, are taken from --admin-auth, else BURST_ADMIN_AUTH, else
-ADMIN_AUTH in the properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else
-what `burst standalone` left in ~/.burst/properties, or `burst controller` in
-~/.burst-controller/properties. KEY is the platform's setting burst.http.admin-key.";
+The administrator's credentials, admin:KEY, are taken from --admin-auth, else
+BURST_ADMIN_AUTH, else ADMIN_AUTH in the properties file (~/.burst.properties,
+or the file BURST_CONFIG_FILE names), else what `burst standalone` left in
+~/.burst/properties, or `burst controller` in ~/.burst-controller/properties.
+KEY is the platform's setting burst.http.admin-key.";
 
 /// A namespace and those of its limits that differ from the configured ones.
 #[derive(Debug, Args)]
@@ -108,8 +109,11 @@ what `burst standalone` left in ~/.burst/properties, or `burst controller` in
 Examples:
   burst admin namespace create team-a
   burst admin namespace create team-a --slots 64 --memory 1G --rate 600
-  burst admin namespace create team-a --overwrite     replace key and limits, also when revoked
-  burst property set --auth \"$(burst admin namespace create me --output json | jq -r .auth)\"")]
+  burst admin namespace create team-a --overwrite
+  AUTH=$(burst admin namespace create me --output json | jq -r .auth)
+  burst property set --auth \"$AUTH\"
+
+--overwrite replaces key and limits, also of a namespace that was revoked.")]
 pub struct CreateArgs {
     /// Name of the namespace
     pub name: String,
@@ -125,7 +129,9 @@ pub struct CreateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  burst admin namespace limit team-a --slots 128 --rate 1200     its key and its other limits stay")]
+  burst admin namespace limit team-a --slots 128 --rate 1200
+
+The key of the namespace stays, and so do its other limits.")]
 pub struct LimitNamespaceArgs {
     /// Name of the namespace
     pub name: String,
@@ -138,10 +144,10 @@ pub struct LimitNamespaceArgs {
 #[derive(Debug, Args)]
 pub struct LimitArgs {
     /// Most workers of one flare
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub burst_size: Option<u32>,
     /// Slots that its running flares may hold together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub slots: Option<u32>,
     /// Most memory of a worker, such as 1G; a bare number is MiB
     #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
@@ -150,25 +156,25 @@ pub struct LimitArgs {
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub package_size: Option<u64>,
     /// Invocations of actions it may begin in a minute of the calendar
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub invocation_rate: Option<u32>,
     /// Triggers it may fire in a minute of the calendar
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub fire_rate: Option<u32>,
     /// Flares it may start in a minute; without their own rates, also invocations and fires
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub rate: Option<u32>,
     /// Deploys it may make in a minute
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub deploy_rate: Option<u32>,
     /// Requests of any kind it may send in a minute
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub request_rate: Option<u32>,
     /// Requests of it that may be under way at once, such as of those who wait for a result
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub requests: Option<u32>,
     /// Definitions it may have
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub definitions: Option<u32>,
     /// What their packages may take together, such as 4G
     #[arg(long, value_name = "SIZE", value_parser = bytes)]

@@ -35,11 +35,13 @@ Examples:
   burst rollback hello                 to the version before the present one
   burst rollback hello --to 0.0.3
 
-It makes a next version, equal to the older one: the history stays as it is.")]
+It makes a next version, equal to the older one: the history stays as it is.
+Environment variables are those of the older version again; secrets are the
+definition's and stay as they are.")]
 pub struct RollbackArgs {
     /// Name of the definition
     pub name: String,
     /// Which version [default: the one before the present]
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, visible_alias = "version", value_name = "VERSION")]
     pub to: Option<String>,
 }

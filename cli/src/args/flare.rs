@@ -7,25 +7,27 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::quantity::{bytes, mebibytes, milliseconds};
+use super::quantity::{bytes, mebibytes, milliseconds, number};
 use super::{BuildArgs, ParamArgs, Source, VariableArgs};
 
 /// Arguments of `burst deploy`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst deploy hello ./hello                       a crate: built with cargo build --release
-  burst deploy hello ./target/release/hello        an executable that is built already
-  burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
-  burst deploy hello hello.py                      Python or Node, as it is; --kind names a version
+  burst deploy hello ./hello                    a crate: built by cargo, --release
+  burst deploy hello ./target/release/hello     an executable, built already
+  burst deploy hello hello.zip --overwrite      a zip with the executable, `exec`
+  burst deploy hello hello.py                   Python or Node, as it is
+  burst deploy hello hello.py --kind python:3.10
   burst deploy hello ./hello --target aarch64-unknown-linux-musl
-  burst deploy sort ./sort --granularity 8 --memory 512M --timeout 2m --param rows=1000
-  burst deploy hello ./hello --env LANGUAGE=fr --secret TOKEN      asks for the token
+  burst deploy sort ./sort --granularity 8 --memory 512M --param rows=1000
+  burst deploy hello ./hello --env LANGUAGE=fr --secret TOKEN   asks for TOKEN
 
-Parameters given here are the defaults of every flare's inputs. An overwrite that gives none keeps
-those there are, and each option that it leaves out; parameters that are given replace all. The same
-holds for --env; each secret is kept until it is given anew or removed. The last end of
-line of a value that --secret reads is removed.")]
+Parameters given here are the defaults of every flare's inputs. An overwrite
+that gives none keeps those there are, and each option that it leaves out;
+parameters that are given replace all. The same holds for --env; each secret is
+kept until it is given anew or removed. The last end of line of a value that
+--secret reads is removed.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
@@ -55,11 +57,12 @@ pub struct DeployArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst flare hello                                       one worker; prints the flare's id
-  burst flare hello --size 96 --param name=Ada --result   waits and prints all outputs
-  burst flare sort --params-file inputs.json --blocking   one worker per element of the array
-  burst flare sort --size 48 --granularity 48 --packing homogeneous --timeout 90s
-  burst flare hello --version 0.0.3                       as it was then; see burst history hello
+  burst flare hello                             one worker; prints the id
+  burst flare hello --size 96 --param name=Ada --result
+                                                waits, and prints all outputs
+  burst flare sort --params-file inputs.json    one worker per element
+  burst flare sort --size 48 --granularity 48 --packing homogeneous
+  burst flare hello --version 0.0.3             see `burst history hello`
 
 While waiting, Ctrl-C cancels the flare.")]
 pub struct FlareArgs {
@@ -86,13 +89,14 @@ pub struct FlareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst run .                                       the crate in the current directory
+  burst run .                                   the crate in this directory
   burst run ./hello --size 8 --param name=Ada
-  burst run ./target/release/hello --name greet     an executable, as the definition greet
+  burst run ./target/release/hello --name greet
 
-What it deploys replaces the definition of the same name, whose own options and parameters stay; those
-given here are this flare's. The log goes to standard error as it comes, and at the end the outputs to
-standard output, as with burst flare --result. Ctrl-C cancels the flare.")]
+What it deploys replaces the definition of the same name, whose own options and
+parameters stay; those given here are this flare's. The log goes to standard
+error as it comes, and at the end the outputs to standard output, as with
+`burst flare --result`. Ctrl-C cancels the flare.")]
 pub struct RunArgs {
     /// Directory of a Rust crate, an executable, a zip, or a file of Python or Node
     pub path: PathBuf,
@@ -114,7 +118,7 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct InputArgs {
     /// Number of workers [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub size: Option<u32>,
     /// JSON array with one input per worker (- reads standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "param", "param_file"])]
@@ -130,7 +134,7 @@ pub struct InputArgs {
 #[command(next_help_heading = "Flare options")]
 pub struct Options {
     /// Workers per pack
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = number::<u32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granularity: Option<u32>,
     /// How workers are spread over machines: mixed merges the packs of the granularity that are on one,
@@ -155,7 +159,7 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
     /// How often the whole flare is run again if it fails
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
 }

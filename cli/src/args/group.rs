@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 
 use super::flare::Options;
-use super::quantity::milliseconds;
+use super::quantity::{milliseconds, number};
 use super::{PageArgs, ParamArgs, Source};
 
 /// What to do with groups.
@@ -28,10 +28,11 @@ pub enum GroupAction {
 #[command(after_help = "\
 Examples:
   burst group open train --size 8              prints the group's id
-  burst group open train --size 48 --granularity 24 --idle-timeout 10m --blocking
+  burst group open train --size 48 --idle-timeout 10m --blocking
 
-A group keeps its slots, its packs and what its workers have left (burst.state in the SDK) until
-it is closed, no flare comes for the idle time-out, or a flare of it does not succeed.")]
+A group keeps its slots, its packs and what its workers have left (burst.state
+in the SDK) until it is closed, no flare comes for the idle time-out, or a flare
+of it does not succeed.")]
 pub struct OpenArgs {
     /// Name of the definition
     pub name: String,
@@ -39,7 +40,7 @@ pub struct OpenArgs {
     #[arg(long, value_name = "VERSION")]
     pub version: Option<String>,
     /// Number of workers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub size: u32,
     /// Longest time without a flare, such as 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]

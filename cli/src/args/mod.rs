@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use self::quantity::number;
 pub use admin::AdminAction;
 pub use build::BuildArgs;
 pub use definition::{GetArgs, HistoryArgs, RollbackArgs};
@@ -43,25 +44,29 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  burst standalone                            start everything on this machine
-  burst new hello                             make a crate in ./hello
-  burst deploy hello ./hello                  build the crate in ./hello and upload it
+  burst standalone                 start everything on this machine
+  burst new hello                  make a crate in ./hello
+  burst deploy hello ./hello       build the crate in ./hello and upload it
   burst flare hello --size 8 --param name=Ada --result
-  burst run ./hello --size 8 --param name=Ada build, deploy and flare in one
+  burst run ./hello --size 8 --param name=Ada       build, deploy, flare in one
   burst logs --last
 
-An id of a flare or a group may be cut short, as long as no other among the newest 2000 begins so; four
-characters are the least.
+An id of a flare or a group may be cut short, as long as no other among the
+newest 2000 begins so; four characters are the least.
 
-Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
-properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else what
-`burst standalone` left in ~/.burst/properties, or `burst controller` in
-~/.burst-controller/properties. A platform behind https whose certificate the system does not know:
---cacert, BURST_CACERT or CACERT in those files.
+Where to reach the platform: --apihost and --auth, else BURST_APIHOST and
+BURST_AUTH, else the properties file (~/.burst.properties, or the file
+BURST_CONFIG_FILE names), else what `burst standalone` left in
+~/.burst/properties, or `burst controller` in ~/.burst-controller/properties.
+A platform behind https whose certificate the system does not know: --cacert,
+BURST_CACERT or CACERT in those files.
 
-Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found; 4 refused; 5 conflict;
-6 invalid request; 7 cannot reach the platform; 8 the platform failed; 9 timed out; 10 cancelled;
-11 the package does not build.";
+What the platform refuses ends with the id of the request in brackets, by which
+its operator finds it in the log.
+
+Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found;
+4 refused; 5 conflict; 6 invalid request; 7 cannot reach the platform;
+8 the platform failed; 9 timed out; 10 cancelled; 11 the package does not build.";
 
 /// Flags every verb takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -134,14 +139,14 @@ pub enum Command {
     Status(StatusArgs),
     /// Wait until a flare has ended, and fail as it did
     #[command(
-        after_help = "The exit code tells how the flare ended. Ctrl-C ends the wait, and not the flare.\n\nExample:\n  burst wait --last && burst result --last"
+        after_help = "The exit code tells how the flare ended. Ctrl-C ends the wait, and not the\nflare.\n\nExample:\n  burst wait --last && burst result --last"
     )]
     Wait(IdArgs),
     /// Print what the workers of a flare wrote
     Logs(LogsArgs),
     /// Print the outputs of a flare by worker id
     #[command(
-        after_help = "Prints a JSON array by worker id, whatever --output says; it has null for a worker without an\noutput, and the exit code tells how the flare ended.\n\nExample:\n  burst result --last | jq '.[0]'"
+        after_help = "Prints a JSON array by worker id, whatever --output says; it has null for a\nworker without an output, and the exit code tells how the flare ended.\n\nExample:\n  burst result --last | jq '.[0]'"
     )]
     Result(IdArgs),
     /// Show what each worker did when
@@ -182,7 +187,7 @@ pub enum Command {
     },
     /// Print a script by which a shell completes this program's commands and flags
     #[command(
-        after_help = "Examples:\n  burst completion bash > ~/.local/share/bash-completion/completions/burst\n  burst completion fish > ~/.config/fish/completions/burst.fish\n  burst completion zsh > ~/.zfunc/_burst          with fpath+=~/.zfunc before compinit in ~/.zshrc"
+        after_help = "Examples:\n  burst completion bash > ~/.local/share/bash-completion/completions/burst\n  burst completion fish > ~/.config/fish/completions/burst.fish\n  burst completion zsh > ~/.zfunc/_burst\n\nZsh needs fpath+=~/.zfunc before compinit in ~/.zshrc."
     )]
     Completion {
         /// Which shell
@@ -219,10 +224,10 @@ pub struct IdArgs {
 #[derive(Debug, Args)]
 pub struct PageArgs {
     /// Show at most N entries
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub limit: Option<u32>,
     /// Skip the first N entries
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub skip: Option<u32>,
 }
 
@@ -267,7 +272,7 @@ pub struct LogsArgs {
     #[command(flatten)]
     pub flare: IdArgs,
     /// Only this worker's lines
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub worker: Option<u32>,
     /// Print lines as they come, until the flare has ended
     #[arg(short, long)]

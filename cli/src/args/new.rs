@@ -11,8 +11,9 @@ Examples:
   burst new hello
   burst new hello --sdk ~/src/burst
 
-The SDK, the crate burst-compute, is in no package registry yet. Without --sdk it is the one
-that came with this program, or that of the checkout of Burst's repository you are in.")]
+The SDK, the crate burst-compute, is in no package registry yet. Without --sdk
+it is the one that came with this program, or that of the checkout of Burst's
+repository you are in.")]
 pub struct NewArgs {
     /// Directory to make; its last part is the crate's name
     #[arg(value_name = "NAME")]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::quantity::{mebibytes, milliseconds};
+use super::quantity::{mebibytes, milliseconds, number, positive};
 
 /// Arguments of `burst standalone`.
 #[derive(Debug, Args)]
@@ -14,12 +14,12 @@ Examples:
   burst standalone --slots 16 --data /var/lib/burst
   burst standalone --tls
   burst standalone --mount /data:/data:ro
-  burst standalone --driver docker --image burst-runtime:latest --mount /data:/data:ro
-  burst standalone --backend redis-list=redis://:PASSWORD@localhost --default-backend redis-list
+  burst standalone --driver docker --image burst-runtime:latest
+  burst standalone --backend redis-list=redis://:PASSWORD@localhost
   burst standalone --set burst.limits.burst-size=4096
 
-The settings are written to standalone.conf in the data directory, readable by you alone.
-Java is taken from JAVA_HOME, else from the PATH.")]
+The settings are written to standalone.conf in the data directory, readable by
+you alone. Java is taken from JAVA_HOME, else from the PATH.")]
 pub struct StandaloneArgs {
     /// Where the API listens.
     #[command(flatten)]
@@ -42,14 +42,20 @@ pub struct StandaloneArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst controller --node 10.0.0.1:2552 --host 0.0.0.0 --config /etc/burst/controller.conf
-  burst controller --node 10.0.0.2:2552 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --config …
+  burst controller --node 10.0.0.1:2552 --host 0.0.0.0 --config controller.conf
+  burst controller --node 10.0.0.2:2552 --seed 10.0.0.1:2552 \\
+      --seed 10.0.0.2:2552 --cluster-key cluster.pem --config controller.conf
 
-Several controllers share a database: PostgreSQL, set in the file --config names. Seeds are
-the controllers that each looks for: all there are. Whoever finds none founds the cluster.
-The nodes of a cluster prove themselves by a key they share: the first controller (the first seed) makes it
-in its data directory, cluster.pem, and every other node is given a copy with --cluster-key.
-The settings are written to controller.conf in the data directory, readable by you alone.")]
+Several controllers share a database: PostgreSQL, set in the file --config
+names. Seeds are the controllers that each looks for: all there are. Whoever
+finds none founds the cluster.
+
+The nodes of a cluster prove themselves by a key they share: the first
+controller (the first seed) makes it in its data directory, cluster.pem, and
+every other node is given a copy with --cluster-key.
+
+The settings are written to controller.conf in the data directory, readable by
+you alone.")]
 pub struct ControllerArgs {
     /// Address of this controller for the other nodes [default: 127.0.0.1:2552]
     #[arg(long, value_name = "HOST:PORT", value_parser = node)]
@@ -72,13 +78,19 @@ pub struct ControllerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst invoker --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --cluster-key cluster.pem --driver docker
+  burst invoker --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 \\
+      --cluster-key cluster.pem --driver docker
 
-Invokers need a copy of the cluster's key, cluster.pem in the data directory of the first controller.
-Packs of one flare on several machines talk to each other: packs that are processes under the address
-of --node, containers under their own, so that docker needs a network which spans the machines
+Invokers need a copy of the cluster's key, cluster.pem in the data directory of
+the first controller.
+
+Packs of one flare on several machines talk to each other: packs that are
+processes under the address of --node, containers under their own, so that
+docker needs a network which spans the machines
 (--set burst.invoker.docker.network=NAME).
-The settings are written to invoker.conf in the data directory, readable by you alone.")]
+
+The settings are written to invoker.conf in the data directory, readable by you
+alone.")]
 pub struct InvokerArgs {
     /// Name of this invoker in the cluster [default: the machine's, and something made for its data directory]
     #[arg(long, value_name = "NAME", value_parser = identifier)]
@@ -104,7 +116,7 @@ pub struct ApiArgs {
     #[arg(long)]
     pub host: Option<String>,
     /// Port to listen on; 0 takes a free one [default: 3233]
-    #[arg(long)]
+    #[arg(long, value_parser = number::<u16>)]
     pub port: Option<u16>,
 }
 
@@ -112,7 +124,7 @@ pub struct ApiArgs {
 #[derive(Debug, Args)]
 pub struct MachineArgs {
     /// How many workers run at once [default: the number of CPUs of this machine]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = positive)]
     pub slots: Option<u32>,
     /// What a pack is [default: auto]
     #[arg(long, value_enum)]

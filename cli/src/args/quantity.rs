@@ -1,10 +1,29 @@
-//! Times and sizes, which are written with their units.
+//! Numbers, and times and sizes, which are written with their units.
 
+use std::num::{IntErrorKind, ParseIntError};
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 
 const MEBIBYTE: u64 = 1 << 20;
+
+/// A whole number.
+pub fn number<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
+    text.parse()
+        .map_err(|cause: ParseIntError| match cause.kind() {
+            IntErrorKind::PosOverflow => "that is too much".into(),
+            _ => "expected a whole number".into(),
+        })
+}
+
+/// The same, of something that there is.
+pub fn positive(text: &str) -> Result<u32, String> {
+    match number(text)? {
+        0 => Err("at least 1 is needed".into()),
+        number => Ok(number),
+    }
+}
 
 /// A time in milliseconds, from `500ms`, `90s` or `1h30m`.
 pub fn milliseconds(text: &str) -> Result<u64, String> {
@@ -51,6 +70,18 @@ pub fn mebibytes(text: &str) -> Result<u32, String> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn numbers_are_whole() {
+        assert_eq!(number("8"), Ok(8_u32));
+        assert_eq!(positive("8"), Ok(8));
+        assert_eq!(positive("0").unwrap_err(), "at least 1 is needed");
+        for wrong in ["x", "", "1.5", "-1", "8 workers"] {
+            let told = number::<u32>(wrong).unwrap_err();
+            assert_eq!(told, "expected a whole number", "{wrong}");
+        }
+        assert_eq!(number::<u16>("65536").unwrap_err(), "that is too much");
+    }
 
     #[test]
     fn times_have_a_unit() {

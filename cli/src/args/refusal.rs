@@ -12,7 +12,9 @@ pub fn without_secrets(mut error: Error) -> Error {
         Some(ContextValue::String(flag)) => flag.split_whitespace().next(),
         _ => None,
     };
-    if of.is_some_and(|flag| SECRET.contains(&flag)) {
+    // Where there is no value that is what is told.
+    let is_given = matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if !value.is_empty());
+    if is_given && of.is_some_and(|flag| SECRET.contains(&flag)) {
         let hidden = ContextValue::String("…".into());
         error.insert(ContextKind::InvalidValue, hidden);
     }
@@ -44,5 +46,7 @@ mod tests {
         }
         assert!(told("burst deploy a b --secret T=hunter2").contains("T=@FILE"));
         assert!(told("burst deploy a b --env A").contains("'A'"));
+        let told = told("burst deploy a b --secret");
+        assert!(told.contains("a value is required for '--secret"), "{told}");
     }
 }

@@ -117,7 +117,7 @@ fn created(answer: &Answer<CreatedNamespace>, args: &GlobalArgs) -> Result<(), E
         let shown = describe(created.name, auth, None, created.created, created.limits);
         Ok(shown.and("\nNobody can read these credentials again: keep them."))
     })?;
-    output::next("`burst property set --auth UUID:KEY`, by whoever gets them");
+    output::next(&["`burst property set --auth UUID:KEY`, by whoever gets them"]);
     Ok(())
 }
 

@@ -26,41 +26,60 @@ pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Erro
         ]
     })?;
     match seen {
-        Some(0) => output::next("`burst new NAME` and `burst run DIR`"),
-        Some(_) => output::next("`burst flare NAME`"),
+        Some(0) => output::next(&["`burst new NAME` and `burst run DIR`"]),
+        Some(_) => output::next(&["`burst flare NAME`", "`burst get NAME`"]),
         None => {}
     }
     Ok(())
 }
 
+/// Where to see what there is, for whoever has named a definition or a version that is not there.
+pub fn explain(error: Error, name: &str, version: Option<&str>) -> Error {
+    match error {
+        Error::Api(cause @ ApiError::Refused { status: 404, .. }) => {
+            let more = match version {
+                None => "; see `burst list`".into(),
+                Some(_) => {
+                    let name = output::word(name);
+                    format!("; see `burst history {name}`")
+                }
+            };
+            Error::With { cause, more }
+        }
+        other => other,
+    }
+}
+
 /// Shows a definition.
 pub fn get(client: &Client, args: &GetArgs, format: Format) -> Result<(), Error> {
     let answer = match &args.version {
-        None => client.get_definition(&args.name)?,
-        Some(version) => client.get_version(&args.name, version)?,
+        None => client.get_definition(&args.name),
+        Some(version) => client.get_version(&args.name, version),
     };
+    let answer =
+        answer.map_err(|cause| explain(cause.into(), &args.name, args.version.as_deref()))?;
     output::answer(format, &answer, || Ok(describe(answer.read()?)))?;
-    let name = &args.name;
-    let version = args
-        .version
-        .as_deref()
-        .map_or_else(String::new, |version| format!(" --version {version}"));
-    output::next(&format!(
-        "`burst flare {name}{version}` or `burst history {name}`"
-    ));
+    let name = output::word(&args.name);
+    let version = args.version.as_deref().map_or_else(String::new, |version| {
+        format!(" --version {}", output::word(version))
+    });
+    output::next(&[
+        &format!("`burst flare {name}{version}`"),
+        &format!("`burst history {name}`"),
+    ]);
     Ok(())
 }
 
 /// Lists a definition's versions.
 pub fn history(client: &Client, args: &HistoryArgs, format: Format) -> Result<(), Error> {
     let name = &args.name;
-    let answer = client.list_versions(
-        name,
-        &ListVersionsQuery {
-            limit: args.page.limit,
-            skip: args.page.skip,
-        },
-    )?;
+    let query = ListVersionsQuery {
+        limit: args.page.limit,
+        skip: args.page.skip,
+    };
+    let answer = client
+        .list_versions(name, &query)
+        .map_err(|cause| explain(cause.into(), name, None))?;
     let heads = ["VERSION", "PACKAGE", "SIZE", "DEPLOYED"];
     let seen = output::list(format, &answer, heads, |version| {
         [
@@ -71,9 +90,11 @@ pub fn history(client: &Client, args: &HistoryArgs, format: Format) -> Result<()
         ]
     })?;
     if seen > Some(1) {
-        output::next(&format!(
-            "`burst flare {name} --version VERSION` or `burst rollback {name} --to VERSION`"
-        ));
+        let name = output::word(name);
+        output::next(&[
+            &format!("`burst flare {name} --version VERSION`"),
+            &format!("`burst rollback {name} --to VERSION`"),
+        ]);
     }
     Ok(())
 }
@@ -88,7 +109,8 @@ pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result
     let request = Rollback { version };
     let answer = client
         .roll_back(name, &request)
-        .map_err(|cause| lost(cause, args, &request))?;
+        .map_err(|cause| lost(cause, args, &request))
+        .map_err(|error| explain(error, name, args.to.as_deref()))?;
     output::answer(format, &answer, || {
         let definition = answer.read()?;
         let to = match (&args.to, &request.version) {
@@ -97,7 +119,7 @@ pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result
         };
         Ok(format!("ok: rolled {name} back to {to}, as {}", definition.version).into())
     })?;
-    output::next(&format!("`burst flare {name} --result`"));
+    output::next(&[&format!("`burst flare {} --result`", output::word(name))]);
     Ok(())
 }
 
@@ -109,7 +131,10 @@ fn version_before(client: &Client, name: &str) -> Result<Option<String>, Error> 
         limit: Some(1),
         skip: Some(1),
     };
-    let listed = client.list_versions(name, &query)?.read()?;
+    let listed = client
+        .list_versions(name, &query)
+        .map_err(|cause| explain(cause.into(), name, None))?
+        .read()?;
     Ok(listed.into_iter().next().map(|before| before.version))
 }
 
@@ -121,11 +146,11 @@ fn lost(cause: ApiError, args: &RollbackArgs, request: &Rollback) -> Error {
         _ => false,
     };
     match (&args.to, &request.version) {
-        (None, Some(version)) if unknown => Error::Lost {
+        (None, Some(version)) if unknown => Error::With {
             cause,
             more: format!(
                 "; it may have been done: repeat it as `burst rollback {} --to {version}`",
-                args.name
+                output::word(&args.name)
             ),
         },
         _ => cause.into(),
@@ -134,9 +159,11 @@ fn lost(cause: ApiError, args: &RollbackArgs, request: &Rollback) -> Error {
 
 /// Deletes a definition.
 pub fn delete(client: &Client, name: &str, format: Format) -> Result<(), Error> {
-    let answer = client.delete_definition(name)?;
+    let answer = client
+        .delete_definition(name)
+        .map_err(|cause| explain(cause.into(), name, None))?;
     output::done(format, &answer, &format!("deleted {name}"))?;
-    output::next("`burst list`");
+    output::next(&["`burst list`"]);
     Ok(())
 }
 

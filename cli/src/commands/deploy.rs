@@ -30,6 +30,7 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     let given = args.no_params || args.params.are_given();
     let parameters = given.then(|| inputs::params(&args.params)).transpose()?;
     let variables = variables::variables(&args.variables)?;
+    let missing = missing_secrets(client, args);
     let package = package::prepare(&args.path, &args.build, client, global.verbose)?;
     let size = output::size(package.size);
     let upload = Upload {
@@ -43,12 +44,35 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     let answer = upload
         .send(client, global.verbose)
         .map_err(|error| explain(error, args))?;
+    for secret in missing {
+        output::note(&format!("{name} had no secret {secret} to remove"));
+    }
     output::answer(global.output, &answer, || {
         let definition = answer.read()?;
         Ok(format!("ok: deployed {name} {} ({size})", definition.version).into())
     })?;
-    output::next(&format!("`burst flare {name} --result`"));
+    let flare = format!("`burst flare {} --result`", output::word(name));
+    // Who has named parameters knows of them.
+    let needs = if given {
+        ""
+    } else {
+        ", with --param KEY=VALUE if it needs any"
+    };
+    output::next(&[&format!("{flare}{needs}")]);
     Ok(())
+}
+
+/// Secrets that are to be removed and are not there: perhaps they have another name. Where it cannot be told it is not.
+fn missing_secrets(client: &Client, args: &DeployArgs) -> Vec<String> {
+    let mut missing = args.variables.no_secret.clone();
+    if !missing.is_empty() {
+        let definition = client.get_definition(&args.name);
+        match definition.and_then(|answer| answer.read()) {
+            Ok(definition) => missing.retain(|name| !definition.secrets.contains(name)),
+            Err(_) => missing.clear(),
+        }
+    }
+    missing
 }
 
 /// What becomes a definition.

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::args::{FlareArgs, GlobalArgs, InputArgs, Options};
 use crate::commands::logs::Log;
-use crate::commands::{result, status};
+use crate::commands::{definitions, result, status};
 use crate::error::Error;
 use crate::follow::{Kind, Watcher};
 use crate::inputs;
@@ -41,6 +41,7 @@ pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(),
     let start = Start {
         on: On::Definition(args.name.clone()),
         name: &args.name,
+        version: args.version.as_deref(),
         size,
         blocking: args.blocking,
         result: args.result,
@@ -73,6 +74,8 @@ pub struct Start<'a> {
     pub on: On,
     /// The definition's name.
     pub name: &'a str,
+    /// Which version of it was asked for.
+    pub version: Option<&'a str>,
     /// How many workers it has.
     pub size: u64,
     /// Wait for its end.
@@ -84,6 +87,13 @@ pub struct Start<'a> {
 }
 
 impl Start<'_> {
+    fn explain(&self, error: Error) -> Error {
+        match &self.on {
+            On::Definition(name) => definitions::explain(error, name, self.version),
+            On::Group(_) => error,
+        }
+    }
+
     /// Starts it, and waits for it if told to.
     pub fn run(
         &self,
@@ -93,11 +103,15 @@ impl Start<'_> {
     ) -> Result<(), Error> {
         let body = inputs::json(body)?;
         if !self.blocking && !self.result {
-            let answer = self.on.flare(client, &body)?;
+            let answer = self.on.flare(client, &body);
+            let answer = answer.map_err(|cause| self.explain(cause.into()))?;
             let id = answer.read()?.flare_id;
             output::done(global.output, &answer, &format!("flare {id}"))?;
             let id = ids::short(&id);
-            output::next(&format!("`burst wait {id}` or `burst logs {id} --follow`"));
+            output::next(&[
+                &format!("`burst wait {id}`"),
+                &format!("`burst logs {id} --follow`"),
+            ]);
             return Ok(());
         }
         // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
@@ -107,7 +121,8 @@ impl Start<'_> {
             interrupts: Interrupts::listen()?,
         };
         let on = self.on.clone();
-        let (answer, stopped) = watcher.start(move |client| on.flare(client, &body))?;
+        let started = watcher.start(move |client| on.flare(client, &body));
+        let (answer, stopped) = started.map_err(|error| self.explain(error))?;
         let id = answer.read()?.flare_id;
         let progress = Progress::flare(self.name, self.size, global.verbose);
         let mut log = self
@@ -136,7 +151,10 @@ impl Start<'_> {
             (printed, _) => {
                 let short = ids::short(&id);
                 printed.inspect(|()| {
-                    output::next(&format!("`burst logs {short}` or `burst timeline {short}`"));
+                    output::next(&[
+                        &format!("`burst logs {short}`"),
+                        &format!("`burst timeline {short}`"),
+                    ]);
                 })
             }
         }

@@ -31,8 +31,8 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
         ]
     })?;
     match seen {
-        Some(0) => output::next("`burst flare NAME`, with a name of `burst list`"),
-        Some(_) => output::next("`burst status FLARE` or `burst logs FLARE`"),
+        Some(0) => output::next(&["`burst flare NAME`, with a name of `burst list`"]),
+        Some(_) => output::next(&["`burst status FLARE`", "`burst logs FLARE`"]),
         None => {}
     }
     Ok(())
@@ -42,7 +42,7 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
 pub fn result(client: &Client, id: &IdArgs) -> Result<(), Error> {
     let id = ids::flare(client, id)?;
     result::print(client, &id)?;
-    output::next(&format!("`burst timeline {}`", ids::short(&id)));
+    output::next(&[&format!("`burst timeline {}`", ids::short(&id))]);
     Ok(())
 }
 
@@ -51,6 +51,6 @@ pub fn cancel(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error>
     let id = ids::flare(client, id)?;
     let answer = client.cancel_flare(&id)?;
     output::done(format, &answer, &format!("cancelling flare {id}"))?;
-    output::next(&format!("`burst status {}`", ids::short(&id)));
+    output::next(&[&format!("`burst status {}`", ids::short(&id))]);
     Ok(())
 }

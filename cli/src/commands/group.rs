@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::args::group::{GroupAction, GroupFlareArgs, GroupsArgs, OpenArgs};
 use crate::args::{Format, GlobalArgs, Options};
+use crate::commands::definitions;
 use crate::commands::flare::{self, On};
 use crate::error::{Error, FlareEnd};
 use crate::follow::{Kind, Watcher};
@@ -51,13 +52,16 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
     let printed = |answer: &Answer<_>, id: &str| {
         output::done(format, answer, &format!("group {id}"))?;
         let id = ids::short(id);
-        output::next(&format!(
-            "`burst group flare {id} --result` and, at the end, `burst group close {id}`"
-        ));
+        output::next(&[
+            &format!("`burst group flare {id} --result`"),
+            &format!("`burst group close {id}` at the end"),
+        ]);
         Ok(())
     };
+    let explain = |error| definitions::explain(error, &args.name, args.version.as_deref());
     if !args.blocking {
-        let answer = client.open_group(&body)?;
+        let answer = client.open_group(&body);
+        let answer = answer.map_err(|cause| explain(cause.into()))?;
         return printed(&answer, &answer.read()?.group_id);
     }
     let watcher = Watcher {
@@ -65,7 +69,8 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
         kind: Kind::Group,
         interrupts: Interrupts::listen()?,
     };
-    let (answer, stopped) = watcher.start(move |client| client.open_group(&body))?;
+    let started = watcher.start(move |client| client.open_group(&body));
+    let (answer, stopped) = started.map_err(explain)?;
     let id = answer.read()?.group_id;
     // The platform ends the wait: a group that does not get its slots or packs in time is closed.
     watcher.until(&id, stopped, Client::get_group, |answer| {
@@ -101,6 +106,7 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
     let start = flare::Start {
         on: On::Group(id),
         name: &group.name,
+        version: None,
         size: group.size.into(),
         blocking: args.blocking,
         result: args.result,
@@ -117,7 +123,7 @@ fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     let id = ids::group(client, id)?;
     let answer = client.close_group(&id)?;
     output::done(format, &answer, &format!("closing group {id}"))?;
-    output::next(&format!("`burst group get {}`", ids::short(&id)));
+    output::next(&[&format!("`burst group get {}`", ids::short(&id))]);
     Ok(())
 }
 
@@ -128,7 +134,7 @@ fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error>
         name: args.name.clone(),
     })?;
     let heads = ["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"];
-    output::list(format, &answer, heads, |group| {
+    let seen = output::list(format, &answer, heads, |group| {
         [
             ids::short(&group.group_id).into(),
             group.name.into(),
@@ -138,6 +144,14 @@ fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error>
             times::minute(group.created).into(),
         ]
     })?;
+    match seen {
+        Some(0) => output::next(&["`burst group open NAME --size N`"]),
+        Some(_) => output::next(&[
+            "`burst group flare GROUP --result`",
+            "`burst group close GROUP`",
+        ]),
+        None => {}
+    }
     Ok(())
 }
 

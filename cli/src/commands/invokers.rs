@@ -16,13 +16,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// Lists the machines that run workers.
 pub fn list(client: &Client, format: Format) -> Result<(), Error> {
     let answer = client.list_invokers()?;
+    let mut some = None;
     output::answer(format, &answer, || {
         let heads = [
             "INVOKER", "STATE", "SLOTS", "FREE", "CPU", "WARM", "DRIVER", "ARCH", "GLIBC",
         ];
         let mut table = Table::new(heads);
         let mut reasons = String::new();
-        for invoker in answer.read()? {
+        let invokers = answer.read()?;
+        some = Some(!invokers.is_empty());
+        for invoker in invokers {
             if let Some(Quarantine { reason, until }) = &invoker.quarantine {
                 reasons.push_str(&format!(
                     "\n{} is avoided, as packs fail to start on it, and tried again from {} on: {reason}",
@@ -43,7 +46,16 @@ pub fn list(client: &Client, format: Format) -> Result<(), Error> {
             ]);
         }
         Ok(table.shown().and(&reasons))
-    })
+    })?;
+    match some {
+        Some(true) => output::next(&[
+            "`burst flares --state running`",
+            "`burst invokers drain INVOKER`",
+        ]),
+        Some(false) => output::next(&["`burst invoker --help`"]),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Takes a machine out of service, or puts it back.
@@ -72,7 +84,8 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
         Ok(said(&invoker).into())
     })?;
     if let (InvokersAction::Drain { id, .. }, true) = (action, drained) {
-        output::next(&format!("`burst invokers resume {id}` when it is back"));
+        let id = output::word(id);
+        output::next(&[&format!("`burst invokers resume {id}` when it is back")]);
     }
     Ok(())
 }

@@ -47,10 +47,11 @@ pub fn run(args: &NewArgs) -> Result<(), Error> {
         fs::write(&file, text).map_err(Error::file("write", &file))?;
     }
     output::line(&format!("ok: made the crate {}", path.display()))?;
-    output::next(&format!(
+    let shown = path.display().to_string();
+    output::next(&[&format!(
         "`cargo test` in {0}, then `burst run {0} --size 4 --param name=World`",
-        path.display()
-    ));
+        output::word(&shown)
+    )]);
     Ok(())
 }
 

@@ -66,7 +66,7 @@ fn set(named: &[Property], args: &GlobalArgs) -> Result<(), Error> {
     named.iter().try_for_each(|property| {
         output::line(&format!("ok: {} set in {}", property.key(), path.display()))
     })?;
-    output::next("`burst list`");
+    output::next(&["`burst list`"]);
     Ok(())
 }
 

@@ -28,6 +28,7 @@ pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), E
     let start = Start {
         on: On::Definition(name.to_owned()),
         name,
+        version: None,
         size,
         blocking: true,
         result: true,

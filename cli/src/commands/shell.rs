@@ -4,8 +4,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
+use clap_mangen::Man;
 
 use crate::args::Cli;
 use crate::error::Error;
@@ -22,11 +23,61 @@ pub fn completion(shell: Shell) -> Result<(), Error> {
 pub fn man(directory: &Path) -> Result<(), Error> {
     let write = || {
         fs::create_dir_all(directory)?;
-        clap_mangen::generate_to(Cli::command(), directory)
+        let mut command = Cli::command().disable_help_subcommand(true);
+        command.build();
+        pages(&command, directory)
     };
     write().map_err(Error::file("write to", directory))?;
     let shown = directory.display();
     output::line(&format!("ok: wrote man pages to {shown}"))?;
-    output::next(&format!("`man {shown}/burst.1`"));
+    let page = directory.join("burst.1").display().to_string();
+    output::next(&[&format!("`man {}`", output::word(&page))]);
     Ok(())
+}
+
+fn pages(command: &Command, directory: &Path) -> io::Result<()> {
+    for verb in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+        pages(verb, directory)?;
+    }
+    let man = Man::new(command.clone());
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    let page = String::from_utf8(page).map_err(io::Error::other)?;
+    fs::write(directory.join(man.get_filename()), with_examples(&page))
+}
+
+/// What stands below the flags has a heading of no meaning. Examples are told by their first line, which then says
+/// nothing more, and are shown as they are; what follows them are notes.
+fn with_examples(page: &str) -> String {
+    let mut text = String::new();
+    let mut lines = page.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line != ".SH EXTRA" {
+            text += &format!("{line}\n");
+            continue;
+        }
+        let mut examples = false;
+        text += match lines.next_if(|it| ["Example:", "Examples:"].contains(it)) {
+            Some(_) => {
+                examples = true;
+                ".SH EXAMPLES\n.nf\n"
+            }
+            None => ".SH NOTES\n",
+        };
+        while let Some(line) = lines.next_if(|it| !it.starts_with(".SH")) {
+            if examples && line.is_empty() {
+                examples = false;
+                text += ".fi\n.SH NOTES\n";
+            } else if line == "Example:" || line == "Examples:" {
+                examples = true;
+                text += ".SH EXAMPLES\n.nf\n";
+            } else {
+                text += &format!("{line}\n");
+            }
+        }
+        if examples {
+            text += ".fi\n";
+        }
+    }
+    text
 }

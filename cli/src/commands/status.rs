@@ -24,7 +24,7 @@ pub fn status(client: &Client, args: &StatusArgs, format: Format) -> Result<(), 
     let answer = client.get_flare(&id)?;
     let mut read = None;
     output::answer(format, &answer, || {
-        Ok(describe(read.insert(answer.read()?)))
+        Ok(describe(read.insert(answer.read()?), times::now()))
     })?;
     if let Some(flare) = read {
         next(&flare);
@@ -39,14 +39,20 @@ fn watch(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     follow::watch(PAUSE, || {
         let answer = client.get_flare(id)?;
         let flare = answer.read()?;
-        let shown = describe(&flare);
-        if last.as_deref() != Some(shown.text()) {
+        let shown = describe(&flare, times::now());
+        // That it is nearer to its start is no change, except where it is seen in the same place.
+        let state = if on_terminal {
+            shown.text().to_owned()
+        } else {
+            describe(&flare, 0).text().to_owned()
+        };
+        if last.as_ref() != Some(&state) {
             match last.as_deref().map(|last| last.lines().count()) {
                 Some(lines) if on_terminal => erase(lines)?,
                 Some(_) if format == Format::Table => output::line("")?,
                 _ => {}
             }
-            last = Some(shown.text().to_owned());
+            last = Some(state);
             output::answer(format, &answer, || Ok(shown))?;
         }
         Ok(flare.state.is_final().then_some(()))
@@ -82,7 +88,7 @@ pub fn wait(client: &Client, id: &IdArgs, global: &GlobalArgs) -> Result<(), Err
 
 /// Shows a flare that has ended, and fails as it did.
 pub fn ended(answer: &Answer<Flare>, flare: &Flare, format: Format) -> Result<(), Error> {
-    output::answer(format, answer, || Ok(describe(flare)))?;
+    output::answer(format, answer, || Ok(describe(flare, times::now())))?;
     match failure::of_flare(flare) {
         // Which says itself where to look.
         Some(failed) => Err(failed),
@@ -95,20 +101,26 @@ pub fn ended(answer: &Answer<Flare>, flare: &Flare, format: Format) -> Result<()
 
 fn next(flare: &Flare) {
     let id = ids::short(&flare.flare_id);
-    output::next(&match flare.state {
-        FlareState::Succeeded => format!("`burst result {id}` or `burst timeline {id}`"),
-        ref state if state.is_final() => format!("`burst logs {id}`"),
-        _ => format!("`burst wait {id}` or `burst logs {id} --follow`"),
-    });
+    match flare.state {
+        FlareState::Succeeded => output::next(&[
+            &format!("`burst result {id}`"),
+            &format!("`burst timeline {id}`"),
+        ]),
+        ref state if state.is_final() => output::next(&[&format!("`burst logs {id}`")]),
+        _ => output::next(&[
+            &format!("`burst wait {id}`"),
+            &format!("`burst logs {id} --follow`"),
+        ]),
+    }
 }
 
-/// A flare and its workers for people.
-fn describe(flare: &Flare) -> Shown {
+/// A flare and its workers for people who look at this time.
+fn describe(flare: &Flare, now: u64) -> Shown {
     let facts = Facts::new()
         .with("flare", flare.flare_id.as_str())
         .with("definition", format!("{} {}", flare.name, flare.version))
         .with("state", table::state(flare.state.as_str()))
-        .with_some("queue", flare.queue.as_ref().map(queue))
+        .with_some("queue", flare.queue.as_ref().map(|it| queue(it, now)))
         .with_some("attempt", (flare.attempt > 1).then_some(flare.attempt))
         .with("workers", flare.size)
         .with_some("granularity", flare.granularity)
@@ -125,9 +137,13 @@ fn describe(flare: &Flare) -> Shown {
     facts.above(workers(flare))
 }
 
-fn queue(queue: &Queue) -> String {
+fn queue(queue: &Queue, now: u64) -> String {
     let start = match (queue.start, &queue.waits_for) {
-        (Some(at), _) => format!("expected to start at {}", times::exact(at)),
+        (Some(at), _) => format!(
+            "expected to start at {}, {}",
+            times::of_day(at),
+            times::until(now, at)
+        ),
         (None, Some(WaitsFor::Turn)) => "starts when it is its turn on the group".into(),
         (None, Some(WaitsFor::Slots)) => {
             "starts when groups end or busy invokers are idle again: nobody knows when".into()

@@ -1,7 +1,6 @@
 //! `burst timeline`: what each worker did when, as numbers and as bars.
 
 use burst_client::{Client, Phase, Timeline, WorkerPhases};
-use comfy_table::{CellAlignment, Table};
 
 use crate::args::{Format, IdArgs};
 use crate::error::Error;
@@ -13,6 +12,8 @@ const MARKS: [char; 8] = ['.', '-', '#', '=', '+', '*', 'o', '%'];
 const DEFAULT_WIDTH: usize = 80;
 const NARROWEST_BAR: usize = 10;
 const WIDEST_BAR: usize = 80;
+/// What stands around a bar.
+const FRAME: usize = 4;
 
 /// Shows a flare's timeline.
 pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
@@ -22,54 +23,122 @@ pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
         let width = table::width().map_or(DEFAULT_WIDTH, usize::from);
         Ok(render(&answer.read()?, width).into())
     })?;
-    output::next(&format!("`burst logs {}`", ids::short(&id)));
+    output::next(&[&format!("`burst logs {}`", ids::short(&id))]);
     Ok(())
 }
 
+/// Numbers and bars are within the width: for what leaves no room for a bar there are no numbers, of the shortest phases
+/// first.
 fn render(timeline: &Timeline, width: usize) -> String {
     let names = names(timeline);
     let (first, last) = span(timeline);
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    let heads = ["WORKER".into(), "PACK".into()]
-        .into_iter()
-        .chain(names.iter().map(|name| format!("{name} ms")))
-        .chain(["TOTAL ms".into()]);
-    table.set_header(heads);
-    for worker in &timeline.workers {
-        table.add_row(numbers(worker, &names, first, last));
+    let mut columns = vec![
+        Column::new("WORKER", timeline, |it| it.worker.to_string()),
+        Column::new("PACK", timeline, |it| or_dash(it.pack)),
+    ];
+    columns.extend(names.iter().map(|name| {
+        Column::new(name, timeline, |it| {
+            or_dash(time_in(it, name, last).map(|time| times::milliseconds(0, time)))
+        })
+    }));
+    columns.push(Column::new("TOTAL", timeline, |it| {
+        let total = it.phases.iter().map(|phase| end(phase, last)).max();
+        or_dash(total.map(|total| times::milliseconds(first, total)))
+    }));
+    let mut shortest = names.clone();
+    shortest.sort_by_cached_key(|name| {
+        let times = timeline
+            .workers
+            .iter()
+            .filter_map(|it| time_in(it, name, last));
+        times.sum::<u64>()
+    });
+    let mut without = Vec::new();
+    for name in shortest {
+        if taken(&columns) + FRAME + NARROWEST_BAR <= width {
+            break;
+        }
+        columns.retain(|column| column.head != name);
+        without.push(name);
     }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-        column.set_padding((0, 2));
-    }
-    let numbers = table.trim_fmt();
-    let taken = numbers
-        .lines()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap_or_default();
     let room = width
-        .saturating_sub(taken + 4)
+        .saturating_sub(taken(&columns) + FRAME)
         .clamp(NARROWEST_BAR, WIDEST_BAR);
-    let mut lines = numbers.lines();
-    let mut text = format!("{}\n", lines.next().unwrap_or_default());
-    for (line, worker) in lines.zip(&timeline.workers) {
+    let line = |cell: &dyn Fn(&Column<'_>) -> String| {
+        let cells = columns.iter();
+        let cells = cells.map(|column| format!("{:>1$}", cell(column), column.width));
+        cells.collect::<Vec<_>>().join("  ")
+    };
+    let mut text = line(&|column| column.head.to_owned()) + "\n";
+    for (row, worker) in timeline.workers.iter().enumerate() {
         text += &format!(
-            "{line:<taken$}  |{}|\n",
+            "{}  |{}|\n",
+            line(&|column| column.cells[row].clone()),
             bar(worker, &names, first, last, room)
         );
     }
-    let legend: Vec<_> = names
-        .iter()
-        .enumerate()
-        .map(|(at, name)| format!("{} {name}", mark(at)))
-        .collect();
-    format!(
-        "{text}\n{}; whole width {}",
-        legend.join(", "),
-        times::duration(first, last)
-    )
+    let mut legend = vec!["in ms".to_owned()];
+    legend.extend(names.iter().enumerate().map(|(at, name)| {
+        let note = if without.contains(name) {
+            " (no column)"
+        } else {
+            ""
+        };
+        format!("{} {name}{note}", mark(at))
+    }));
+    legend.push(format!("whole width {}", times::duration(first, last)));
+    format!("{text}\n{}", in_lines(&legend, width))
+}
+
+/// Numbers of one kind, of each worker.
+struct Column<'a> {
+    head: &'a str,
+    cells: Vec<String>,
+    width: usize,
+}
+
+impl<'a> Column<'a> {
+    fn new(head: &'a str, timeline: &Timeline, cell: impl Fn(&WorkerPhases) -> String) -> Self {
+        let cells: Vec<String> = timeline.workers.iter().map(cell).collect();
+        let lengths = cells.iter().map(String::as_str).chain([head]);
+        let width = lengths.map(|it| it.chars().count()).max();
+        Self {
+            head,
+            cells,
+            width: width.unwrap_or_default(),
+        }
+    }
+}
+
+/// How wide they are together, with what is between them.
+fn taken(columns: &[Column<'_>]) -> usize {
+    let widths: usize = columns.iter().map(|column| column.width).sum();
+    widths + 2 * columns.len().saturating_sub(1)
+}
+
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "-".into(), |value| value.to_string())
+}
+
+/// With commas, and as many on a line as it takes.
+fn in_lines(parts: &[String], width: usize) -> String {
+    let mut text = String::new();
+    let mut used = 0;
+    for (at, part) in parts.iter().enumerate() {
+        let comma = if at + 1 < parts.len() { "," } else { "" };
+        let length = part.chars().count() + comma.len();
+        if at > 0 && used + 1 + length > width {
+            text.push('\n');
+            used = 0;
+        } else if at > 0 {
+            text.push(' ');
+            used += 1;
+        }
+        text += part;
+        text += comma;
+        used += length;
+    }
+    text
 }
 
 /// The names of all phases, as they are first met.
@@ -102,27 +171,12 @@ fn end(phase: &Phase, last: u64) -> u64 {
     phase.end.unwrap_or(last)
 }
 
-fn numbers(worker: &WorkerPhases, names: &[&str], first: u64, last: u64) -> Vec<String> {
-    let mut row = vec![
-        worker.worker.to_string(),
-        worker
-            .pack
-            .map_or_else(|| "-".into(), |pack| pack.to_string()),
-    ];
-    for name in names {
-        let phases = worker.phases.iter().filter(|phase| phase.name == *name);
-        let lengths: Vec<u64> = phases
-            .map(|phase| end(phase, last).saturating_sub(phase.start))
-            .collect();
-        row.push(if lengths.is_empty() {
-            "-".into()
-        } else {
-            times::milliseconds(0, lengths.iter().sum())
-        });
-    }
-    let total = worker.phases.iter().map(|phase| end(phase, last)).max();
-    row.push(total.map_or_else(|| "-".into(), |total| times::milliseconds(first, total)));
-    row
+/// How long a worker was in the phases of this name; none if it was in none.
+fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<u64> {
+    let phases = worker.phases.iter().filter(|phase| phase.name == name);
+    phases
+        .map(|phase| end(phase, last).saturating_sub(phase.start))
+        .reduce(|sum, time| sum.saturating_add(time))
 }
 
 /// Each column shows the phase that lasted in the middle of its time; a phase too short for any
@@ -169,10 +223,10 @@ mod tests {
         .unwrap();
         assert_eq!(
             render(&timeline, 58),
-            "WORKER  PACK  invocation ms  start ms  read ms  TOTAL ms\n\
-             \u{20}    0     0            2.0       3.0      5.0      10.0  |..---#####|\n\
-             \u{20}    1     1            2.0       5.0      3.0      10.0  |..-----###|\n\
-             \n. invocation, - start, # read; whole width 10.0 ms"
+            "WORKER  PACK  invocation  start  read  TOTAL\n\
+             \u{20}    0     0         2.0    3.0   5.0   10.0  |..---#####|\n\
+             \u{20}    1     1         2.0    5.0   3.0   10.0  |..-----###|\n\
+             \nin ms, . invocation, - start, # read, whole width 10.0 ms"
         );
         let widest = |width| {
             render(&timeline, width)
@@ -182,6 +236,17 @@ mod tests {
                 .unwrap()
         };
         assert_eq!(widest(100), 100);
+        assert_eq!(
+            render(&timeline, 52),
+            "WORKER  PACK  start  read  TOTAL\n\
+             \u{20}    0     0    3.0   5.0   10.0  |...-----########|\n\
+             \u{20}    1     1    5.0   3.0   10.0  |...--------#####|\n\
+             \nin ms, . invocation (no column), - start, # read,\n\
+             whole width 10.0 ms"
+        );
+        for width in 34..120 {
+            assert!(widest(width) <= width, "{width}: {}", widest(width));
+        }
     }
 
     #[test]

@@ -39,7 +39,10 @@ pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Resu
         Stdio::piped()
     });
     let progress = Progress::spinner(format!("building {}", dir.display()), verbose);
-    let built = cargo.output().map_err(PackageError::Cargo)?;
+    let built = cargo.output().map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => PackageError::NoCargo,
+        _ => PackageError::Cargo(cause),
+    })?;
     drop(progress);
     if !built.status.success() {
         // Shown already when verbose, and then empty here.

@@ -12,6 +12,11 @@ pub enum PackageError {
     /// A directory is no crate.
     #[error("{} has no Cargo.toml", .0.display())]
     NoManifest(PathBuf),
+    /// There is no cargo.
+    #[error(
+        "cargo, which builds crates, was not found: install Rust (https://rustup.rs), or say by CARGO where it is"
+    )]
+    NoCargo,
     /// Cargo does not run.
     #[error("cannot run cargo, which builds crates: {0}")]
     Cargo(#[source] io::Error),

@@ -11,7 +11,7 @@ pub fn exit_code(error: &Error) -> u8 {
     match error {
         Error::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,
         Error::Told { status } | Error::FeedRefused { status, .. } => low_byte(*status),
-        Error::Api(cause) | Error::Unable { cause, .. } | Error::Lost { cause, .. } => {
+        Error::Api(cause) | Error::Unable { cause, .. } | Error::With { cause, .. } => {
             match cause {
                 ApiError::Refused { status, .. } => low_byte(*status),
                 ApiError::Unreachable { .. }

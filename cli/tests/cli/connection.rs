@@ -24,10 +24,12 @@ fn each_refusal_has_its_exit_code_and_keeps_the_transaction() {
             status,
             r#"{"error":"Say it better.","code":"t7"}"#,
         );
-        assert_eq!(
-            Burst::of(&platform).run(&["get", "x"]).fails(code),
+        let told = if status == 404 {
+            "Say it better; see `burst list` [t7]"
+        } else {
             "Say it better. [t7]"
-        );
+        };
+        assert_eq!(Burst::of(&platform).run(&["get", "x"]).fails(code), told);
     }
 }
 
@@ -70,9 +72,12 @@ fn an_unreachable_host_is_named() {
         .with("BURST_APIHOST", address)
         .with("BURST_AUTH", AUTH);
     let ran = burst.run(&["list"]);
+    let told = ran.fails(7);
+    let host = format!("cannot reach the platform at http://{address}: ");
+    assert!(told.starts_with(&host), "{told}");
     assert!(
-        ran.fails(7)
-            .contains(&format!("cannot reach the platform at http://{address}"))
+        told.ends_with("; `burst standalone` starts one here"),
+        "{told}"
     );
 }
 

@@ -306,3 +306,34 @@ fn what_a_redeploy_does_not_name_is_left_alone() {
     ];
     assert_eq!(burst.run(&both).code, Some(2));
 }
+
+#[test]
+fn who_removes_a_secret_that_is_not_there_is_told_so() {
+    let platform = platform();
+    let with = DEPLOYED.replace(r#""secrets":[]"#, r#""secrets":["T"]"#);
+    platform.on("GET /bursts/hello", 200, &with);
+    let burst = Burst::of(&platform);
+    let deploy = ["deploy", "hello", "/bin/sh", "--overwrite", "--no-secret"];
+    burst.run(&[&deploy[..], &["T"]].concat()).ok();
+    let ran = burst.run(&[&deploy[..], &["T", "--no-secret", "NOSUCH"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.err, "hello had no secret NOSUCH to remove\n");
+}
+
+#[test]
+fn a_secret_without_a_name_is_told_what_is_missing() {
+    let ran = Burst::alone().run(&["deploy", "hello", "/bin/sh", "--secret"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let told = "a value is required for '--secret <NAME[=-|=@FILE]>'";
+    assert!(ran.err.contains(told), "{ran:?}");
+}
+
+#[test]
+fn where_there_is_no_cargo_it_is_told_where_to_get_it() {
+    let platform = platform();
+    let burst = Burst::of(&platform).with("CARGO", "/nowhere/cargo");
+    burst.file("crate/Cargo.toml", "");
+    let ran = burst.run(&["deploy", "hello", "crate"]);
+    let told = ran.fails(11);
+    assert!(told.contains("https://rustup.rs"), "{told}");
+}

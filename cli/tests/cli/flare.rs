@@ -402,8 +402,84 @@ fn a_refused_flare_has_the_code_of_its_refusal() {
         platform.on("POST /bursts/hello", status, refusal);
         for wait in [&[][..], &["--blocking"], &["--result"]] {
             let ran = Burst::of(&platform).run(&[&["flare", "hello"], wait].concat());
-            assert_eq!(ran.fails(code), "Not so. [t1]");
+            let told = if status == 404 {
+                "Not so; see `burst list` [t1]"
+            } else {
+                "Not so. [t1]"
+            };
+            assert_eq!(ran.fails(code), told);
             assert_eq!(ran.out, "");
         }
+    }
+}
+
+#[test]
+fn a_number_that_is_none_is_told_in_a_sentence() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    for (value, told) in [
+        ("x", "expected a whole number"),
+        ("1.5", "expected a whole number"),
+        ("4294967296", "that is too much"),
+    ] {
+        let ran = burst.run(&["flare", "hello", "--size", value]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        let told = format!("invalid value '{value}' for '--size <N>': {told}\n");
+        assert!(ran.err.contains(&told), "{ran:?}");
+    }
+    assert!(platform.requests().is_empty());
+}
+
+#[test]
+fn a_version_that_is_not_there_leads_to_those_that_are() {
+    let platform = platform(&[]);
+    platform.on(
+        "POST /bursts/hello",
+        404,
+        r#"{"error":"Choose one of its versions.","code":"t1"}"#,
+    );
+    let burst = Burst::of(&platform);
+    burst.run(&["flare", "hello"]).ok();
+    let ran = burst.run(&["flare", "hello", "--version", "0.0.9"]);
+    assert_eq!(
+        ran.fails(3),
+        "Choose one of its versions; see `burst history hello` [t1]"
+    );
+}
+
+#[test]
+fn who_waits_in_a_queue_is_told_how_long_and_sees_no_bar() {
+    let platform = Platform::start();
+    let start = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() + 90_000_000;
+    let queue = format!(r#""queue":{{"position":2,"start":{start},"waitsFor":null}}"#);
+    let queued = flare("queued", "null").replace(r#""queue":null"#, &queue);
+    platform
+        .on("POST /bursts/hello", 202, STARTED)
+        .on("GET /flares/x1", 200, &queued)
+        .on("GET /flares/x2", 200, &queued);
+    let burst = Burst::of(&platform).with("TERM", "xterm");
+    let shown = burst.run(&["status", "x2"]).ok();
+    let line = shown.lines().find(|line| line.starts_with("queue"));
+    let line = line.unwrap();
+    assert!(line.contains("position 2, expected to start at "), "{line}");
+    assert!(line.ends_with(", in about 1 min 30 s"), "{line}");
+    assert!(line.len() <= 80, "{line}");
+
+    let terminal = Terminal::open();
+    let mut command = burst.command(&["flare", "hello", "--blocking"]);
+    command.stderr(terminal.end());
+    let child = command.spawn().unwrap();
+    drop(command);
+    platform.wait_for("GET /flares/x1");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
+    child.wait_with_output().unwrap();
+    let screen = terminal.screen();
+    assert!(
+        screen.contains("hello queued at position 2, start expected in about 1 min "),
+        "{screen:?}"
+    );
+    for wrong in ["done", "[>", "  ("] {
+        assert!(!screen.contains(wrong), "{wrong}: {screen:?}");
     }
 }

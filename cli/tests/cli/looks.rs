@@ -1,9 +1,12 @@
 //! What people see: colours, local times, tables as wide as the terminal, the next step.
 
-use crate::flare::{STARTED, flare, summary};
+use crate::deploy::{self, DEPLOYED};
+use crate::flare::{RESULT, STARTED, flare, summary};
+use crate::group;
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 use crate::terminal::{Terminal, run_on_terminal};
+use crate::verbs::LISTED;
 
 const LONG: &str = "a-name-that-somebody-thought-was-a-good-one-for-a-definition";
 
@@ -14,19 +17,38 @@ fn platform() -> Platform {
     let long = listed.replace("\"hello\"", &format!("\"{LONG}\""));
     let failure = r#"{"kind":"panic","worker":1,"pack":0,"invoker":"invoker0",
         "operation":"work","message":"something that takes more than a line of a terminal to be said"}"#;
+    let timeline = r#"{"flareId":"x2","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
+        {"name":"invocation","start":0,"end":2000},{"name":"starting the pack","start":2000,"end":4000},
+        {"name":"reading from storage","start":4000,"end":8000},{"name":"sorting","start":8000,"end":9000},
+        {"name":"writing to storage","start":9000,"end":99000}]}]}"#;
     platform
+        .on("GET /flares/x2/timeline", 200, timeline)
         .on("GET /flares", 200, &format!("[{listed},{long}]"))
         .on("GET /flares/x1", 200, &flare("failed", failure))
         .on("GET /flares/x2", 200, &flare("succeeded", "null"))
-        .on("POST /bursts/hello", 202, STARTED);
+        .on("POST /bursts/hello", 202, STARTED)
+        .on("GET /flares/x1/result", 200, RESULT)
+        .on("GET /groups", 200, &format!("[{}]", group::summary()))
+        .on("GET /api/v1/invokers", 200, &deploy::invokers())
+        .on("PUT /bursts/a%20b", 200, DEPLOYED)
+        .on("GET /bursts/a%20b", 200, DEPLOYED)
+        .on("POST /bursts/a%20b/rollback", 200, DEPLOYED)
+        .on(
+            "GET /bursts/a%20b/versions",
+            200,
+            &format!("[{LISTED},{LISTED}]"),
+        );
     platform
 }
 
-/// Without colours.
+/// Without colours, and whatever else a terminal obeys.
 fn plain(screen: &str) -> String {
     let mut parts = screen.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |plain, part| plain + part.split_once('m').unwrap().1)
+    parts.fold(first, |plain, part| {
+        let end = part.find(|c: char| c.is_ascii_alphabetic());
+        plain + &part[end.map_or(part.len(), |end| end + 1)..]
+    })
 }
 
 #[test]
@@ -52,13 +74,64 @@ fn states_are_coloured_on_terminals_only() {
 fn tables_are_no_wider_than_the_terminal() {
     let platform = platform();
     let burst = Burst::of(&platform).with("TERM", "xterm");
-    for args in [&["flares"][..], &["status", "x1"]] {
+    for args in [&["flares"][..], &["status", "x1"], &["timeline", "x2"]] {
         let screen = plain(&run_on_terminal(&burst, args).out);
         let widest = screen.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{args:?}: {screen}");
     }
     // Nothing is broken where nobody knows how wide it may be.
     assert!(burst.run(&["flares"]).ok().contains(LONG));
+}
+
+/// The names of a command's own commands, as its help lists them.
+fn verbs(help: &str) -> Vec<&str> {
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+    listed
+        .take_while(|line| line.starts_with(' '))
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|verb| *verb != "help")
+        .collect()
+}
+
+fn check_help(burst: &Burst, run: fn(&Burst, &[String]) -> Ran, words: &[String]) -> usize {
+    let mut seen = 1;
+    for flag in ["--help", "-h"] {
+        let help = run(burst, &[words, &[flag.to_owned()]].concat()).ok();
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{words:?}: {line}");
+        }
+        if flag == "--help" {
+            // Words that are wrapped by the width alone do not stand in line with what is below them.
+            for verb in verbs(&help) {
+                seen += check_help(burst, run, &[words, &[verb.to_owned()]].concat());
+            }
+        }
+    }
+    seen
+}
+
+#[test]
+fn help_fits_into_eighty_columns() {
+    let burst = Burst::alone().with("COLUMNS", "80");
+    let seen = check_help(&burst, Burst::run, &[]);
+    assert!(seen > 70, "only {seen} commands were found");
+    let seen = check_help(&burst, Burst::wsk, &[]);
+    assert!(seen > 40, "only {seen} commands were found");
+    let screen = run_on_terminal(&Burst::alone(), &["flare", "--help"]).out;
+    let screen = plain(&screen);
+    assert!(screen.contains("Usage: burst flare"), "{screen}");
+    assert!(
+        screen.lines().all(|line| line.chars().count() <= 80),
+        "{screen}"
+    );
+    // What is broken by hand is broken no more.
+    for line in [
+        "  burst flare hello                             one worker; prints the id\n",
+        "  burst flare sort --size 48 --granularity 48 --packing homogeneous\n",
+    ] {
+        assert!(screen.contains(line), "{screen}");
+    }
 }
 
 #[test]
@@ -119,6 +192,32 @@ fn the_next_step_is_told_on_a_terminal_only() {
             "next: `burst wait x1` or `burst logs x1 --follow`",
         ),
         (
+            &["deploy", "a b", "/bin/sh"],
+            "next: `burst flare 'a b' --result`, with --param KEY=VALUE if it needs any",
+        ),
+        (
+            &["deploy", "a b", "/bin/sh", "--param", "n=1"],
+            "next: `burst flare 'a b' --result`\n",
+        ),
+        (
+            &["get", "a b"],
+            "next: `burst flare 'a b'` or `burst history 'a b'`",
+        ),
+        (
+            &["history", "a b"],
+            "next: `burst flare 'a b' --version VERSION`\n   or `burst rollback 'a b' --to VERSION`\n",
+        ),
+        (&["rollback", "a b"], "next: `burst flare 'a b' --result`\n"),
+        (
+            &["invokers"],
+            "next: `burst flares --state running` or `burst invokers drain INVOKER`",
+        ),
+        (
+            &["group", "list"],
+            "next: `burst group flare GROUP --result` or `burst group close GROUP`",
+        ),
+        (&["result", "x1"], "next: `burst timeline x1`"),
+        (
             &["status", "x2"],
             "next: `burst result x1` or `burst timeline x1`",
         ),
@@ -133,7 +232,13 @@ fn the_next_step_is_told_on_a_terminal_only() {
     ] {
         let (ran, screen) = beside(&burst, args);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert!(plain(&screen).starts_with(next), "{args:?}: {screen:?}");
+        let screen = plain(&screen);
+        // After what was shown of its progress.
+        let told = screen.find("next:").map_or("", |at| &screen[at..]);
+        assert!(told.starts_with(next), "{args:?}: {screen:?}");
+        for line in told.lines() {
+            assert!(line.chars().count() <= 80, "{args:?}: {line}");
+        }
         assert!(!ran.out.contains("next"), "{ran:?}");
     }
     assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare x1\n");

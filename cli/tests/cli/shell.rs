@@ -45,6 +45,23 @@ fn every_command_has_a_man_page() {
     assert!(page("burst.1").contains("burst\\-timeline"));
     assert!(page("burst-group-open.1").contains("idle\\-timeout"));
     assert!(page("burst-run.1").contains("Build, deploy and run"));
+    let flare = page("burst-flare.1");
+    let examples = ".SH EXAMPLES\n.nf\n  burst flare hello ";
+    assert!(flare.contains(examples), "{flare}");
+    assert!(
+        flare.contains("\n.fi\n.SH NOTES\nWhile waiting,"),
+        "{flare}"
+    );
+    assert!(page("burst-wait.1").contains(".SH NOTES\nThe exit code"));
+    for entry in fs::read_dir(burst.home().join("share/man1")).unwrap() {
+        let page = fs::read_to_string(entry.unwrap().path()).unwrap();
+        assert!(
+            !page.contains(".SH EXTRA") && !page.contains("\nExample"),
+            "{page}"
+        );
+        let count = |what: &str| page.matches(what).count();
+        assert_eq!(count("\n.nf\n"), count("\n.fi\n"), "{page}");
+    }
     burst.file("file", "");
     assert!(
         burst

@@ -4,7 +4,7 @@ use crate::flare::{flare, summary};
 use crate::platform::Platform;
 use crate::program::Burst;
 
-const LISTED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
+pub const LISTED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
     "exec":{"kind":"rust","package":"abc","size":1048576},
     "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
               "timeout":60000,"memory":256,"retries":0},"updated":1700000000000000}"#;
@@ -59,8 +59,16 @@ fn definitions_are_listed_shown_and_deleted() {
     );
     assert_eq!(
         burst.run(&["get", "other"]).fails(3),
-        "There is no such thing. [t404]"
+        "There is no such thing; see `burst list` [t404]"
     );
+    for args in [
+        &["history", "other"][..],
+        &["delete", "other"],
+        &["rollback", "other"],
+    ] {
+        let ran = burst.run(args);
+        assert!(ran.fails(3).contains("see `burst list`"), "{ran:?}");
+    }
     assert!(burst.run(&["get", ".."]).fails(2).contains("not a name"));
 }
 
@@ -118,7 +126,7 @@ fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
         );
     let burst = Burst::of(&platform);
     assert_eq!(
-        burst.run(&["rollback", "hello", "--to", "0.0.1"]).ok(),
+        burst.run(&["rollback", "hello", "--version", "0.0.1"]).ok(),
         "ok: rolled hello back to 0.0.1, as 0.0.3\n"
     );
     let unnamed = ["rollback", "hello"];
@@ -128,7 +136,7 @@ fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
     );
     assert_eq!(
         burst.run(&unnamed).fails(8),
-        "Send it again.; it may have been done: repeat it as `burst rollback hello --to 0.0.2` [t503]"
+        "Send it again; it may have been done: repeat it as `burst rollback hello --to 0.0.2` [t503]"
     );
     // Where there is none, the platform says so.
     assert_eq!(burst.run(&unnamed).fails(5), "There is none before. [t409]");
@@ -311,7 +319,7 @@ fn a_timeline_has_numbers_and_bars() {
     let burst = Burst::of(&platform);
     let out = burst.run(&["timeline", "x1"]).ok();
     assert!(
-        out.starts_with("WORKER  PACK  invocation ms  read ms  TOTAL ms\n"),
+        out.starts_with("WORKER  PACK  invocation  read  TOTAL\n"),
         "{out}"
     );
     assert!(out.contains("|....") && out.contains("----|"), "{out}");

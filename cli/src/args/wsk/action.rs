@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::pairs::{AnnotationPairs, ParamPairs};
 use super::{EntitiesArgs, EntityArgs};
 use crate::args::Source;
+use crate::args::quantity::number;
 
 /// What to do with actions.
 #[derive(Debug, Subcommand)]
@@ -19,7 +20,7 @@ pub enum ActionVerb {
     Update(Box<ActionArgs>),
     /// Call an action
     #[command(
-        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --result --param name=Ada     one word, where no other follows\n  burst action invoke hello --blocking -P params.json"
+        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --result --param name=Ada   where no word follows\n  burst action invoke hello --blocking -P params.json"
     )]
     Invoke(InvokeArgs),
     /// Show an action, or save its code
@@ -44,7 +45,8 @@ Examples:
   burst action create page page.js --web true
   burst action create own --docker me/my-image
 
-The kind is that of the file's ending (.py, .js, …) or rust for an executable; a zip, or\nfor Node a tar.gz as `npm pack` makes it, needs --kind.";
+The kind is that of the file's ending (.py, .js, …) or rust for an executable; a
+zip, or for Node a tar.gz as `npm pack` makes it, needs --kind.";
 
 /// An action as it is to be.
 #[derive(Debug, Args)]
@@ -79,16 +81,16 @@ pub struct ActionArgs {
     #[arg(long, value_name = "SECRET|true|false", num_args = 0..=1, default_missing_value = "true")]
     pub web_secure: Option<String>,
     /// How long it may run, in milliseconds
-    #[arg(short, long, value_name = "MS")]
+    #[arg(short, long, value_name = "MS", value_parser = number::<u32>)]
     pub timeout: Option<u32>,
     /// Its memory in MB
-    #[arg(short, long, value_name = "MB")]
+    #[arg(short, long, value_name = "MB", value_parser = number::<u32>)]
     pub memory: Option<u32>,
     /// What of its log is kept, in MB
-    #[arg(short, long, value_name = "MB")]
+    #[arg(short, long, value_name = "MB", value_parser = number::<u32>)]
     pub logsize: Option<u32>,
     /// How many invocations one container may run at once
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", value_parser = number::<u32>)]
     pub concurrency: Option<u32>,
     /// Parameters that it has unless its caller says otherwise.
     #[command(flatten)]

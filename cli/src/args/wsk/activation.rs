@@ -1,5 +1,6 @@
 //! Arguments of `activation`.
 
+use crate::args::quantity::number;
 use clap::{ArgGroup, Args, Subcommand};
 
 /// What to do with activations.
@@ -28,19 +29,19 @@ pub struct ActivationsArgs {
     /// Only those of this action or trigger, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
     /// At most so many; 0 for as many as there may be
-    #[arg(short, long, value_name = "N", default_value_t = 30)]
+    #[arg(short, long, value_name = "N", default_value_t = 30, value_parser = number::<u32>)]
     pub limit: u32,
     /// Leave out the first so many
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub skip: u32,
     /// Whole activations, each in JSON
     #[arg(short, long)]
     pub full: bool,
     /// Only those that began since this time, in milliseconds since the epoch
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number::<u64>)]
     pub since: Option<u64>,
     /// Only those that began up to this time, in milliseconds since the epoch
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = number::<u64>)]
     pub upto: Option<u64>,
 }
 
@@ -91,18 +92,18 @@ pub struct PollArgs {
     /// Only those of this action, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
     /// End after so many seconds
-    #[arg(short, long, value_name = "SECONDS")]
+    #[arg(short, long, value_name = "SECONDS", value_parser = number::<u32>)]
     pub exit: Option<u32>,
     /// Begin with those of the last so many seconds
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_seconds: u32,
     /// Begin with those of the last so many minutes
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_minutes: u32,
     /// Begin with those of the last so many hours
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_hours: u32,
     /// Begin with those of the last so many days
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_days: u32,
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::args::quantity::number;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// What to do with APIs.
@@ -29,7 +30,7 @@ pub enum ApiVerb {
 #[derive(Debug, Args)]
 pub struct ApiCreateArgs {
     /// [BASE_PATH] PATH VERB ACTION
-    #[arg(value_name = "[BASE_PATH] PATH VERB ACTION", num_args = 3..=4, required_unless_present = "config_file", conflicts_with = "config_file")]
+    #[arg(value_names = ["BASE_PATH", "PATH", "VERB", "ACTION"], num_args = 3..=4, required_unless_present = "config_file", conflicts_with = "config_file")]
     pub what: Vec<String>,
     /// Its name, where that is not its base path
     #[arg(short = 'n', long, value_name = "NAME")]
@@ -101,10 +102,10 @@ pub struct ApiListArgs {
     /// Only this verb
     pub verb: Option<String>,
     /// At most so many
-    #[arg(short, long, value_name = "N", default_value_t = 30)]
+    #[arg(short, long, value_name = "N", default_value_t = 30, value_parser = number::<u32>)]
     pub limit: u32,
     /// Leave out the first so many
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub skip: u32,
     /// Order by the API's name, then path, then verb
     #[arg(short, long)]

@@ -9,6 +9,7 @@ pub mod property;
 pub mod rule;
 pub mod trigger;
 
+use crate::args::quantity::number;
 use clap::{Args, Parser, Subcommand};
 
 pub use action::ActionVerb;
@@ -32,12 +33,14 @@ pub struct Wsk {
 }
 
 const NOTES: &str = "\
-Where to reach the platform: --apihost and --auth, else WHISK_APIHOST and WHISK_AUTH, else ~/.wskprops (or the
-file WSK_CONFIG_FILE names), else what `burst` knows. A host without a scheme is reached by https.
+Where to reach the platform: --apihost and --auth, else WHISK_APIHOST and
+WHISK_AUTH, else ~/.wskprops (or the file WSK_CONFIG_FILE names), else what
+`burst` knows. A host without a scheme is reached by https.
 
-Exit codes: 0 success; the HTTP status less 256 as a byte when the platform refuses (148 for 404, 149 for 405,
-153 for 409) or an action fails (246); 202 a blocking call whose action goes on; 2 wrong usage; 3 cannot reach
-the platform; 1 anything else.";
+Exit codes: 0 success; the HTTP status less 256 as a byte when the platform
+refuses (148 for 404, 149 for 405, 153 for 409) or an action fails (246); 202 a
+blocking call whose action goes on; 2 wrong usage; 3 cannot reach the platform;
+1 anything else.";
 
 /// Flags every command of `wsk` takes.
 #[derive(Debug, Clone, Default, Args)]
@@ -161,10 +164,10 @@ pub struct EntitiesArgs {
     /// The namespace or package, as /NAMESPACE[/PACKAGE] or PACKAGE [default: your namespace]
     pub within: Option<String>,
     /// At most so many; 0 for as many as there may be
-    #[arg(short, long, value_name = "N", default_value_t = 30)]
+    #[arg(short, long, value_name = "N", default_value_t = 30, value_parser = number::<u32>)]
     pub limit: u32,
     /// Leave out the first so many
-    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub skip: u32,
     /// Order by name, not by time
     #[arg(short, long)]

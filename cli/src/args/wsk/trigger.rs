@@ -10,7 +10,7 @@ use super::{EntitiesArgs, EntityArgs, EntityGetArgs};
 pub enum TriggerVerb {
     /// Make a trigger
     #[command(
-        after_help = "Examples:\n  burst trigger create order\n  burst trigger create tick --feed /whisk.system/alarms/interval --param minutes 5"
+        after_help = "Examples:\n  burst trigger create order\n  burst trigger create tick --feed /whisk.system/alarms/interval \\\n      --param minutes 5"
     )]
     Create(TriggerArgs),
     /// Make a trigger, or change one; parameters of one with a feed go to the feed
