@@ -78,6 +78,22 @@ pub enum Error {
         /// How many there are.
         length: usize,
     },
+    /// No id is written so.
+    #[error(
+        "\"{given}\" is no {kind}'s id: that has hexadecimal digits, at least {shortest} of its {length}; \
+         `{}` lists ids",
+        lists(kind)
+    )]
+    NoId {
+        /// What was given.
+        given: String,
+        /// Whose id it is to be.
+        kind: &'static str,
+        /// How many digits are enough.
+        shortest: usize,
+        /// How many there are.
+        length: usize,
+    },
     /// A flare has fewer workers than was thought.
     #[error("flare {id} has {}, and no worker {worker}", workers(*size))]
     NoWorker {
@@ -189,7 +205,10 @@ impl Error {
             } => 1,
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
             Self::NotFound(_) => 3,
-            Self::ShortId { .. } | Self::NoWorker { .. } | Self::FeedRefused { .. } => 6,
+            Self::ShortId { .. }
+            | Self::NoId { .. }
+            | Self::NoWorker { .. }
+            | Self::FeedRefused { .. } => 6,
             Self::Api(cause) | Self::With { cause, .. } | Self::Unable { cause, .. } => {
                 code_of(cause)
             }
@@ -267,6 +286,14 @@ fn with_code(cause: &ApiError) -> String {
             ..
         } => format!("{message} (code {code})"),
         other => other.to_string(),
+    }
+}
+
+/// What lists the ids of such.
+fn lists(kind: &str) -> &'static str {
+    match kind {
+        "group" => "burst group list",
+        _ => "burst flares",
     }
 }
 

@@ -94,16 +94,22 @@ fn complete(
     given: &str,
     list: impl Fn(u32, u32) -> Result<Vec<String>, Error>,
 ) -> Result<String, Error> {
-    let is_beginning = (1..LENGTH).contains(&given.len())
-        && given
-            .bytes()
-            .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_beginning {
-        return Ok(given.to_owned());
+    let is_hexadecimal = given.bytes().all(|digit| digit.is_ascii_hexdigit());
+    if !is_hexadecimal || !(1..=LENGTH).contains(&given.len()) {
+        return Err(Error::NoId {
+            given: given.to_owned(),
+            kind,
+            shortest: SHORTEST,
+            length: LENGTH,
+        });
+    }
+    let given = given.to_ascii_lowercase();
+    if given.len() == LENGTH {
+        return Ok(given);
     }
     if given.len() < SHORTEST {
         return Err(Error::ShortId {
-            given: given.to_owned(),
+            given,
             kind,
             shortest: SHORTEST,
             length: LENGTH,
@@ -114,7 +120,7 @@ fn complete(
     for skip in (0..NEWEST).step_by(PAGE as usize) {
         let page = list(PAGE, skip)?;
         let is_last = page.len() < PAGE as usize;
-        found.extend(page.into_iter().filter(|id| id.starts_with(given)));
+        found.extend(page.into_iter().filter(|id| id.starts_with(&given)));
         if is_last || found.len() > 1 {
             break;
         }
@@ -179,10 +185,29 @@ mod tests {
     }
 
     #[test]
-    fn whole_ids_and_what_is_none_are_taken_as_they_are() {
-        for given in [id(3).as_str(), "xyz", "no-such-thing", "ABCDEF", ""] {
+    fn whole_ids_are_looked_for_nowhere_and_capitals_are_small() {
+        let whole = "0123456789abcdef0123456789abcdef";
+        for given in [whole, &whole.to_ascii_uppercase()] {
             let (found, pages) = among(10, given);
-            assert_eq!((found.unwrap().as_str(), pages), (given, 0));
+            assert_eq!((found.unwrap().as_str(), pages), (whole, 0));
+        }
+        assert_eq!(among(20, "0000000F").0.unwrap(), id(15));
+    }
+
+    #[test]
+    fn what_cannot_be_an_id_is_refused() {
+        let long = format!("{}0", id(3));
+        for given in ["xyz", "no-such-thing", "", "00000003é", &long] {
+            let (found, pages) = among(10, given);
+            let error = found.unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!(
+                    "\"{given}\" is no flare's id: that has hexadecimal digits, at least 4 of its 32; \
+                     `burst flares` lists ids"
+                )
+            );
+            assert_eq!((error.exit_code(), pages), (6, 0));
         }
     }
 

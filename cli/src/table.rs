@@ -202,6 +202,40 @@ mod tests {
     use super::*;
 
     #[test]
+    fn where_there_is_no_room_neither_heads_nor_ids_are_broken() {
+        let mut narrow = Table::new(["FLARE", "NAME", "STATE", "ERROR"]);
+        narrow.table.set_width(50);
+        let name = "a-name-that-is-long";
+        let error = "worker 1 panicked: index out of bounds";
+        narrow.row([
+            "0123abcd0123".into(),
+            name.into(),
+            "failed".into(),
+            error.into(),
+        ]);
+        let shown = narrow.shown();
+        let lines: Vec<&str> = shown.text().lines().collect();
+        let heads: Vec<&str> = lines[0].split_whitespace().collect();
+        assert_eq!(heads, ["FLARE", "NAME", "STATE", "ERROR"]);
+        assert!(lines[1].starts_with("0123abcd0123  "), "{lines:?}");
+        assert!(lines[1].contains("  failed  "), "{lines:?}");
+        let widest = lines.iter().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(50), "{lines:?}");
+
+        let mut narrowest = Table::new(["FLARE", "STATE"]);
+        narrowest.table.set_width(10);
+        narrowest.row(["0123abcd0123".into(), "failed".into()]);
+        let shown = narrowest.shown();
+        assert!(
+            shown
+                .text()
+                .starts_with("FLARE         STATE\n0123abcd0123  "),
+            "{}",
+            shown.text()
+        );
+    }
+
+    #[test]
     fn tables_have_no_blanks_around_them() {
         let mut two = Table::new(["A", "LONGER"]);
         two.row(["value".into(), "x".into()]);

@@ -160,15 +160,30 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
     platform.on(
         "GET /api/v1/admin/flares?namespace=team&state=running",
         200,
-        &format!("[{},{}]", flare("x1", "null"), flare("x2", r#""g1""#)),
+        &format!(
+            "[{},{}]",
+            flare("f1000000000000000000000000000001", "null"),
+            flare(
+                "f2000000000000000000000000000002",
+                r#""a1000000000000000000000000000001""#
+            )
+        ),
     );
     platform.on(
         "GET /api/v1/admin/groups",
         200,
-        &format!(r#"[{{"groupId":"g1","state":"open","idleTimeout":1,"opened":1,"closed":null,{shared}}}]"#),
+        &format!(r#"[{{"groupId":"a1000000000000000000000000000001","state":"open","idleTimeout":1,"opened":1,"closed":null,{shared}}}]"#),
     );
-    platform.on("DELETE /api/v1/admin/flares/x1", 202, r#"{"flareId":"x1"}"#);
-    platform.on("DELETE /api/v1/admin/groups/g1", 202, r#"{"groupId":"g1"}"#);
+    platform.on(
+        "DELETE /api/v1/admin/flares/f1000000000000000000000000000001",
+        202,
+        r#"{"flareId":"f1000000000000000000000000000001"}"#,
+    );
+    platform.on(
+        "DELETE /api/v1/admin/groups/a1000000000000000000000000000001",
+        202,
+        r#"{"groupId":"a1000000000000000000000000000001"}"#,
+    );
     let burst = administrator(&platform);
     let list = ["admin", "flare", "list", "--namespace", "team"];
     let cells = |shown: String| -> Vec<Vec<String>> {
@@ -181,17 +196,31 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
             .run(&[&list[..], &["--state", "running"]].concat())
             .ok(),
     );
-    assert_eq!(flares[0], ["x1", "team", "work", "running", "4"]);
-    assert_eq!(flares[1], ["x2", "team", "work", "running", "4"]);
+    assert_eq!(flares[0], ["f10000000000", "team", "work", "running", "4"]);
+    assert_eq!(flares[1], ["f20000000000", "team", "work", "running", "4"]);
     let groups = cells(burst.run(&["admin", "group", "list"]).ok());
-    assert_eq!(groups[0], ["g1", "team", "work", "open", "4"]);
+    assert_eq!(groups[0], ["a10000000000", "team", "work", "open", "4"]);
     assert_eq!(
-        burst.run(&["admin", "flare", "cancel", "x1"]).ok(),
-        "ok: cancelling flare x1\n"
+        burst
+            .run(&[
+                "admin",
+                "flare",
+                "cancel",
+                "f1000000000000000000000000000001"
+            ])
+            .ok(),
+        "ok: cancelling flare f1000000000000000000000000000001\n"
     );
     assert_eq!(
-        burst.run(&["admin", "group", "close", "g1"]).ok(),
-        "ok: closing group g1\n"
+        burst
+            .run(&[
+                "admin",
+                "group",
+                "close",
+                "a1000000000000000000000000000001"
+            ])
+            .ok(),
+        "ok: closing group a1000000000000000000000000000001\n"
     );
 }
 

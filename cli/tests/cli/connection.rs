@@ -222,12 +222,12 @@ fn a_closed_reader_ends_the_program_quietly() {
     let line = r#"{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"x"}"#;
     let logs = vec![line; 20_000].join(",");
     platform.on(
-        "GET /flares/x/logs",
+        "GET /flares/f1000000000000000000000000000001/logs",
         200,
-        &format!(r#"{{"flareId":"x","truncated":false,"next":1,"logs":[{logs}]}}"#),
+        &format!(r#"{{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[{logs}]}}"#),
     );
     let mut child = Burst::of(&platform)
-        .command(&["logs", "x"])
+        .command(&["logs", "f1000000000000000000000000000001"])
         .spawn()
         .unwrap();
     drop(child.stdout.take());

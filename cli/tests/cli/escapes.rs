@@ -23,22 +23,40 @@ fn acts(text: &str) -> bool {
 fn logs_are_shown_on_terminals_and_kept_in_files() {
     let platform = Platform::start();
     let logs = format!(
-        r#"{{"flareId":"x1","truncated":false,"next":1,"logs":[{{"worker":1,"pack":0,"stream":"stdout","at":0,"line":{}}}]}}"#,
+        r#"{{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[{{"worker":1,"pack":0,"stream":"stdout","at":0,"line":{}}}]}}"#,
         quoted(LINE)
     );
-    platform.on("GET /flares/x1/logs", 200, &logs);
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001/logs",
+        200,
+        &logs,
+    );
     let burst = Burst::of(&platform).with("NO_COLOR", "1");
-    let piped = burst.run(&["logs", "x1"]);
+    let piped = burst.run(&["logs", "f1000000000000000000000000000001"]);
     assert!(
         piped.out.ends_with(&format!("stdout: {LINE}\n")),
         "{piped:?}"
     );
-    let json = burst.run(&["logs", "x1", "--output", "json"]);
+    let json = burst.run(&[
+        "logs",
+        "f1000000000000000000000000000001",
+        "--output",
+        "json",
+    ]);
     assert_eq!(json.out.trim_end(), logs);
 
-    let screen = run_on_terminal(&burst, &["logs", "x1"]).out;
+    let screen = run_on_terminal(&burst, &["logs", "f1000000000000000000000000000001"]).out;
     assert!(screen.contains(SHOWN) && !acts(&screen), "{screen:?}");
-    let screen = run_on_terminal(&burst, &["logs", "x1", "--output", "json"]).out;
+    let screen = run_on_terminal(
+        &burst,
+        &[
+            "logs",
+            "f1000000000000000000000000000001",
+            "--output",
+            "json",
+        ],
+    )
+    .out;
     assert!(!acts(&screen), "{screen:?}");
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(read(&screen.replace("        ", "\\t")), read(&logs));
@@ -49,15 +67,21 @@ fn outputs_are_the_same_json_on_terminals() {
     let platform = Platform::start();
     let output = "\u{9b}2J\u{202e}\u{7f}";
     let result = format!(
-        r#"{{"flareId":"x1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":"{output}"}}]}}"#
+        r#"{{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":"{output}"}}]}}"#
     );
-    platform.on("GET /flares/x1/result", 200, &result);
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001/result",
+        200,
+        &result,
+    );
     let burst = Burst::of(&platform).with("NO_COLOR", "1");
     assert_eq!(
-        burst.run(&["result", "x1"]).out,
+        burst
+            .run(&["result", "f1000000000000000000000000000001"])
+            .out,
         format!("[\n  \"{output}\"\n]\n")
     );
-    let screen = run_on_terminal(&burst, &["result", "x1"]).out;
+    let screen = run_on_terminal(&burst, &["result", "f1000000000000000000000000000001"]).out;
     assert_eq!(screen, "[\n  \"\\u009b2J\\u202e\\u007f\"\n]\n");
 }
 
@@ -76,14 +100,22 @@ fn errors_and_tables_are_shown_wherever_they_go() {
             400,
             &format!(r#"{{"error":{line},"code":{line}}}"#),
         )
-        .on("GET /flares/x1", 200, &flare("failed", &failure))
+        .on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare("failed", &failure),
+        )
         .on("GET /api/v1/invokers", 200, &list)
-        .on("POST /bursts/hello", 202, r#"{"flareId":"x1"}"#);
+        .on(
+            "POST /bursts/hello",
+            202,
+            r#"{"flareId":"f1000000000000000000000000000001"}"#,
+        );
     let burst = Burst::of(&platform).with("NO_COLOR", "1");
     for args in [
         &["list"][..],
         &["list", "--verbose"],
-        &["status", "x1"],
+        &["status", "f1000000000000000000000000000001"],
         &["invokers"],
         &["flare", "hello", "--blocking"],
     ] {

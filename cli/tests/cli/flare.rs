@@ -7,13 +7,13 @@ use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 use crate::terminal::Terminal;
 
-pub const STARTED: &str = r#"{"flareId":"x1"}"#;
-pub const RESULT: &str = r#"{"flareId":"x1","state":"succeeded","error":null,"outputs":[
+pub const STARTED: &str = r#"{"flareId":"f1000000000000000000000000000001"}"#;
+pub const RESULT: &str = r#"{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,"outputs":[
     {"worker":0,"output":null},{"worker":1,"output":{"z":1,"a":12345678901234567890123}}]}"#;
 
 pub fn flare(state: &str, error: &str) -> String {
     format!(
-        r#"{{"flareId":"x1","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
+        r#"{{"flareId":"f1000000000000000000000000000001","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
             "state":"{state}","attempt":1,"size":2,"granularity":2,"packing":"mixed",
             "backend":"direct","chunkSize":null,"timeout":1,"memory":1,"created":1000,
             "started":3000,"ended":9000,"error":{error},"queue":null,
@@ -35,9 +35,17 @@ fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
     for state in states {
-        platform.on("GET /flares/x1", 200, &flare(state, "null"));
+        platform.on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare(state, "null"),
+        );
     }
-    platform.on("GET /flares/x1/result", 200, RESULT);
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001/result",
+        200,
+        RESULT,
+    );
     platform
 }
 
@@ -45,7 +53,10 @@ fn platform(states: &[&str]) -> Platform {
 fn without_waiting_the_id_is_printed() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
-    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare x1\n");
+    assert_eq!(
+        burst.run(&["flare", "hello"]).ok(),
+        "ok: flare f1000000000000000000000000000001\n"
+    );
     assert_eq!(platform.lines(), ["POST /bursts/hello"]);
     assert_eq!(
         platform.requests()[0].body,
@@ -216,19 +227,47 @@ fn the_result_is_an_array_by_worker() {
     assert_eq!(out, array);
     let lines = [
         "POST /bursts/hello",
-        "GET /flares/x1",
-        "GET /flares/x1/result",
+        "GET /flares/f1000000000000000000000000000001",
+        "GET /flares/f1000000000000000000000000000001/result",
     ];
     assert_eq!(platform.lines(), lines);
     let json = burst
         .run(&["flare", "hello", "--result", "--output", "json"])
         .ok();
     assert_eq!(json, array);
-    assert_eq!(burst.run(&["result", "x1", "--output", "json"]).ok(), array);
+    assert_eq!(
+        burst
+            .run(&[
+                "result",
+                "f1000000000000000000000000000001",
+                "--output",
+                "json"
+            ])
+            .ok(),
+        array
+    );
     platform
-        .on("GET /groups/g1", 200, &group("open", "null"))
-        .on("POST /groups/g1", 202, STARTED);
-    assert_eq!(burst.run(&["group", "flare", "g1", "--result"]).ok(), array);
+        .on(
+            "GET /groups/a1000000000000000000000000000001",
+            200,
+            &group("open", "null"),
+        )
+        .on(
+            "POST /groups/a1000000000000000000000000000001",
+            202,
+            STARTED,
+        );
+    assert_eq!(
+        burst
+            .run(&[
+                "group",
+                "flare",
+                "a1000000000000000000000000000001",
+                "--result"
+            ])
+            .ok(),
+        array
+    );
 }
 
 #[test]
@@ -255,19 +294,27 @@ fn bad_ends_have_their_codes_and_one_sentence() {
     ] {
         let platform = Platform::start();
         platform.on("POST /bursts/hello", 202, STARTED);
-        platform.on("GET /flares/x1", 200, &flare(state, failure));
+        platform.on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare(state, failure),
+        );
         let result = format!(
-            r#"{{"flareId":"x1","state":"{state}","error":null,"outputs":[
+            r#"{{"flareId":"f1000000000000000000000000000001","state":"{state}","error":null,"outputs":[
                 {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}}]}}"#
         );
-        platform.on("GET /flares/x1/result", 200, &result);
+        platform.on(
+            "GET /flares/f1000000000000000000000000000001/result",
+            200,
+            &result,
+        );
         let ran = Burst::of(&platform).run(&["flare", "hello", "--result"]);
         assert_eq!(ran.out, "[\n  7,\n  null\n]\n");
         assert_eq!(
             ran.fails(code),
             format!(
-                "flare x1 {what}: worker 1 (pack 0 on invoker0) panicked in work: index out of \
-                 bounds: the len is 3; see `burst logs x1 --worker 1`"
+                "flare f1000000000000000000000000000001 {what}: worker 1 (pack 0 on invoker0) panicked in work: index out of \
+                 bounds: the len is 3; see `burst logs f1000000000000000000000000000001 --worker 1`"
             )
         );
     }
@@ -277,8 +324,16 @@ fn bad_ends_have_their_codes_and_one_sentence() {
 fn a_platform_that_restarts_is_waited_for() {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
-    platform.on("GET /flares/x1", 503, r#"{"error":"Starting.","code":"t"}"#);
-    platform.on("GET /flares/x1", 200, &flare("succeeded", "null"));
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001",
+        503,
+        r#"{"error":"Starting.","code":"t"}"#,
+    );
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("succeeded", "null"),
+    );
     Burst::of(&platform)
         .run(&["flare", "hello", "--blocking"])
         .ok();
@@ -289,7 +344,8 @@ fn a_flare_that_vanished_is_named() {
     let platform = platform(&[]);
     let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
     assert!(
-        ran.fails(3).contains("flare x1 may still be running"),
+        ran.fails(3)
+            .contains("flare f1000000000000000000000000000001 may still be running"),
         "{ran:?}"
     );
 }
@@ -298,11 +354,14 @@ fn a_flare_that_vanished_is_named() {
 fn a_flare_of_which_the_platform_says_nonsense_is_named() {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
-    platform.whatever("GET /flares/x1", 200, "{}");
+    platform.whatever("GET /flares/f1000000000000000000000000000001", 200, "{}");
     let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
     let said = ran.fails(8);
     assert!(said.contains("could not be understood"), "{said}");
-    assert!(said.contains("flare x1 may still be running"), "{said}");
+    assert!(
+        said.contains("flare f1000000000000000000000000000001 may still be running"),
+        "{said}"
+    );
 }
 
 /// Interrupts a waiting program as soon as it waits.
@@ -311,7 +370,7 @@ fn interrupted(platform: &Platform, signal: Signal) -> Ran {
         .command(&["flare", "hello", "--blocking"])
         .spawn()
         .unwrap();
-    platform.wait_for("GET /flares/x1");
+    platform.wait_for("GET /flares/f1000000000000000000000000000001");
     kill_process(Pid::from_child(&child), signal).unwrap();
     Ran::from(child.wait_with_output().unwrap())
 }
@@ -320,13 +379,21 @@ fn interrupted(platform: &Platform, signal: Signal) -> Ran {
 fn an_interrupt_cancels_the_flare() {
     for signal in [Signal::INT, Signal::TERM] {
         let platform = platform(&["running"]);
-        platform.on("DELETE /flares/x1", 202, STARTED);
+        platform.on(
+            "DELETE /flares/f1000000000000000000000000000001",
+            202,
+            STARTED,
+        );
         let ran = interrupted(&platform, signal);
         assert!(
-            ran.fails(10).contains("was asked to cancel flare x1"),
+            ran.fails(10)
+                .contains("was asked to cancel flare f1000000000000000000000000000001"),
             "{ran:?}"
         );
-        assert_eq!(platform.lines().last().unwrap(), "DELETE /flares/x1");
+        assert_eq!(
+            platform.lines().last().unwrap(),
+            "DELETE /flares/f1000000000000000000000000000001"
+        );
     }
 }
 
@@ -335,11 +402,16 @@ fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
     let platform = Platform::start();
     platform
         .on("POST /bursts/hello", 202, STARTED)
-        .silent("GET /flares/x1")
-        .on("DELETE /flares/x1", 202, STARTED);
+        .silent("GET /flares/f1000000000000000000000000000001")
+        .on(
+            "DELETE /flares/f1000000000000000000000000000001",
+            202,
+            STARTED,
+        );
     let ran = interrupted(&platform, Signal::INT);
     assert!(
-        ran.fails(10).contains("asked to cancel flare x1"),
+        ran.fails(10)
+            .contains("asked to cancel flare f1000000000000000000000000000001"),
         "{ran:?}"
     );
 }
@@ -348,7 +420,7 @@ fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
 fn an_interrupt_that_cannot_cancel_says_so() {
     let platform = platform(&["running"]);
     platform.on(
-        "DELETE /flares/x1",
+        "DELETE /flares/f1000000000000000000000000000001",
         500,
         r#"{"error":"Broken.","code":"t"}"#,
     );
@@ -360,7 +432,7 @@ fn an_interrupt_that_cannot_cancel_says_so() {
 fn an_interrupt_too_late_changes_nothing() {
     let platform = platform(&["running"]);
     platform.on(
-        "DELETE /flares/x1",
+        "DELETE /flares/f1000000000000000000000000000001",
         409,
         r#"{"error":"It had ended.","code":"t"}"#,
     );
@@ -368,10 +440,14 @@ fn an_interrupt_too_late_changes_nothing() {
         .command(&["flare", "hello", "--result"])
         .spawn()
         .unwrap();
-    platform.wait_for("GET /flares/x1");
+    platform.wait_for("GET /flares/f1000000000000000000000000000001");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    platform.wait_for("DELETE /flares/x1");
-    platform.on("GET /flares/x1", 200, &flare("succeeded", "null"));
+    platform.wait_for("DELETE /flares/f1000000000000000000000000000001");
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("succeeded", "null"),
+    );
     Ran::from(child.wait_with_output().unwrap()).ok();
 }
 
@@ -455,10 +531,12 @@ fn who_waits_in_a_queue_is_told_how_long_and_sees_no_bar() {
     let queued = flare("queued", "null").replace(r#""queue":null"#, &queue);
     platform
         .on("POST /bursts/hello", 202, STARTED)
-        .on("GET /flares/x1", 200, &queued)
-        .on("GET /flares/x2", 200, &queued);
+        .on("GET /flares/f1000000000000000000000000000001", 200, &queued)
+        .on("GET /flares/f2000000000000000000000000000002", 200, &queued);
     let burst = Burst::of(&platform).with("TERM", "xterm");
-    let shown = burst.run(&["status", "x2"]).ok();
+    let shown = burst
+        .run(&["status", "f2000000000000000000000000000002"])
+        .ok();
     let line = shown.lines().find(|line| line.starts_with("queue"));
     let line = line.unwrap();
     assert!(line.contains("position 2, expected to start at "), "{line}");
@@ -470,7 +548,7 @@ fn who_waits_in_a_queue_is_told_how_long_and_sees_no_bar() {
     command.stderr(terminal.end());
     let child = command.spawn().unwrap();
     drop(command);
-    platform.wait_for("GET /flares/x1");
+    platform.wait_for("GET /flares/f1000000000000000000000000000001");
     std::thread::sleep(std::time::Duration::from_millis(500));
     kill_process(Pid::from_child(&child), Signal::KILL).unwrap();
     child.wait_with_output().unwrap();

@@ -7,13 +7,17 @@ use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 use crate::terminal::run_on_terminal;
 
-const LOGS: &str = "GET /flares/x1/logs";
+const LOGS: &str = "GET /flares/f1000000000000000000000000000001/logs";
 
 /// A platform on which a flare goes through these states.
 fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
     for state in states {
-        platform.on("GET /flares/x1", 200, &flare(state, "null"));
+        platform.on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare(state, "null"),
+        );
     }
     platform
 }
@@ -26,7 +30,9 @@ fn logs(lines: &[&str], next: u32) -> String {
         )
     });
     let lines = lines.collect::<Vec<_>>().join(",");
-    format!(r#"{{"flareId":"x1","truncated":false,"next":{next},"logs":[{lines}]}}"#)
+    format!(
+        r#"{{"flareId":"f1000000000000000000000000000001","truncated":false,"next":{next},"logs":[{lines}]}}"#
+    )
 }
 
 fn texts(out: &str) -> Vec<&str> {
@@ -40,38 +46,71 @@ fn texts(out: &str) -> Vec<&str> {
 fn a_wait_ends_with_the_flare_and_fails_as_it_did() {
     let succeeded = platform(&["queued", "running", "succeeded"]);
     let burst = Burst::of(&succeeded);
-    let out = burst.run(&["wait", "x1"]).ok();
+    let out = burst
+        .run(&["wait", "f1000000000000000000000000000001"])
+        .ok();
     assert!(out.contains("state        succeeded"), "{out}");
     assert_eq!(succeeded.requests().len(), 3);
-    let json = burst.run(&["wait", "x1", "--output", "json"]).ok();
+    let json = burst
+        .run(&[
+            "wait",
+            "f1000000000000000000000000000001",
+            "--output",
+            "json",
+        ])
+        .ok();
     assert_eq!(json.trim_end(), flare("succeeded", "null"));
     for (state, code) in [("failed", 1), ("timed-out", 9), ("cancelled", 10)] {
         let platform = platform(&["running", state]);
-        let ran = Burst::of(&platform).run(&["wait", "x1"]);
-        assert!(ran.fails(code).starts_with("flare x1 "), "{ran:?}");
+        let ran = Burst::of(&platform).run(&["wait", "f1000000000000000000000000000001"]);
+        assert!(
+            ran.fails(code)
+                .starts_with("flare f1000000000000000000000000000001 "),
+            "{ran:?}"
+        );
         assert!(ran.out.contains(state), "{ran:?}");
     }
-    let missing = Burst::of(&succeeded).run(&["wait", "x2"]);
+    let missing = Burst::of(&succeeded).run(&["wait", "f2000000000000000000000000000002"]);
     assert_eq!(missing.fails(3), "There is no such thing. [t404]");
 }
 
 #[test]
 fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
     let restarting = Platform::start();
-    restarting.on("GET /flares/x1", 200, &flare("running", "null"));
-    restarting.on("GET /flares/x1", 503, r#"{"error":"Starting.","code":"t"}"#);
-    restarting.on("GET /flares/x1", 200, &flare("succeeded", "null"));
-    Burst::of(&restarting).run(&["wait", "x1"]).ok();
+    restarting.on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("running", "null"),
+    );
+    restarting.on(
+        "GET /flares/f1000000000000000000000000000001",
+        503,
+        r#"{"error":"Starting.","code":"t"}"#,
+    );
+    restarting.on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("succeeded", "null"),
+    );
+    Burst::of(&restarting)
+        .run(&["wait", "f1000000000000000000000000000001"])
+        .ok();
 
     let platform = platform(&["running"]);
     let burst = Burst::of(&platform);
-    let child = burst.command(&["wait", "x1"]).spawn().unwrap();
-    platform.wait_for("GET /flares/x1");
+    let child = burst
+        .command(&["wait", "f1000000000000000000000000000001"])
+        .spawn()
+        .unwrap();
+    platform.wait_for("GET /flares/f1000000000000000000000000000001");
     // Who runs the tests in the background may have interrupts ignored.
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.err.as_str()), (None, ""));
-    assert_eq!(platform.lines(), ["GET /flares/x1"]);
+    assert_eq!(
+        platform.lines(),
+        ["GET /flares/f1000000000000000000000000000001"]
+    );
 }
 
 #[test]
@@ -83,7 +122,9 @@ fn a_log_is_followed_to_its_end() {
     // On a slow machine it is, and at the end it is read once more.
     platform.on(LOGS, 200, &logs(&[], 9));
     let burst = Burst::of(&platform);
-    let out = burst.run(&["logs", "x1", "--follow"]).ok();
+    let out = burst
+        .run(&["logs", "f1000000000000000000000000000001", "--follow"])
+        .ok();
     assert_eq!(texts(&out), ["one", "two", "three"], "{out}");
     let looks: Vec<_> = platform.lines();
     let looks: Vec<_> = looks.iter().filter(|line| line.starts_with(LOGS)).collect();
@@ -92,7 +133,14 @@ fn a_log_is_followed_to_its_end() {
     let platform = self::platform(&["succeeded"]);
     platform.on(LOGS, 200, &logs(&["two", "three"], 9));
     let burst = Burst::of(&platform);
-    let out = burst.run(&["logs", "x1", "--follow", "--output=json"]).ok();
+    let out = burst
+        .run(&[
+            "logs",
+            "f1000000000000000000000000000001",
+            "--follow",
+            "--output=json",
+        ])
+        .ok();
     let lines: Vec<serde_json::Value> = out
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -106,7 +154,9 @@ fn the_log_of_an_earlier_release_is_read_whole_at_each_look() {
     let all = |lines: &[&str]| logs(lines, 0).replace(r#""next":0,"#, "");
     platform.on(LOGS, 200, &all(&["one"]));
     platform.on(LOGS, 200, &all(&["one", "two"]));
-    let out = Burst::of(&platform).run(&["logs", "x1", "--follow"]).ok();
+    let out = Burst::of(&platform)
+        .run(&["logs", "f1000000000000000000000000000001", "--follow"])
+        .ok();
     assert_eq!(texts(&out), ["one", "two"], "{out}");
     assert!(!platform.lines().iter().any(|line| line.contains("from=")));
 }
@@ -118,7 +168,9 @@ fn a_log_is_followed_while_a_cluster_is_upgraded() {
     from_new.on(LOGS, 200, &logs(&["one"], 7));
     from_new.on(LOGS, 400, r#"{"error":"There is no 'from'.","code":"t"}"#);
     from_new.on(LOGS, 200, &old(&["one", "two"]));
-    let out = Burst::of(&from_new).run(&["logs", "x1", "--follow"]).ok();
+    let out = Burst::of(&from_new)
+        .run(&["logs", "f1000000000000000000000000000001", "--follow"])
+        .ok();
     assert_eq!(texts(&out), ["one", "two"], "{out}");
     let looks: Vec<_> = from_new.lines();
     let looks: Vec<_> = looks.iter().filter(|line| line.starts_with(LOGS)).collect();
@@ -127,7 +179,9 @@ fn a_log_is_followed_while_a_cluster_is_upgraded() {
     let from_old = platform(&["running", "succeeded"]);
     from_old.on(LOGS, 200, &old(&["one"]));
     from_old.on(LOGS, 200, &logs(&["one", "two"], 9));
-    let out = Burst::of(&from_old).run(&["logs", "x1", "--follow"]).ok();
+    let out = Burst::of(&from_old)
+        .run(&["logs", "f1000000000000000000000000000001", "--follow"])
+        .ok();
     assert_eq!(texts(&out), ["one", "two"], "{out}");
 }
 
@@ -137,13 +191,23 @@ fn a_line_is_printed_before_the_flare_ends() {
     platform.on(LOGS, 200, &logs(&["one"], 1));
     platform.on(LOGS, 200, &logs(&[], 1));
     let burst = Burst::of(&platform);
-    let mut command = burst.command(&["logs", "x1", "-f", "--worker", "0"]);
+    let mut command = burst.command(&[
+        "logs",
+        "f1000000000000000000000000000001",
+        "-f",
+        "--worker",
+        "0",
+    ]);
     let mut child = command.spawn().unwrap();
     let mut first = String::new();
     let out = child.stdout.as_mut().unwrap();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut first).unwrap();
     assert_eq!(texts(&first), ["one"]);
-    platform.on("GET /flares/x1", 200, &flare("failed", "null"));
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("failed", "null"),
+    );
     // How the flare ended is another command's to tell.
     assert!(child.wait().unwrap().success());
     assert!(platform.lines().contains(&format!("{LOGS}?worker=0")));
@@ -153,11 +217,17 @@ fn a_line_is_printed_before_the_flare_ends() {
 fn the_log_of_another_attempt_is_printed_from_its_beginning() {
     let platform = Platform::start();
     let again = flare("succeeded", "null").replace(r#""attempt":1"#, r#""attempt":2"#);
-    platform.on("GET /flares/x1", 200, &flare("running", "null"));
-    platform.on("GET /flares/x1", 200, &again);
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("running", "null"),
+    );
+    platform.on("GET /flares/f1000000000000000000000000000001", 200, &again);
     platform.on(LOGS, 200, &logs(&["one", "two"], 2));
     platform.on(LOGS, 200, &logs(&["again"], 3));
-    let out = Burst::of(&platform).run(&["logs", "x1", "--follow"]).ok();
+    let out = Burst::of(&platform)
+        .run(&["logs", "f1000000000000000000000000000001", "--follow"])
+        .ok();
     assert_eq!(texts(&out), ["one", "two", "again"]);
 }
 
@@ -165,7 +235,9 @@ fn the_log_of_another_attempt_is_printed_from_its_beginning() {
 fn a_watched_status_is_shown_when_it_changes() {
     let platform = platform(&["queued", "running", "running", "succeeded"]);
     let burst = Burst::of(&platform);
-    let out = burst.run(&["status", "x1", "--watch"]).ok();
+    let out = burst
+        .run(&["status", "f1000000000000000000000000000001", "--watch"])
+        .ok();
     let states: Vec<&str> = out
         .lines()
         .filter_map(|line| line.strip_prefix("state        "))
@@ -180,7 +252,11 @@ fn on_a_terminal_it_stays_in_its_place() {
     let burst = Burst::of(&platform)
         .with("TERM", "xterm")
         .with("NO_COLOR", "1");
-    let screen = run_on_terminal(&burst, &["status", "x1", "--watch"]).out;
+    let screen = run_on_terminal(
+        &burst,
+        &["status", "f1000000000000000000000000000001", "--watch"],
+    )
+    .out;
     let (before, after) = screen.split_once("\x1b[").unwrap();
     assert!(
         before.contains("running") && after.contains("succeeded"),

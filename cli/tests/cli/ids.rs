@@ -10,9 +10,9 @@ const OTHER: &str = "0123ef00000000000000000000000002";
 const PAGE: &str = "GET /flares?limit=200";
 
 fn listed(ids: &[&str]) -> String {
-    let flares = ids
-        .iter()
-        .map(|id| summary("succeeded").replace("\"x1\"", &format!("\"{id}\"")));
+    let flares = ids.iter().map(|id| {
+        summary("succeeded").replace("\"f1000000000000000000000000000001\"", &format!("\"{id}\""))
+    });
     format!("[{}]", flares.collect::<Vec<_>>().join(","))
 }
 
@@ -87,11 +87,37 @@ fn less_than_four_characters_are_refused() {
 }
 
 #[test]
+fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
+    let platform = Platform::start();
+    platform.on(PAGE, 200, &listed(&[OTHER, ONE])).on(
+        &format!("GET /flares/{ONE}"),
+        200,
+        &flare("succeeded", "null"),
+    );
+    let burst = Burst::of(&platform);
+    for (words, told) in [
+        (&["status", "xyz"][..], "\"xyz\" is no flare's id: "),
+        (&["group", "get", "xyz"], "\"xyz\" is no group's id: "),
+    ] {
+        let ran = burst.run(words);
+        let told = told.to_owned() + "that has hexadecimal digits, at least 4 of its 32; ";
+        assert!(ran.fails(6).starts_with(&told), "{ran:?}");
+    }
+    assert!(platform.lines().is_empty());
+    burst.run(&["status", "0123AB"]).ok();
+    burst.run(&["status", &ONE.to_ascii_uppercase()]).ok();
+    assert_eq!(platform.lines(), [PAGE, &format!("GET /flares/{ONE}")]);
+}
+
+#[test]
 fn groups_and_what_others_have_are_found_so_too() {
     let platform = Platform::start();
     let groups = format!(
         "[{}]",
-        group_summary().replace("\"g1\"", &format!("\"{ONE}\""))
+        group_summary().replace(
+            "\"a1000000000000000000000000000001\"",
+            &format!("\"{ONE}\"")
+        )
     );
     let group_path = format!("GET /groups/{ONE}");
     platform

@@ -40,16 +40,20 @@ fn a_result_is_printed_output_by_output() {
         .map(|worker| format!(r#"{{"worker":{worker},"output":"{text}"}}"#))
         .collect();
     platform.whatever(
-        "GET /flares/x1/result",
+        "GET /flares/f1000000000000000000000000000001/result",
         200,
         &format!(
-            r#"{{"flareId":"x1","state":"succeeded","error":null,"outputs":[{}]}}"#,
+            r#"{{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,"outputs":[{}]}}"#,
             outputs.join(",")
         ),
     );
     // Quotes, an indentation and a comma or line end with each, and the brackets.
     let printed = PIECES * (PIECE + 6) + 2;
-    let peak = peak(&Burst::of(&platform), &["result", "x1"], printed);
+    let peak = peak(
+        &Burst::of(&platform),
+        &["result", "f1000000000000000000000000000001"],
+        printed,
+    );
     assert!(peak < MOST, "{peak} bytes");
 }
 
@@ -60,13 +64,28 @@ fn logs_are_printed_line_by_line() {
     let line = format!(r#"{{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"{text}"}}"#);
     let count = PIECES * PIECE / 1000;
     let logs = vec![line; count].join(",");
-    let body = format!(r#"{{"flareId":"x1","truncated":false,"next":1,"logs":[{logs}]}}"#);
-    platform.whatever("GET /flares/x1/logs", 200, &body);
+    let body = format!(
+        r#"{{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[{logs}]}}"#
+    );
+    platform.whatever(
+        "GET /flares/f1000000000000000000000000000001/logs",
+        200,
+        &body,
+    );
     let burst = Burst::of(&platform);
     let prefix = "1970-01-01T00:00:00.000Z worker 0 stdout: ".len();
-    let people = peak(&burst, &["logs", "x1"], count * (prefix + 1001));
+    let people = peak(
+        &burst,
+        &["logs", "f1000000000000000000000000000001"],
+        count * (prefix + 1001),
+    );
     assert!(people < MOST, "{people} bytes");
-    let json = ["logs", "x1", "--output", "json"];
+    let json = [
+        "logs",
+        "f1000000000000000000000000000001",
+        "--output",
+        "json",
+    ];
     let json = peak(&burst, &json, body.len() + 1);
     assert!(json < MOST, "{json} bytes");
 }

@@ -13,21 +13,38 @@ const LONG: &str = "a-name-that-somebody-thought-was-a-good-one-for-a-definition
 fn platform() -> Platform {
     let platform = Platform::start();
     let id = "0123abcd0123abcd0123abcd0123abcd";
-    let listed = summary("failed").replace("\"x1\"", &format!("\"{id}\""));
+    let listed =
+        summary("failed").replace("\"f1000000000000000000000000000001\"", &format!("\"{id}\""));
     let long = listed.replace("\"hello\"", &format!("\"{LONG}\""));
     let failure = r#"{"kind":"panic","worker":1,"pack":0,"invoker":"invoker0",
         "operation":"work","message":"something that takes more than a line of a terminal to be said"}"#;
-    let timeline = r#"{"flareId":"x2","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
+    let timeline = r#"{"flareId":"f2000000000000000000000000000002","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
         {"name":"invocation","start":0,"end":2000},{"name":"starting the pack","start":2000,"end":4000},
         {"name":"reading from storage","start":4000,"end":8000},{"name":"sorting","start":8000,"end":9000},
         {"name":"writing to storage","start":9000,"end":99000}]}]}"#;
     platform
-        .on("GET /flares/x2/timeline", 200, timeline)
+        .on(
+            "GET /flares/f2000000000000000000000000000002/timeline",
+            200,
+            timeline,
+        )
         .on("GET /flares", 200, &format!("[{listed},{long}]"))
-        .on("GET /flares/x1", 200, &flare("failed", failure))
-        .on("GET /flares/x2", 200, &flare("succeeded", "null"))
+        .on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare("failed", failure),
+        )
+        .on(
+            "GET /flares/f2000000000000000000000000000002",
+            200,
+            &flare("succeeded", "null"),
+        )
         .on("POST /bursts/hello", 202, STARTED)
-        .on("GET /flares/x1/result", 200, RESULT)
+        .on(
+            "GET /flares/f1000000000000000000000000000001/result",
+            200,
+            RESULT,
+        )
         .on("GET /groups", 200, &format!("[{}]", group::summary()))
         .on("GET /api/v1/invokers", 200, &deploy::invokers())
         .on("PUT /bursts/a%20b", 200, DEPLOYED)
@@ -74,7 +91,11 @@ fn states_are_coloured_on_terminals_only() {
 fn tables_are_no_wider_than_the_terminal() {
     let platform = platform();
     let burst = Burst::of(&platform).with("TERM", "xterm");
-    for args in [&["flares"][..], &["status", "x1"], &["timeline", "x2"]] {
+    for args in [
+        &["flares"][..],
+        &["status", "f1000000000000000000000000000001"],
+        &["timeline", "f2000000000000000000000000000002"],
+    ] {
         let screen = plain(&run_on_terminal(&burst, args).out);
         let widest = screen.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{args:?}: {screen}");
@@ -138,7 +159,10 @@ fn help_fits_into_eighty_columns() {
 fn what_is_usual_fits_into_eighty_columns_unbroken() {
     let platform = Platform::start();
     let usual = summary("succeeded")
-        .replace("\"x1\"", "\"0123abcd0123abcd0123abcd0123abcd\"")
+        .replace(
+            "\"f1000000000000000000000000000001\"",
+            "\"0123abcd0123abcd0123abcd0123abcd\"",
+        )
         .replace("\"hello\"", "\"word-count\"")
         .replace("\"ended\":9000", "\"ended\":5400001000");
     platform.on("GET /flares", 200, &format!("[{usual}]"));
@@ -156,14 +180,16 @@ fn times_are_local() {
     let platform = platform();
     // Five and a half hours ahead; no time zone database is needed for this.
     let burst = Burst::of(&platform).with("TZ", "XYZ-5:30");
-    let shown = burst.run(&["status", "x2"]).ok();
+    let shown = burst
+        .run(&["status", "f2000000000000000000000000000002"])
+        .ok();
     assert!(
         shown.contains("created      1970-01-01 05:30:00.001"),
         "{shown}"
     );
     let shown = Burst::of(&platform)
         .with("TZ", "")
-        .run(&["status", "x2"])
+        .run(&["status", "f2000000000000000000000000000002"])
         .ok();
     assert!(
         shown.contains("created      1970-01-01 00:00:00.001"),
@@ -189,7 +215,7 @@ fn the_next_step_is_told_on_a_terminal_only() {
     for (args, next) in [
         (
             &["flare", "hello"][..],
-            "next: `burst wait x1` or `burst logs x1 --follow`",
+            "next: `burst wait f10000000000` or `burst logs f10000000000 --follow`",
         ),
         (
             &["deploy", "a b", "/bin/sh"],
@@ -216,10 +242,13 @@ fn the_next_step_is_told_on_a_terminal_only() {
             &["group", "list"],
             "next: `burst group flare GROUP --result` or `burst group close GROUP`",
         ),
-        (&["result", "x1"], "next: `burst timeline x1`"),
         (
-            &["status", "x2"],
-            "next: `burst result x1` or `burst timeline x1`",
+            &["result", "f1000000000000000000000000000001"],
+            "next: `burst timeline f10000000000`",
+        ),
+        (
+            &["status", "f2000000000000000000000000000002"],
+            "next: `burst result f10000000000` or `burst timeline f10000000000`",
         ),
         (
             &["flares"],
@@ -241,24 +270,35 @@ fn the_next_step_is_told_on_a_terminal_only() {
         }
         assert!(!ran.out.contains("next"), "{ran:?}");
     }
-    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare x1\n");
+    assert_eq!(
+        burst.run(&["flare", "hello"]).ok(),
+        "ok: flare f1000000000000000000000000000001\n"
+    );
 }
 
 #[test]
 fn that_nothing_was_written_is_told_on_a_terminal_only() {
     let platform = platform();
-    let empty = r#"{"flareId":"x2","truncated":false,"next":0,"logs":[]}"#;
-    platform.on("GET /flares/x2/logs", 200, empty);
+    let empty =
+        r#"{"flareId":"f2000000000000000000000000000002","truncated":false,"next":0,"logs":[]}"#;
+    platform.on(
+        "GET /flares/f2000000000000000000000000000002/logs",
+        200,
+        empty,
+    );
     let burst = Burst::of(&platform).with("TERM", "xterm");
     for (args, told) in [
-        (&["logs", "x2"][..], "flare x2 has written nothing so far\n"),
         (
-            &["logs", "x2", "--worker", "1"],
-            "worker 1 of flare x2 has written nothing so far\n",
+            &["logs", "f2000000000000000000000000000002"][..],
+            "flare f2000000000000000000000000000002 has written nothing so far\n",
         ),
         (
-            &["logs", "x2", "--follow"],
-            "flare x2 has written nothing\n",
+            &["logs", "f2000000000000000000000000000002", "--worker", "1"],
+            "worker 1 of flare f2000000000000000000000000000002 has written nothing so far\n",
+        ),
+        (
+            &["logs", "f2000000000000000000000000000002", "--follow"],
+            "flare f2000000000000000000000000000002 has written nothing\n",
         ),
     ] {
         let (ran, screen) = beside(&burst, args);

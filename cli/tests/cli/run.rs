@@ -7,9 +7,10 @@ use crate::flare::{RESULT, STARTED, flare};
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 
-const LOGS: &str = r#"{"flareId":"x1","truncated":false,"next":1,"logs":[
+const LOGS: &str = r#"{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[
     {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"}]}"#;
-const NO_MORE: &str = r#"{"flareId":"x1","truncated":false,"next":1,"logs":[]}"#;
+const NO_MORE: &str =
+    r#"{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[]}"#;
 
 fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
@@ -17,11 +18,27 @@ fn platform(states: &[&str]) -> Platform {
         .on("GET /api/v1/invokers", 200, &invokers())
         .on("PUT /bursts/hello", 200, DEPLOYED)
         .on("POST /bursts/hello", 202, STARTED)
-        .on("GET /flares/x1/logs", 200, LOGS)
-        .on("GET /flares/x1/logs", 200, NO_MORE)
-        .on("GET /flares/x1/result", 200, RESULT);
+        .on(
+            "GET /flares/f1000000000000000000000000000001/logs",
+            200,
+            LOGS,
+        )
+        .on(
+            "GET /flares/f1000000000000000000000000000001/logs",
+            200,
+            NO_MORE,
+        )
+        .on(
+            "GET /flares/f1000000000000000000000000000001/result",
+            200,
+            RESULT,
+        );
     for state in states {
-        platform.on("GET /flares/x1", 200, &flare(state, "null"));
+        platform.on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare(state, "null"),
+        );
     }
     platform
 }
@@ -59,7 +76,10 @@ fn a_program_is_deployed_run_and_shown() {
         lines[..2],
         ["PUT /bursts/hello?overwrite=true", "POST /bursts/hello"]
     );
-    assert_eq!(lines.last().unwrap(), "GET /flares/x1/result");
+    assert_eq!(
+        lines.last().unwrap(),
+        "GET /flares/f1000000000000000000000000000001/result"
+    );
     let requests = platform.requests();
     // The definition keeps what it has.
     assert_eq!(requests[0].body["config"], serde_json::json!({}));
@@ -97,17 +117,23 @@ fn another_name_can_be_given_and_the_crate_gives_one() {
 #[test]
 fn a_flare_that_fails_fails_the_run() {
     let platform = platform(&["running", "failed"]);
-    let failed = r#"{"flareId":"x1","state":"failed","error":null,"outputs":[{"worker":0}]}"#;
+    let failed = r#"{"flareId":"f1000000000000000000000000000001","state":"failed","error":null,"outputs":[{"worker":0}]}"#;
     // In place of the other one, which is given first.
-    platform.on("GET /flares/x1/result", 200, failed);
-    Burst::of(&platform).run(&["result", "x1"]).ok();
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001/result",
+        200,
+        failed,
+    );
+    Burst::of(&platform)
+        .run(&["result", "f1000000000000000000000000000001"])
+        .ok();
     let burst = Burst::of(&platform);
     burst.executable("hello", "/bin/sh");
     let ran = burst.run(&["run", "hello"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(
         ran.err
-            .ends_with("error: flare x1 failed; see `burst logs x1`\n"),
+            .ends_with("error: flare f1000000000000000000000000000001 failed; see `burst logs f1000000000000000000000000000001`\n"),
         "{ran:?}"
     );
 }
@@ -132,13 +158,20 @@ fn wrong_inputs_are_told_before_anything_is_deployed() {
 #[test]
 fn an_interrupt_cancels_what_was_run() {
     let platform = platform(&["running"]);
-    platform.on("DELETE /flares/x1", 202, STARTED);
+    platform.on(
+        "DELETE /flares/f1000000000000000000000000000001",
+        202,
+        STARTED,
+    );
     let burst = Burst::of(&platform);
     burst.executable("hello", "/bin/sh");
     let child = burst.command(&["run", "hello"]).spawn().unwrap();
-    platform.wait_for("GET /flares/x1/logs");
+    platform.wait_for("GET /flares/f1000000000000000000000000000001/logs");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(10), "{ran:?}");
-    assert_eq!(platform.lines().last().unwrap(), "DELETE /flares/x1");
+    assert_eq!(
+        platform.lines().last().unwrap(),
+        "DELETE /flares/f1000000000000000000000000000001"
+    );
 }

@@ -174,7 +174,11 @@ fn flares_are_listed_and_shown() {
     let platform = Platform::start();
     platform
         .on("GET /flares", 200, &format!("[{}]", summary("succeeded")))
-        .on("GET /flares/x1", 200, &flare("succeeded", "null"));
+        .on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare("succeeded", "null"),
+        );
     let burst = Burst::of(&platform);
     let list = burst
         .run(&[
@@ -187,7 +191,7 @@ fn flares_are_listed_and_shown() {
         ])
         .ok();
     assert!(
-        list.starts_with("FLARE  NAME   VERSION  STATE      SIZE  CREATED"),
+        list.starts_with("FLARE         NAME   VERSION  STATE      SIZE  CREATED"),
         "{list}"
     );
     assert!(list.contains("8.0 ms"), "{list}");
@@ -195,7 +199,9 @@ fn flares_are_listed_and_shown() {
         platform.lines(),
         ["GET /flares?limit=3&name=hello&state=succeeded"]
     );
-    let status = burst.run(&["status", "x1"]).ok();
+    let status = burst
+        .run(&["status", "f1000000000000000000000000000001"])
+        .ok();
     assert!(
         status.contains("1       0     invoker0  cold   succeeded"),
         "{status}"
@@ -214,7 +220,12 @@ fn an_id_or_last_is_needed() {
         let ran = burst.run(&[verb]);
         assert_eq!(ran.code, Some(2));
         assert!(ran.err.contains("--last"), "{ran:?}");
-        assert_eq!(burst.run(&[verb, "x1", "--last"]).code, Some(2));
+        assert_eq!(
+            burst
+                .run(&[verb, "f1000000000000000000000000000001", "--last"])
+                .code,
+            Some(2)
+        );
         assert_eq!(burst.run(&[verb, "-l"]).fails(3), "there is no flare yet");
     }
 }
@@ -222,26 +233,44 @@ fn an_id_or_last_is_needed() {
 #[test]
 fn logs_say_who_wrote_what() {
     let platform = Platform::start();
-    let logs = r#"{"flareId":"x1","truncated":true,"next":1,"logs":[
+    let logs = r#"{"flareId":"f1000000000000000000000000000001","truncated":true,"next":1,"logs":[
         {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"},
         {"worker":null,"pack":0,"stream":"stderr","at":1700000000001000,"line":"pack"}]}"#;
     platform
-        .on("GET /flares/x1", 200, &flare("running", "null"))
-        .on("GET /flares/x1/logs", 200, logs);
+        .on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare("running", "null"),
+        )
+        .on(
+            "GET /flares/f1000000000000000000000000000001/logs",
+            200,
+            logs,
+        );
     let burst = Burst::of(&platform);
     assert_eq!(
-        burst.run(&["logs", "x1", "--worker", "1"]).ok(),
+        burst
+            .run(&["logs", "f1000000000000000000000000000001", "--worker", "1"])
+            .ok(),
         "2023-11-14 22:13:20.000 worker 1 stdout: hello\n\
          2023-11-14 22:13:20.001 pack 0 stderr: pack\n\
          (more was written than is kept)\n"
     );
     assert_eq!(
         platform.lines(),
-        ["GET /flares/x1", "GET /flares/x1/logs?worker=1"]
+        [
+            "GET /flares/f1000000000000000000000000000001",
+            "GET /flares/f1000000000000000000000000000001/logs?worker=1"
+        ]
     );
     assert_eq!(
         burst
-            .run(&["logs", "x1", "--output", "json"])
+            .run(&[
+                "logs",
+                "f1000000000000000000000000000001",
+                "--output",
+                "json"
+            ])
             .ok()
             .trim_end(),
         logs
@@ -253,71 +282,99 @@ fn a_worker_that_is_not_there_has_no_log() {
     let platform = Platform::start();
     let one = flare("succeeded", "null").replace(r#""size":2"#, r#""size":1"#);
     platform
-        .on("GET /flares/x1", 200, &flare("succeeded", "null"))
-        .on("GET /flares/x2", 200, &one);
+        .on(
+            "GET /flares/f1000000000000000000000000000001",
+            200,
+            &flare("succeeded", "null"),
+        )
+        .on("GET /flares/f2000000000000000000000000000002", 200, &one);
     let burst = Burst::of(&platform);
     for more in [&[][..], &["--follow"], &["--output", "json"]] {
-        let logs = ["logs", "x1", "--worker", "7"];
+        let logs = ["logs", "f1000000000000000000000000000001", "--worker", "7"];
         assert_eq!(
             burst.run(&[&logs[..], more].concat()).fails(6),
-            "flare x1 has workers 0 to 1, and no worker 7"
+            "flare f1000000000000000000000000000001 has workers 0 to 1, and no worker 7"
         );
     }
     assert_eq!(
-        burst.run(&["logs", "x2", "--worker", "1"]).fails(6),
-        "flare x2 has only worker 0, and no worker 1"
+        burst
+            .run(&["logs", "f2000000000000000000000000000002", "--worker", "1"])
+            .fails(6),
+        "flare f2000000000000000000000000000002 has only worker 0, and no worker 1"
     );
-    assert_eq!(platform.lines(), ["GET /flares/x1", "GET /flares/x2"]);
+    assert_eq!(
+        platform.lines(),
+        [
+            "GET /flares/f1000000000000000000000000000001",
+            "GET /flares/f2000000000000000000000000000002"
+        ]
+    );
 }
 
 #[test]
 fn results_fail_as_their_flares_did() {
+    let [good, busy, lost, none] = ["9", "b", "1", "0"].map(|digit| digit.repeat(32));
     let platform = Platform::start();
     let failure = r#"{"kind":"error","worker":1,"pack":0,"operation":"work","message":"no"}"#;
     let body = |state: &str, error: &str| {
         format!(
-            r#"{{"flareId":"x1","state":"{state}","error":{error},"outputs":[
+            r#"{{"flareId":"f1000000000000000000000000000001","state":"{state}","error":{error},"outputs":[
                 {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}},{{"worker":2}}]}}"#
         )
     };
-    platform.on("GET /flares/lost/result", 200, &body("failed", failure));
-    platform.on("GET /flares/busy/result", 200, &body("running", "null"));
-    let good = r#"{"flareId":"x1","state":"succeeded","error":null,
+    platform.on(
+        &format!("GET /flares/{lost}/result"),
+        200,
+        &body("failed", failure),
+    );
+    platform.on(
+        &format!("GET /flares/{busy}/result"),
+        200,
+        &body("running", "null"),
+    );
+    let said = r#"{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,
         "outputs":[{"worker":0,"output":7}]}"#;
-    platform.on("GET /flares/good/result", 200, good);
+    platform.on(&format!("GET /flares/{good}/result"), 200, said);
     let burst = Burst::of(&platform);
-    assert_eq!(burst.run(&["result", "good"]).ok(), "[\n  7\n]\n");
+    assert_eq!(burst.run(&["result", &good]).ok(), "[\n  7\n]\n");
     let some = "[\n  7,\n  null,\n  null\n]\n";
-    let ran = burst.run(&["result", "busy"]);
+    let ran = burst.run(&["result", &busy]);
     assert_eq!((ran.code, ran.out.as_str()), (Some(0), some));
     assert_eq!(
         ran.err,
-        "flare busy is running: 2 of 3 workers have no output yet\n"
+        format!("flare {busy} is running: 2 of 3 workers have no output yet\n")
     );
     for format in ["table", "json"] {
-        let ran = burst.run(&["result", "lost", "--output", format]);
+        let ran = burst.run(&["result", &lost, "--output", format]);
         assert_eq!(ran.out, some);
         assert!(
-            ran.fails(1).starts_with("flare lost failed: worker 1"),
+            ran.fails(1)
+                .starts_with(&format!("flare {lost} failed: worker 1")),
             "{ran:?}"
         );
     }
     platform.on(
-        "GET /flares/none/result",
+        &format!("GET /flares/{none}/result"),
         200,
         r#"{"flareId":"none","state":"succeeded","error":null,"outputs":[]}"#,
     );
-    assert_eq!(burst.run(&["result", "none"]).ok(), "[]\n");
+    assert_eq!(burst.run(&["result", &none]).ok(), "[]\n");
 }
 
 #[test]
 fn a_timeline_has_numbers_and_bars() {
     let platform = Platform::start();
-    let timeline = r#"{"flareId":"x1","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
+    let timeline = r#"{"flareId":"f1000000000000000000000000000001","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
         {"name":"invocation","start":0,"end":2000},{"name":"read","start":2000,"end":8000}]}]}"#;
-    platform.on("GET /flares/x1/timeline", 200, timeline);
+    platform.on(
+        "GET /flares/f1000000000000000000000000000001/timeline",
+        200,
+        timeline,
+    );
     let burst = Burst::of(&platform);
-    let out = burst.run(&["timeline", "x1"]).ok();
+    let out = burst
+        .run(&["timeline", "f1000000000000000000000000000001"])
+        .ok();
     assert!(
         out.starts_with("WORKER  PACK  invocation  read  TOTAL\n"),
         "{out}"
@@ -325,7 +382,11 @@ fn a_timeline_has_numbers_and_bars() {
     assert!(out.contains("|....") && out.contains("----|"), "{out}");
     assert_eq!(
         burst
-            .run(&["timeline", "x1", "--output=json"])
+            .run(&[
+                "timeline",
+                "f1000000000000000000000000000001",
+                "--output=json"
+            ])
             .ok()
             .trim_end(),
         timeline
@@ -335,18 +396,29 @@ fn a_timeline_has_numbers_and_bars() {
 #[test]
 fn cancelling_asks_the_platform() {
     let platform = Platform::start();
-    platform.on("DELETE /flares/x1", 202, r#"{"flareId":"x1"}"#);
     platform.on(
-        "DELETE /flares/x2",
+        "DELETE /flares/f1000000000000000000000000000001",
+        202,
+        r#"{"flareId":"f1000000000000000000000000000001"}"#,
+    );
+    platform.on(
+        "DELETE /flares/f2000000000000000000000000000002",
         409,
         r#"{"error":"It had ended.","code":"t"}"#,
     );
     let burst = Burst::of(&platform);
     assert_eq!(
-        burst.run(&["cancel", "x1"]).ok(),
-        "ok: cancelling flare x1\n"
+        burst
+            .run(&["cancel", "f1000000000000000000000000000001"])
+            .ok(),
+        "ok: cancelling flare f1000000000000000000000000000001\n"
     );
-    assert_eq!(burst.run(&["cancel", "x2"]).fails(5), "It had ended. [t]");
+    assert_eq!(
+        burst
+            .run(&["cancel", "f2000000000000000000000000000002"])
+            .fails(5),
+        "It had ended. [t]"
+    );
 }
 
 #[test]
@@ -425,15 +497,25 @@ fn what_is_nested_deeply_is_printed() {
     let platform = Platform::start();
     let deep = deep();
     let result = format!(
-        r#"{{"flareId":"x1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":{deep}}}]}}"#
+        r#"{{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":{deep}}}]}}"#
     );
     let definition = DEFINITION.replace(r#"{"name":"Ada"}"#, &format!(r#"{{"deep":{deep}}}"#));
     platform
-        .whatever("GET /flares/x1/result", 200, &result)
+        .whatever(
+            "GET /flares/f1000000000000000000000000000001/result",
+            200,
+            &result,
+        )
         .whatever("GET /bursts/hello", 200, &definition)
-        .on("POST /bursts/hello", 202, r#"{"flareId":"x1"}"#);
+        .on(
+            "POST /bursts/hello",
+            202,
+            r#"{"flareId":"f1000000000000000000000000000001"}"#,
+        );
     let burst = Burst::of(&platform);
-    let shown = burst.run(&["result", "x1"]).ok();
+    let shown = burst
+        .run(&["result", "f1000000000000000000000000000001"])
+        .ok();
     assert_eq!(shown, format!("[\n  {deep}\n]\n"));
     assert!(burst.run(&["get", "hello"]).ok().contains("[[["));
     burst.file("deep.json", format!(r#"{{"a":{deep}}}"#));
