@@ -43,7 +43,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<Done, burst::Error> {
             splitters,
         } => {
             burst.phase("read");
-            let records = sort::read_share(&input, me, burst.burst_size())?;
+            let records = sort::read_share(&input, burst.part())?;
             burst.phase("shuffle");
             let parts = sort::partition(&records, &splitters, splitters.len() + 1);
             for (reducer, part) in parts.iter().enumerate() {

@@ -28,7 +28,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<Option<Loaded>, burst::Err
     burst.phase("loaded");
     std::thread::sleep(Duration::from_millis(input.sleep));
     Ok(loaded.map(|bytes| {
-        let share = data::share(bytes.len() as u64, burst.burst_size(), burst.worker_id());
+        let share = data::share(bytes.len() as u64, burst.part());
         Loaded {
             bytes: bytes.len(),
             crc: crc32fast::hash(&bytes[share.start as usize..share.end as usize]),

@@ -2,7 +2,8 @@
 
 use crate::model::{Model, Parameters};
 use crate::texts::{Text, Texts};
-use burst::{BurstContext, data};
+use burst::BurstContext;
+use burst::data::{self, Part};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -130,8 +131,11 @@ fn parsed(bytes: &[u8], burst: &BurstContext) -> Result<Arc<Vec<Texts>>, burst::
     let first = burst
         .workers_of(burst.pack_id())
         .map_or(burst.worker_id(), |workers| workers.start);
-    let place = burst.worker_id() - first;
-    let share = data::share(bytes.len() as u64, burst.pack_size(), place);
+    let own = Part {
+        index: burst.worker_id() - first,
+        of: burst.pack_size(),
+    };
+    let share = data::share(bytes.len() as u64, own);
     let texts = Texts::parse(bytes, share.start as usize..share.end as usize)?;
     Ok(burst.my_pack().all_gather(texts)?)
 }

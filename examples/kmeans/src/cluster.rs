@@ -65,8 +65,7 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Clustered, burst::Erro
         return Err(burst::Error::new("clusters must be at least 1"));
     }
     burst.phase("load");
-    let (size, worker) = (burst.burst_size(), burst.worker_id());
-    let points = Points::read(&input.points, input.dimensions, size, worker)?;
+    let points = Points::read(&input.points, input.dimensions, burst.part())?;
 
     burst.phase("seed");
     let mut centres = first_centres(&points, input.clusters, burst)?;
@@ -87,7 +86,7 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Clustered, burst::Erro
             break;
         }
     }
-    if worker == 0 {
+    if burst.worker_id() == 0 {
         let centres = centres.coordinates.chunks_exact(input.dimensions);
         clustered.centres = centres.map(<[f64]>::to_vec).collect();
     }

@@ -1,6 +1,6 @@
 //! Points in files: coordinates as little-endian `f64`, one point after another.
 
-use burst::data;
+use burst::data::{self, Part};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::io::{self, Write};
@@ -18,16 +18,11 @@ pub struct Points {
 }
 
 impl Points {
-    /// Reads part `part` of `parts` of the points at `location`.
+    /// Reads a part of the points at `location`.
     ///
     /// # Errors
     /// When it cannot be read, or is no whole number of points.
-    pub fn read(
-        location: &str,
-        dimensions: usize,
-        parts: u32,
-        part: u32,
-    ) -> Result<Self, burst::Error> {
+    pub fn read(location: &str, dimensions: usize, part: Part) -> Result<Self, burst::Error> {
         let size = data::size(location)?;
         let width = COORDINATE * dimensions as u64;
         if width == 0 || !size.is_multiple_of(width) {
@@ -35,7 +30,7 @@ impl Points {
                 "{location} has {size} bytes, which is no whole number of points of {dimensions} coordinates"
             )));
         }
-        let share = data::share(size / width, parts, part);
+        let share = data::share(size / width, part);
         let bytes = data::read(location, share.start * width..share.end * width)?;
         let (coordinates, _) = bytes.as_chunks();
         Ok(Self {

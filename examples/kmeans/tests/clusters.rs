@@ -1,6 +1,7 @@
 //! The clusters, held against another way to find them.
 #![allow(clippy::unwrap_used)]
 
+use burst::data::Part;
 use kmeans::cluster::{Clustered, Input, work};
 use kmeans::points::{self, Points};
 use std::fs::File;
@@ -73,7 +74,7 @@ fn reference(points: &[Vec<f64>], clusters: usize) -> (Vec<Vec<f64>>, f64) {
 fn the_same_clusters_at_any_size_and_granularity() {
     let directory = tempfile::tempdir().unwrap();
     let path = generated(directory.path(), 2000, 5);
-    let all = Points::read(path.to_str().unwrap(), 3, 1, 0).unwrap();
+    let all = Points::read(path.to_str().unwrap(), 3, Part::WHOLE).unwrap();
     let all: Vec<Vec<f64>> = all.iter().map(<[f64]>::to_vec).collect();
     // As many clusters as there are, and more, which takes more iterations.
     for clusters in [1, 5, 8] {

@@ -1,7 +1,7 @@
 //! Reading a share of an edge list: lines of two node numbers with blanks between them; lines that begin with `#` are
 //! notes. A line belongs to the share its first byte lies in.
 
-use burst::data::{self, DataError};
+use burst::data::{self, DataError, Part};
 use std::ops::Range;
 
 /// No line is longer.
@@ -26,13 +26,13 @@ pub enum Unreadable {
     },
 }
 
-/// The edges of part `part` of `parts` of the file at `location`.
+/// The edges of a part of the file at `location`.
 ///
 /// # Errors
 /// [`Unreadable`].
-pub fn read(location: &str, parts: u32, part: u32) -> Result<Vec<Edge>, Unreadable> {
+pub fn read(location: &str, part: Part) -> Result<Vec<Edge>, Unreadable> {
     let size = data::size(location)?;
-    let share = data::share(size, parts, part);
+    let share = data::share(size, part);
     if share.is_empty() {
         return Ok(Vec::new());
     }
@@ -100,16 +100,16 @@ mod tests {
             "1 2\n3 4\n55 66\n7 8",
         ] {
             std::fs::write(path, text).unwrap();
-            let whole = read(path, 1, 0).unwrap();
+            let whole = read(path, Part::WHOLE).unwrap();
             for parts in 2..=text.len() as u32 + 2 {
                 let cut: Vec<Edge> = (0..parts)
-                    .flat_map(|part| read(path, parts, part).unwrap())
+                    .flat_map(|index| read(path, Part { index, of: parts }).unwrap())
                     .collect();
                 assert_eq!(cut, whole, "{text:?} in {parts}");
             }
         }
         assert_eq!(
-            read(path, 1, 0).unwrap(),
+            read(path, Part::WHOLE).unwrap(),
             [(1, 2), (3, 4), (55, 66), (7, 8)]
         );
     }
@@ -120,7 +120,7 @@ mod tests {
         let path = file.path().to_str().unwrap();
         for line in ["1", "1 x", "1 2 3", "-1 2", "4294967295 0", "99999999999 0"] {
             std::fs::write(path, format!("0 1\n{line}\n")).unwrap();
-            let error = read(path, 1, 0).unwrap_err().to_string();
+            let error = read(path, Part::WHOLE).unwrap_err().to_string();
             assert!(error.contains(line), "{error}");
         }
     }

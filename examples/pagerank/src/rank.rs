@@ -97,7 +97,7 @@ pub struct Place {
 /// When a file cannot be read or written, and what every communication may end with.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> {
     burst.phase("load");
-    let edges = edges::read(&input.graph, burst.burst_size(), burst.worker_id())?;
+    let edges = edges::read(&input.graph, burst.part())?;
     let links = Links::of(&edges);
 
     burst.phase("degrees");
@@ -244,7 +244,7 @@ fn degrees(links: &Links, nodes: u32) -> Vec<u32> {
 }
 
 fn own_nodes(nodes: u32, burst: &BurstContext) -> Range<u32> {
-    let share = burst::data::share(nodes.into(), burst.burst_size(), burst.worker_id());
+    let share = burst::data::share(nodes.into(), burst.part());
     share.start as u32..share.end as u32
 }
 

@@ -1,6 +1,7 @@
 //! The ranks, held against another way to find them.
 #![allow(clippy::unwrap_used)]
 
+use burst::data::Part;
 use pagerank::edges::{self, Edge};
 use pagerank::generate;
 use pagerank::rank::{Input, Ranked, work};
@@ -76,7 +77,7 @@ fn ranked(graph: &Path, size: usize, granularity: u32) -> (Vec<Ranked>, Vec<f64>
 }
 
 fn check(graph: &Path, shapes: &[(usize, u32)]) {
-    let edges = edges::read(graph.to_str().unwrap(), 1, 0).unwrap();
+    let edges = edges::read(graph.to_str().unwrap(), Part::WHOLE).unwrap();
     let expected = solved(&edges, 0.85);
     for &(size, granularity) in shapes {
         let (answers, ranks) = ranked(graph, size, granularity);

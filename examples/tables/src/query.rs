@@ -62,7 +62,7 @@ pub struct Answer {
 /// When a file cannot be read or written or has other columns, and what every communication may end with.
 pub fn work(query: Query, burst: &BurstContext) -> Result<Answer, burst::Error> {
     burst.phase("read");
-    let read = |table: &str| file::read(table, burst.burst_size(), burst.worker_id());
+    let read = |table: &str| file::read(table, burst.part());
     let result = match &query.operation {
         Operation::Join { left, right } => {
             let (left, right) = (read(left)?, read(right)?);

@@ -5,6 +5,7 @@
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
+use burst::data::Part;
 use burst_frame::file;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -34,7 +35,7 @@ fn run(query: serde_json::Value, (size, granularity): (usize, u32)) -> Vec<Vec<i
     let answers = burst::testing::run(work, vec![query; size], granularity).unwrap();
     let parts = answers.iter().enumerate().map(|(worker, answer)| {
         let path = output.path().join(format!("part-{worker:05}.arrow"));
-        let part = rows(&file::read(path.to_str().unwrap(), 1, 0).unwrap());
+        let part = rows(&file::read(path.to_str().unwrap(), Part::WHOLE).unwrap());
         assert_eq!(part.len(), answer.rows);
         part
     });
@@ -44,7 +45,7 @@ fn run(query: serde_json::Value, (size, granularity): (usize, u32)) -> Vec<Vec<i
 fn generated(path: &Path, seed: u64) -> (String, Vec<Vec<i64>>) {
     generate::write(path, ROWS, seed).unwrap();
     let location = path.to_str().unwrap().to_owned();
-    let table = rows(&file::read(&location, 1, 0).unwrap());
+    let table = rows(&file::read(&location, Part::WHOLE).unwrap());
     assert_eq!(table.len() as u64, ROWS);
     assert!(table.iter().all(|row| (0..18_000).contains(&row[0])));
     (location, table)

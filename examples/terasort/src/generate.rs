@@ -1,6 +1,7 @@
 //! Makes TeraSort input: the same file for the same seed and size, however many threads make it.
 
-use crate::record::{RECORD, share};
+use crate::record::RECORD;
+use burst::data::{Part, share};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::fs::File;
@@ -21,8 +22,12 @@ pub fn generate(path: &Path, records: u64, seed: u64, threads: u32) -> io::Resul
             .map(|thread| {
                 let file = &file;
                 scope.spawn(move || {
+                    let own = Part {
+                        index: thread,
+                        of: threads.max(1),
+                    };
                     let mut buffer = Vec::with_capacity(BLOCK as usize * RECORD);
-                    share(blocks, thread, threads.max(1)).try_for_each(|block| {
+                    share(blocks, own).try_for_each(|block| {
                         let first = block * BLOCK;
                         buffer.clear();
                         fill(&mut buffer, first..records.min(first + BLOCK), seed ^ block);

@@ -1,8 +1,6 @@
 //! The record's layout: key of 10 printable bytes, two spaces, record number as 32 hexadecimal digits, two spaces,
 //! 52 bytes of filler, carriage return, line feed. (<http://www.ordinal.com/gensort.html>, option `-a`.)
 
-use std::ops::Range;
-
 /// Bytes of a record.
 pub const RECORD: usize = 100;
 /// Bytes of a key, at the record's beginning.
@@ -19,10 +17,4 @@ pub fn key(record: &[u8]) -> Key {
         u64::from_be_bytes(head),
         u16::from_be_bytes([record[8], record[9]]),
     )
-}
-
-/// Part `index` of `parts` nearly equal ranges of `total`.
-pub fn share(total: u64, index: u32, parts: u32) -> Range<u64> {
-    let cut = |i: u32| (u128::from(total) * u128::from(i) / u128::from(parts)) as u64;
-    cut(index)..cut(index + 1)
 }

@@ -2,8 +2,9 @@
 //! goes to the worker whose range its key lies in (all-to-all), and each worker sorts and writes what it received:
 //! worker `w`'s file holds smaller keys than worker `w + 1`'s.
 
-use crate::record::{Key, RECORD, key, share};
+use crate::record::{Key, RECORD, key};
 use burst::BurstContext;
+use burst::data::{Part, share};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
@@ -37,7 +38,7 @@ pub struct Sorted {
 /// Sorts `input.input` into `input.output`, together with all other workers of the flare.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> {
     burst.phase("read");
-    let records = read_share(&input.input, burst.worker_id(), burst.burst_size())?;
+    let records = read_share(&input.input, burst.part())?;
 
     burst.phase("shuffle");
     let splitters = agree_on_splitters(&records, burst)?;
@@ -58,11 +59,11 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> 
     })
 }
 
-/// Worker `worker`'s share of the records of a file.
+/// A part of the records of a file.
 ///
 /// # Errors
 /// When the file cannot be read, or is no whole number of records.
-pub fn read_share(input: &Path, worker: u32, workers: u32) -> Result<Vec<u8>, burst::Error> {
+pub fn read_share(input: &Path, part: Part) -> Result<Vec<u8>, burst::Error> {
     let file = File::open(input)?;
     let length = file.metadata()?.len();
     if length % RECORD as u64 != 0 {
@@ -71,7 +72,7 @@ pub fn read_share(input: &Path, worker: u32, workers: u32) -> Result<Vec<u8>, bu
             input.display()
         )));
     }
-    let share = share(length / RECORD as u64, worker, workers);
+    let share = share(length / RECORD as u64, part);
     let mut records = vec![0; (share.end - share.start) as usize * RECORD];
     file.read_exact_at(&mut records, share.start * RECORD as u64)?;
     Ok(records)

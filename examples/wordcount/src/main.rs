@@ -46,7 +46,7 @@ type Counts = HashMap<String, u64, BuildHasherDefault<DefaultHasher>>;
 fn work(input: Input, burst: &BurstContext) -> Result<Counted, burst::Error> {
     burst.phase("read");
     let files = text::list(&input.path, &input.except)?;
-    let share = text::share(&files, burst.worker_id(), burst.burst_size());
+    let share = text::share(&files, burst.part());
 
     let mut counts = Counts::default();
     let bytes = text::for_each_word(&files, share, |word| match counts.get_mut(word) {

@@ -1,6 +1,7 @@
 //! Reading a share of many files: the bytes of all files, one after another, are cut into equal ranges, and a
 //! word belongs to the range its first letter lies in.
 
+use burst::data::{self, Part};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -38,11 +39,9 @@ pub fn list(path: &Path, except: &[String]) -> std::io::Result<Vec<TextFile>> {
     Ok(files)
 }
 
-/// Worker `worker`'s range of the files' bytes.
-pub fn share(files: &[TextFile], worker: u32, workers: u32) -> Range<u64> {
-    let total: u64 = files.iter().map(|file| file.length).sum();
-    let cut = |i: u32| (u128::from(total) * u128::from(i) / u128::from(workers)) as u64;
-    cut(worker)..cut(worker + 1)
+/// A part's range of the files' bytes.
+pub fn share(files: &[TextFile], part: Part) -> Range<u64> {
+    data::share(files.iter().map(|file| file.length).sum(), part)
 }
 
 /// Calls `found` with every word that begins in `share` and returns how many bytes the share has.

@@ -6,17 +6,17 @@ use arrow_ipc::reader::FileReader;
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::ArrowError;
 use arrow_select::concat::concat_batches;
-use burst::data;
+use burst::data::{self, Part};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// Part `part` of `parts` of the table at `location`, which is anything [`burst::data`] reads. A file consists of
-/// batches, and each belongs to one part.
+/// A part of the table at `location`, which is anything [`burst::data`] reads. A file consists of batches, and each
+/// belongs to one part.
 ///
 /// # Errors
 /// When the file cannot be read or is none of this format.
-pub fn read(location: &str, parts: u32, part: u32) -> Result<RecordBatch, FrameError> {
+pub fn read(location: &str, part: Part) -> Result<RecordBatch, FrameError> {
     let object = Object {
         location,
         size: data::size(location)?,
@@ -24,7 +24,7 @@ pub fn read(location: &str, parts: u32, part: u32) -> Result<RecordBatch, FrameE
     };
     let read = || {
         let mut file = FileReader::try_new(object, None)?;
-        let share = data::share(file.num_batches() as u64, parts, part);
+        let share = data::share(file.num_batches() as u64, part);
         let schema = file.schema();
         file.set_index(share.start as usize)?;
         let batches = file.take((share.end - share.start) as usize);

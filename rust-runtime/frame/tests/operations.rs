@@ -5,6 +5,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
 use burst::BurstContext;
+use burst::data::Part;
 use burst_frame::{Aggregate, FrameError, file, group_by, join, sort};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -49,7 +50,13 @@ fn part(table: &RecordBatch, size: u32, worker: u32) -> RecordBatch {
         (_, 1) => return table.slice(0, 0),
         (size, worker) => (size - 1, worker - u32::from(worker > 1)),
     };
-    let share = burst::data::share(table.num_rows() as u64, size, worker);
+    let share = burst::data::share(
+        table.num_rows() as u64,
+        Part {
+            index: worker,
+            of: size,
+        },
+    );
     table.slice(share.start as usize, (share.end - share.start) as usize)
 }
 
@@ -272,14 +279,16 @@ fn a_file_is_read_in_parts() {
     let location = path.to_str().unwrap();
     let whole = table(&[5, 6, 7], "v", &[1, 2, 3]);
     file::write(&path, &whole).unwrap();
-    let parts = (0..3).map(|part| file::read(location, 3, part).unwrap());
+    let parts = (0..3).map(|index| file::read(location, Part { index, of: 3 }).unwrap());
     let parts: Vec<RecordBatch> = parts.collect();
     assert_eq!(parts.iter().map(RecordBatch::num_rows).sum::<usize>(), 3);
     assert!(parts.contains(&whole));
 
     std::fs::write(&path, "something else, of more than a few bytes").unwrap();
-    let error = file::read(location, 1, 0).unwrap_err().to_string();
+    let error = file::read(location, Part::WHOLE).unwrap_err().to_string();
     assert!(error.contains(location), "{error}");
-    let error = file::read("/no/such/file", 1, 0).unwrap_err().to_string();
+    let error = file::read("/no/such/file", Part::WHOLE)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("/no/such/file"), "{error}");
 }

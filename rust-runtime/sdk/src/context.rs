@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use burst_bcm::{Communicator, Failure, FailureKind};
 use burst_protocol::{MESSAGE, PHASE_NAME, PHASES};
 
+use crate::data::Part;
 use crate::error::{self, Error};
 use crate::pack::PackContext;
 use crate::state::State;
@@ -80,7 +81,15 @@ impl BurstContext {
         }
     }
 
-    /// When the flare is stopped if it has not ended by then, as long as nobody sets the machine's clock.
+    /// This worker's part of what all workers of the flare divide among them: see [`share`](crate::data::share).
+    pub fn part(&self) -> Part {
+        Part {
+            index: self.worker_id(),
+            of: self.burst_size(),
+        }
+    }
+
+    /// When the flare is stopped if it has not ended by then, by the wall clock, which somebody may set.
     pub fn deadline(&self) -> SystemTime {
         self.pack_context.deadline
     }

@@ -9,7 +9,7 @@ use burst_bcm::Failure;
 use super::buffer::{Buffer, Shared, length};
 use super::object::Object;
 use super::source;
-use super::{DataError, share, shown};
+use super::{DataError, Part, share, shown};
 
 /// A worker that loads.
 pub(super) struct Loader {
@@ -127,7 +127,11 @@ impl Load {
     fn read_slice(&self, loader: &Loader) {
         let mut result = Ok(());
         if let Some((object, buffer)) = &self.source {
-            let slice = share(buffer.len() as u64, loader.pack_size, loader.index);
+            let own = Part {
+                index: loader.index,
+                of: loader.pack_size,
+            };
+            let slice = share(buffer.len() as u64, own);
             // SAFETY: shares of different workers are disjoint and within the buffer, each worker
             // comes here once per load, and `wait` gives out the buffer only after all slices.
             let bytes = unsafe { buffer.part_mut(slice.start as usize..slice.end as usize) };

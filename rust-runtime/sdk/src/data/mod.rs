@@ -137,19 +137,35 @@ fn shown(location: &str) -> String {
     shown.to_owned()
 }
 
-/// The part of `0..size` that falls to `part` when it is cut into `parts` nearly equal ones.
+/// One of several nearly equal parts: `Part { index: 0, of: 3 }` is the first of three. What a worker has of something
+/// that all workers divide among them is [`BurstContext::part`](crate::BurstContext::part).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Which one, in `0..of`.
+    pub index: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Part {
+    /// The only one.
+    pub const WHOLE: Self = Self { index: 0, of: 1 };
+}
+
+/// The range of `0..size` that is this part. A part that does not exist is empty.
 ///
 /// ```
-/// use burst::data::share;
-/// assert_eq!([share(10, 3, 0), share(10, 3, 1), share(10, 3, 2)], [0..3, 3..6, 6..10]);
+/// use burst::data::{Part, share};
+/// let thirds = [0, 1, 2].map(|index| share(10, Part { index, of: 3 }));
+/// assert_eq!(thirds, [0..3, 3..6, 6..10]);
 /// ```
-pub fn share(size: u64, parts: u32, part: u32) -> Range<u64> {
-    let cut = |part: u32| {
-        let place = u128::from(size) * u128::from(part.min(parts)) / u128::from(parts.max(1));
+pub fn share(size: u64, part: Part) -> Range<u64> {
+    let cut = |index: u32| {
+        let end = u128::from(size) * u128::from(index.min(part.of)) / u128::from(part.of.max(1));
         // Not above `size`, which is a u64.
-        place as u64
+        end as u64
     };
-    cut(part)..cut(part.saturating_add(1))
+    cut(part.index)..cut(part.index.saturating_add(1))
 }
 
 #[cfg(test)]
@@ -160,16 +176,18 @@ mod tests {
 
     #[test]
     fn shares_cover_everything_once() {
-        for (size, parts) in [(0, 1), (1, 3), (10, 3), (7, 7), (u64::MAX, 3)] {
+        for (size, of) in [(0, 1), (1, 3), (10, 3), (7, 7), (u64::MAX, 3)] {
             let mut next = 0;
-            for part in 0..parts {
-                let share = share(size, parts, part);
+            for index in 0..of {
+                let share = share(size, Part { index, of });
                 assert_eq!(share.start, next);
                 next = share.end;
             }
             assert_eq!(next, size);
         }
-        assert_eq!(share(5, 0, 0), 0..0);
+        assert_eq!(share(5, Part { index: 0, of: 0 }), 0..0);
+        assert_eq!(share(5, Part { index: 9, of: 3 }), 5..5);
+        assert_eq!(share(5, Part::WHOLE), 0..5);
     }
 
     #[test]
