@@ -16,8 +16,8 @@ pub(crate) struct Origin {
 pub(crate) enum Destination {
     /// A worker's own.
     Worker(u32),
-    /// The pack's board.
-    Board,
+    /// The pack's, for messages to it as a whole.
+    Pack,
 }
 
 /// What a message belongs to. Point-to-point messages and collectives can never be taken for

@@ -11,7 +11,7 @@ use crate::topology::Topology;
 
 /// The members of one pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cluster {
+pub(crate) struct PackMembers {
     pub(crate) pack: PackId,
     /// In ascending order; the first one is the pack's leader.
     pub(crate) ranks: Vec<u32>,
@@ -26,8 +26,8 @@ pub(crate) struct Group {
     /// This member's rank.
     pub(crate) rank: u32,
     members: Vec<u32>,
-    clusters: Vec<Cluster>,
-    my_cluster: usize,
+    packs: Vec<PackMembers>,
+    own_pack: usize,
     /// Which of its pack's members this one is.
     my_place: usize,
     /// Longest ranges of ranks within one pack, in rank order: what a reduction may combine
@@ -59,10 +59,10 @@ impl Group {
         topology: &Topology,
         next_split: Arc<AtomicU64>,
     ) -> Self {
-        let mut clusters: Vec<Cluster> = Vec::new();
+        let mut packs: Vec<PackMembers> = Vec::new();
         let mut runs: Vec<Range<u32>> = Vec::new();
         let mut last = None;
-        let (mut my_cluster, mut my_place) = (0, 0);
+        let (mut own_pack, mut my_place) = (0, 0);
         for (member, &worker) in (0u32..).zip(&members) {
             let pack = topology.pack_of(worker).unwrap_or_default();
             if last == Some(pack) {
@@ -74,27 +74,27 @@ impl Group {
             }
             last = Some(pack);
             // Packs mostly come in order, so the one sought is mostly the last.
-            let place = match clusters.iter().rposition(|cluster| cluster.pack == pack) {
+            let place = match packs.iter().rposition(|known| known.pack == pack) {
                 Some(place) => place,
                 None => {
-                    clusters.push(Cluster {
+                    packs.push(PackMembers {
                         pack,
                         ranks: Vec::new(),
                     });
-                    clusters.len() - 1
+                    packs.len() - 1
                 }
             };
-            clusters[place].ranks.push(member);
+            packs[place].ranks.push(member);
             if member == rank {
-                (my_cluster, my_place) = (place, clusters[place].ranks.len() - 1);
+                (own_pack, my_place) = (place, packs[place].ranks.len() - 1);
             }
         }
         Self {
             context,
             rank,
             members,
-            clusters,
-            my_cluster,
+            packs,
+            own_pack,
             my_place,
             runs,
             next: AtomicU64::new(0),
@@ -129,18 +129,18 @@ impl Group {
         place.map(|place| place as u32)
     }
 
-    pub(crate) fn clusters(&self) -> &[Cluster] {
-        &self.clusters
+    pub(crate) fn packs(&self) -> &[PackMembers] {
+        &self.packs
     }
 
     /// The members in this pack.
-    pub(crate) fn cluster(&self) -> &Cluster {
-        &self.clusters[self.my_cluster]
+    pub(crate) fn own_pack(&self) -> &PackMembers {
+        &self.packs[self.own_pack]
     }
 
-    /// Which of [`Group::clusters`] this one's is.
-    pub(crate) fn cluster_index(&self) -> usize {
-        self.my_cluster
+    /// Which of [`Group::packs`] this one's is.
+    pub(crate) fn own_pack_index(&self) -> usize {
+        self.own_pack
     }
 
     /// This member among those in its pack.
@@ -148,12 +148,12 @@ impl Group {
         Caller {
             worker: self.worker(self.rank),
             place: self.my_place,
-            members: self.cluster().ranks.len(),
+            members: self.own_pack().ranks.len(),
         }
     }
 
     pub(crate) fn is_local(&self, rank: u32) -> bool {
-        self.cluster().ranks.binary_search(&rank).is_ok()
+        self.own_pack().ranks.binary_search(&rank).is_ok()
     }
 
     pub(crate) fn runs(&self) -> &[Range<u32>] {
@@ -170,21 +170,21 @@ impl Group {
         let context = context::of_my_pack(self.context)?;
         let made = self
             .my_pack
-            .get_or_init(|| self.subgroup(context, &self.cluster().ranks, topology));
+            .get_or_init(|| self.subgroup(context, &self.own_pack().ranks, topology));
         Some(Arc::clone(made))
     }
 
     /// Whether this member is the first one of its pack.
     pub(crate) fn is_pack_leader(&self) -> bool {
-        self.cluster().ranks.first() == Some(&self.rank)
+        self.own_pack().ranks.first() == Some(&self.rank)
     }
 
     /// The first members of all packs as a group, for one of them; `None` when that is this group.
     pub(crate) fn pack_leaders(&self, topology: &Topology) -> Option<Arc<Self>> {
         let context = context::of_pack_leaders(self.context)?;
         let made = self.pack_leaders.get_or_init(|| {
-            let first = |cluster: &Cluster| cluster.ranks.first().copied();
-            let ranks: Vec<u32> = self.clusters.iter().filter_map(first).collect();
+            let first = |pack: &PackMembers| pack.ranks.first().copied();
+            let ranks: Vec<u32> = self.packs.iter().filter_map(first).collect();
             self.subgroup(context, &ranks, topology)
         });
         Some(Arc::clone(made))
@@ -231,8 +231,8 @@ mod tests {
         let topology = Topology::new(&[2, 2]).unwrap();
         let group = Group::world(&topology, 2).subgroup(5, &[3, 0, 1, 2], &topology);
         assert_eq!(group.runs(), [0..1, 1..3, 3..4]);
-        assert_eq!(group.cluster().ranks, [0, 3]);
-        assert_eq!(group.clusters()[1].ranks, [1, 2]);
+        assert_eq!(group.own_pack().ranks, [0, 3]);
+        assert_eq!(group.packs()[1].ranks, [1, 2]);
         assert_eq!(
             (group.run_of(0), group.run_of(2), group.run_of(3)),
             (0, 1, 2)

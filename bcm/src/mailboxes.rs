@@ -9,7 +9,7 @@ pub(crate) struct Mailboxes {
     pub(crate) first_worker: u32,
     workers: Vec<Mailbox>,
     /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
-    board: Mailbox,
+    pack: Mailbox,
     /// What the workers of this pack have called.
     pub(crate) histories: CallHistories,
 }
@@ -21,7 +21,7 @@ impl Mailboxes {
             workers: (0..workers)
                 .map(|_| Mailbox::new(first_worker, workers))
                 .collect(),
-            board: Mailbox::new(first_worker, 0),
+            pack: Mailbox::new(first_worker, 0),
             histories: CallHistories::default(),
         }
     }
@@ -32,12 +32,12 @@ impl Mailboxes {
         self.workers.get(index as usize)
     }
 
-    pub(crate) fn board(&self) -> &Mailbox {
-        &self.board
+    pub(crate) fn of_pack(&self) -> &Mailbox {
+        &self.pack
     }
 
     pub(crate) fn wake_all(&self) {
-        for mailbox in self.workers.iter().chain([&self.board]) {
+        for mailbox in self.workers.iter().chain([&self.pack]) {
             mailbox.wake_all();
         }
     }

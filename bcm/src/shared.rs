@@ -76,7 +76,7 @@ impl Shared {
     fn mailbox(&self, destination: Destination) -> Result<&Mailbox, Error> {
         match destination {
             Destination::Worker(worker) => self.mailboxes.of(worker).ok_or(Error::Closed),
-            Destination::Board => Ok(self.mailboxes.board()),
+            Destination::Pack => Ok(self.mailboxes.of_pack()),
         }
     }
 

@@ -37,10 +37,10 @@ pub(super) fn exchange<T: Payload>(
     let mut incoming: Vec<Option<T>> = Vec::new();
     incoming.resize_with(outgoing.len(), || None);
     incoming[me as usize] = outgoing[me as usize].take();
-    if group.clusters().len() > 1 {
+    if group.packs().len() > 1 {
         between_packs(call, &mut outgoing, &mut incoming, &gives)?;
     }
-    let members = &group.cluster().ranks;
+    let members = &group.own_pack().ranks;
     for &rank in members {
         if let Some(value) = outgoing[rank as usize].take() {
             call.give(rank, value)?;

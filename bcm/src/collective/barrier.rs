@@ -11,7 +11,7 @@ use crate::operation::Operation;
 pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
     let mut call = Call::begin::<()>(communicator, Operation::Barrier, NO_ROOT)?;
     let group = call.group;
-    let ranks = &group.cluster().ranks;
+    let ranks = &group.own_pack().ranks;
     let me = ranks.partition_point(|&rank| rank < group.rank);
     let arrived = fold_in_pack(
         &mut call,
@@ -27,8 +27,8 @@ pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
         return Ok(());
     }
     // Dissemination: after round k each leader has heard from 2^k packs, itself included.
-    let packs = group.clusters();
-    let (mine, count) = (group.cluster_index(), packs.len());
+    let packs = group.packs();
+    let (mine, count) = (group.own_pack_index(), packs.len());
     let mut distance = 1;
     while distance < count {
         let to = packs[(mine + distance) % count].ranks[0];

@@ -39,7 +39,7 @@ pub(super) fn spread<T: Payload>(
     if group.is_local(root) {
         return call.take_shared(root);
     }
-    let leader = group.cluster().ranks[0];
+    let leader = group.own_pack().ranks[0];
     if group.rank != leader {
         return call.take_shared(leader);
     }

@@ -8,7 +8,7 @@
 use super::Call;
 use crate::address::{Destination, Origin};
 use crate::error::Error;
-use crate::group::Cluster;
+use crate::group::PackMembers;
 use crate::payload::{self, Encoded, Payload};
 use crate::remote::{BUNDLE_ENTRY, Bundle, Expectation};
 
@@ -36,14 +36,14 @@ pub(super) struct Sorted<T> {
 }
 
 /// The member of a pack that carries to another one, and is named as receiver of what comes.
-fn carrier(of: &Cluster, other: usize) -> u32 {
+fn carrier(of: &PackMembers, other: usize) -> u32 {
     of.ranks[other % of.ranks.len()]
 }
 
 impl Call<'_> {
     /// Beginning after this one, so that not all begin with the same.
     pub(super) fn other_packs(&self) -> impl Iterator<Item = usize> + use<> {
-        let (mine, count) = (self.group.cluster_index(), self.group.clusters().len());
+        let (mine, count) = (self.group.own_pack_index(), self.group.packs().len());
         (1..count).map(move |step| (mine + step) % count)
     }
 
@@ -54,7 +54,7 @@ impl Call<'_> {
         outgoing: &mut [Option<T>],
     ) -> Result<Sorted<T>, Error> {
         let group = self.group;
-        let (mine, packs) = (group.cluster_index(), group.clusters());
+        let (mine, packs) = (group.own_pack_index(), group.packs());
         let mut singles: Vec<Option<Single<T>>> = outgoing.iter().map(|_| None).collect();
         let (mut carried, mut long_bytes) = (Vec::new(), 0);
         for pack in self.other_packs() {
@@ -118,7 +118,7 @@ impl Call<'_> {
     /// What the members of this pack have given to this one, and its own.
     pub(super) fn collect(&mut self, own: Option<Bundle>) -> Result<Vec<Bundle>, Error> {
         let mut bundles: Vec<Bundle> = own.into_iter().collect();
-        for &rank in &self.group.cluster().ranks {
+        for &rank in &self.group.own_pack().ranks {
             if rank != self.group.rank {
                 bundles.extend(self.take_here::<Option<Bundle>>(rank)?);
             }
@@ -137,7 +137,7 @@ impl Call<'_> {
     /// Collects what this member carries, and sends it.
     pub(super) fn carry<T>(&mut self, sorted: &mut Sorted<T>) -> Result<(), Error> {
         let group = self.group;
-        let (mine, packs) = (group.cluster_index(), group.clusters());
+        let (mine, packs) = (group.own_pack_index(), group.packs());
         for (pack, own) in std::mem::take(&mut sorted.carried) {
             let bundles = self.collect(own)?;
             self.send_bundles(carrier(&packs[pack], mine), bundles)?;
@@ -148,7 +148,7 @@ impl Call<'_> {
     /// Announces that this pack takes the bundles of all others, so that none of their carriers
     /// has to wait for room here while one of this pack's waits for room there.
     pub(super) fn expect_bundles(&self) -> Result<Vec<Expectation>, Error> {
-        let (mine, packs) = (self.group.cluster_index(), self.group.clusters());
+        let (mine, packs) = (self.group.own_pack_index(), self.group.packs());
         self.other_packs()
             .map(|pack| self.expect(carrier(&packs[mine], pack), carrier(&packs[pack], mine)))
             .filter_map(Result::transpose)

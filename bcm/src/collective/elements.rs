@@ -79,38 +79,38 @@ pub(crate) fn all_reduce<E: Number>(
 /// Who collects the vectors of each pack: the root of its own, the first member of every other.
 struct Collectors {
     root: u32,
-    root_cluster: usize,
+    root_pack: usize,
     /// That of this pack.
     mine: u32,
 }
 
 impl Collectors {
     fn of(group: &Group, root: u32) -> Self {
-        let root_cluster = group
-            .clusters()
+        let root_pack = group
+            .packs()
             .iter()
-            .position(|cluster| cluster.ranks.binary_search(&root).is_ok())
+            .position(|pack| pack.ranks.binary_search(&root).is_ok())
             .unwrap_or_default();
         let mut collectors = Self {
             root,
-            root_cluster,
+            root_pack,
             mine: root,
         };
-        collectors.mine = collectors.in_cluster(group, group.cluster_index());
+        collectors.mine = collectors.in_pack(group, group.own_pack_index());
         collectors
     }
 
-    fn in_cluster(&self, group: &Group, cluster: usize) -> u32 {
-        match cluster == self.root_cluster {
+    fn in_pack(&self, group: &Group, pack: usize) -> u32 {
+        match pack == self.root_pack {
             true => self.root,
-            false => group.clusters()[cluster].ranks[0],
+            false => group.packs()[pack].ranks[0],
         }
     }
 }
 
 /// The other members of this pack.
 fn others(group: &Group, collector: u32) -> impl Iterator<Item = u32> {
-    let ranks = group.cluster().ranks.iter().copied();
+    let ranks = group.own_pack().ranks.iter().copied();
     ranks.filter(move |&rank| rank != collector)
 }
 
@@ -122,8 +122,8 @@ fn combine_packs<E: Number>(
     reducer: Reducer,
 ) -> Result<Vec<E>, Error> {
     let group = call.group;
-    let clusters = group.clusters().len();
-    if clusters == 1 {
+    let packs = group.packs().len();
+    if packs == 1 {
         return Ok(own);
     }
     let (operation, length) = (call.operation(), own.len());
@@ -133,9 +133,9 @@ fn combine_packs<E: Number>(
         E::combine(reducer, &mut into, &from);
         into
     };
-    let collector = |cluster| collectors.in_cluster(group, cluster);
-    let (mine, end) = (group.cluster_index(), collectors.root_cluster);
-    let combined = fold_to(call, &collector, mine, clusters, end, own, &op)?;
+    let collector = |pack| collectors.in_pack(group, pack);
+    let (mine, end) = (group.own_pack_index(), collectors.root_pack);
+    let combined = fold_to(call, &collector, mine, packs, end, own, &op)?;
     match combined {
         Some(combined) if combined.len() != length => Err(different_lengths(operation)),
         combined => Ok(combined.unwrap_or_default()),
@@ -153,7 +153,7 @@ fn combine_in_pack<E: Number>(
     reducer: Reducer,
 ) -> Result<Option<Collected<E>>, Error> {
     let group = call.group;
-    let members = group.cluster().ranks.len();
+    let members = group.own_pack().ranks.len();
     if members == 1 {
         return Ok(Some((values, Vec::new())));
     }

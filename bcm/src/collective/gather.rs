@@ -24,7 +24,7 @@ pub(crate) fn gather<T: Payload>(
         call.give(root, value)?;
         return Ok(None);
     }
-    let members = &group.cluster().ranks;
+    let members = &group.own_pack().ranks;
     let destination = Destination::Worker(group.worker(root));
     let short = call.short(members.len())?;
     let mut bundle = None;
@@ -49,7 +49,7 @@ fn collect<T: Payload>(call: &mut Call<'_>, value: T) -> Result<Vec<T>, Error> {
     // Who carries for its pack must not wait for room here while others are waited for.
     let _expected: Vec<Expectation> = call
         .other_packs()
-        .map(|pack| call.expect(group.rank, group.clusters()[pack].ranks[0]))
+        .map(|pack| call.expect(group.rank, group.packs()[pack].ranks[0]))
         .filter_map(Result::transpose)
         .collect::<Result<_, _>>()?;
     let mut own = Some(value);
@@ -72,11 +72,11 @@ pub(crate) fn all_gather<T: Payload>(
 ) -> Result<Arc<Vec<T>>, Error> {
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
-    let members = &group.cluster().ranks;
+    let members = &group.own_pack().ranks;
     let leader = members[0];
     if group.rank != leader {
         let bundle = publish_if_long(&mut call, &value)?;
-        if group.clusters().len() > 1 {
+        if group.packs().len() > 1 {
             call.give_here(leader, bundle)?;
         }
         call.give(leader, value)?;
@@ -84,7 +84,7 @@ pub(crate) fn all_gather<T: Payload>(
     }
     let _expected = call.expect_published()?;
     let bundle = publish_if_long(&mut call, &value)?;
-    if group.clusters().len() > 1 {
+    if group.packs().len() > 1 {
         let bundles = call.collect(bundle)?;
         if let Some(message) = Bundle::join(bundles) {
             call.publish_encoded(&message)?;
@@ -106,16 +106,16 @@ pub(crate) fn all_gather<T: Payload>(
 
 /// Sends a long value to all other packs; gives a short one for the leader to send.
 fn publish_if_long<T: Payload>(call: &mut Call<'_>, value: &T) -> Result<Option<Bundle>, Error> {
-    if call.group.clusters().len() < 2 {
+    if call.group.packs().len() < 2 {
         return Ok(None);
     }
     let encoded = payload::encode(call.operation(), value)?;
-    let short = call.short(call.group.cluster().ranks.len())?;
+    let short = call.short(call.group.own_pack().ranks.len())?;
     if short.is_none_or(|short| encoded.body.len() > short) {
         call.publish_encoded(&encoded)?;
         return Ok(None);
     }
     let mut bundle = Bundle::of(&encoded);
-    bundle.push(call.origin().source, Destination::Board, &encoded.body);
+    bundle.push(call.origin().source, Destination::Pack, &encoded.body);
     Ok(Some(bundle))
 }

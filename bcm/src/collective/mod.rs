@@ -151,7 +151,7 @@ impl<'a> Call<'a> {
         self.prove()?;
         self.budget.check(Peer::AnyWorker)?;
         let origin = self.origin();
-        for &rank in &self.group.cluster().ranks {
+        for &rank in &self.group.own_pack().ranks {
             if rank == self.group.rank {
                 continue;
             }
@@ -166,7 +166,7 @@ impl<'a> Call<'a> {
     /// Sends a value once to each other pack of the group, whose leaders take it with
     /// [`Call::take_published`].
     pub(crate) fn publish<T: Payload>(&mut self, value: &T) -> Result<(), Error> {
-        if self.group.clusters().len() < 2 {
+        if self.group.packs().len() < 2 {
             return Ok(());
         }
         let encoded = payload::encode(self.operation(), value)?;
@@ -178,9 +178,9 @@ impl<'a> Call<'a> {
         self.prove()?;
         let packs: Vec<PackId> = self
             .group
-            .clusters()
+            .packs()
             .iter()
-            .map(|cluster| cluster.pack)
+            .map(|pack| pack.pack)
             .filter(|&pack| pack != self.shared.pack)
             .collect();
         let origin = self.origin();
@@ -233,7 +233,7 @@ impl<'a> Call<'a> {
 
     /// Takes what a member of another pack published. One member of each pack does.
     pub(crate) fn take_published<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
-        let message = self.message(Destination::Board, from)?;
+        let message = self.message(Destination::Pack, from)?;
         message.open(self.operation(), self.peer(from))
     }
 
@@ -255,13 +255,13 @@ impl<'a> Call<'a> {
     /// Announces that this member is going to take what all members of other packs publish, so
     /// that none of them has to wait for room here while this one waits for room there.
     pub(crate) fn expect_published(&self) -> Result<Vec<Expectation>, Error> {
-        if self.group.clusters().len() < 2 {
+        if self.group.packs().len() < 2 {
             return Ok(Vec::new());
         }
         let remote = self.shared.remote()?;
         Ok((0..self.group.size())
             .filter(|&rank| !self.group.is_local(rank))
-            .filter_map(|rank| remote.expect(Destination::Board, self.origin_of(rank)))
+            .filter_map(|rank| remote.expect(Destination::Pack, self.origin_of(rank)))
             .collect())
     }
 

@@ -19,7 +19,7 @@ pub(crate) fn scatter<T: Payload>(
         let mut call = Call::begin::<T>(communicator, operation, root)?;
         let _expected = match group.is_local(root) {
             true => None,
-            false => call.expect(group.cluster().ranks[0], root)?,
+            false => call.expect(group.own_pack().ranks[0], root)?,
         };
         return call.take(root);
     }
@@ -34,13 +34,13 @@ pub(crate) fn scatter<T: Payload>(
     let mut call = Call::begin::<T>(communicator, operation, root)?;
     let mut values: Vec<Option<T>> = values.into_iter().map(Some).collect();
     let own = values[root as usize].take();
-    for &rank in &group.cluster().ranks {
+    for &rank in &group.own_pack().ranks {
         if let Some(value) = values[rank as usize].take() {
             call.give(rank, value)?;
         }
     }
     for pack in call.other_packs() {
-        let to = &group.clusters()[pack].ranks;
+        let to = &group.packs()[pack].ranks;
         let short = call.short(to.len())?;
         let mut bundle = None;
         let mut long = Vec::new();

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::claim::Claim;
 use super::primitives::{AtomicBool, Mutex, Ordering, spin_loop, yield_now};
-use super::ring::{Apart, Ring};
+use super::ring::{CachePadded, Ring};
 use super::unexpected::{Envelope, MatchSpec, UnexpectedQueue};
 use super::waiters::Waiters;
 use crate::error::Error;
@@ -22,7 +22,7 @@ use crate::message::Message;
 pub(super) struct Lane {
     ring: Ring<Envelope>,
     /// The receiving end: whoever holds it may pop the ring.
-    unexpected: Apart<Claim<UnexpectedQueue>>,
+    unexpected: CachePadded<Claim<UnexpectedQueue>>,
     overflowing: AtomicBool,
     overflow: Mutex<VecDeque<Envelope>>,
     pub(super) waiters: Waiters,
@@ -32,7 +32,7 @@ impl Lane {
     pub(super) fn new() -> Self {
         Self {
             ring: Ring::new(),
-            unexpected: Apart(Claim::new(UnexpectedQueue::default())),
+            unexpected: CachePadded(Claim::new(UnexpectedQueue::default())),
             overflowing: AtomicBool::new(false),
             overflow: Mutex::default(),
             waiters: Waiters::default(),

@@ -29,13 +29,13 @@ struct Slot<T> {
 /// Keeps what senders write and what receivers write in different cache lines.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Apart<T>(pub(super) T);
+pub(super) struct CachePadded<T>(pub(super) T);
 
 /// See the module's documentation.
 pub(super) struct Ring<T> {
-    senders: Apart<Senders>,
+    senders: CachePadded<Senders>,
     /// Next place to empty.
-    head: Apart<AtomicUsize>,
+    head: CachePadded<AtomicUsize>,
     slots: [Slot<T>; CAPACITY],
 }
 
@@ -110,11 +110,11 @@ impl<T> fmt::Debug for Ring<T> {
 impl<T> Ring<T> {
     pub(super) fn new() -> Self {
         Self {
-            senders: Apart(Senders {
+            senders: CachePadded(Senders {
                 tail: AtomicUsize::new(0),
                 emptied: AtomicUsize::new(0),
             }),
-            head: Apart(AtomicUsize::new(0)),
+            head: CachePadded(AtomicUsize::new(0)),
             slots: std::array::from_fn(|_| Slot {
                 // The turn of no place.
                 turn: AtomicUsize::new(0),

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | 4 | encoding of the values, all of one type |
 //! | 4 | number of values |
-//! | 12 each | source, destination (all ones: the pack's board) and length of each |
+//! | 12 each | source, destination (all ones: the pack) and length of each |
 //! | | the values, one after the other |
 
 use std::borrow::Cow;
@@ -21,7 +21,7 @@ use crate::wire::WireError;
 const HEAD: usize = 8;
 /// What a value costs besides its own bytes.
 pub(crate) const ENTRY: usize = 12;
-const BOARD: u32 = u32::MAX;
+const PACK: u32 = u32::MAX;
 
 /// A bundle being made.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Bundle {
     pub(crate) fn push(&mut self, source: u32, destination: Destination, value: &[u8]) {
         let destination = match destination {
             Destination::Worker(worker) => worker,
-            Destination::Board => BOARD,
+            Destination::Pack => PACK,
         };
         // Only short values are bundled.
         for field in [source, destination, value.len() as u32] {
@@ -156,7 +156,7 @@ fn parts(bytes: &[u8], most: usize) -> Result<Vec<Part>, WireError> {
             return Err(WireError::Truncated(bytes.len()));
         };
         let destination = match destination {
-            BOARD => Destination::Board,
+            PACK => Destination::Pack,
             worker => Destination::Worker(worker),
         };
         if !(length as usize).is_multiple_of(encoding.width()) {

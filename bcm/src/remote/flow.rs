@@ -23,7 +23,7 @@ pub(super) fn cost(total: u64) -> u64 {
 }
 
 /// The bytes one pack may have on the way to one other: half of the limit is for what comes
-/// unasked, shared by all that may send it; the other half is for what was granted.
+/// eagerly, shared by all that may send it; the other half is for what was granted.
 pub(super) fn window(limit: u64, packs: u32) -> u64 {
     (limit / 2 / u64::from(packs.saturating_sub(1).max(1))).max(4 * OVERHEAD)
 }
@@ -85,7 +85,7 @@ impl Flow {
         room
     }
 
-    /// A pack says how much it has received of what came unasked.
+    /// A pack says how much it has received of what came eagerly.
     pub(super) fn credit(&self, pack: PackId, received: u64) {
         if let Some(window) = self.windows.lock().get_mut(pack.index()) {
             window.received = window.received.max(received).min(window.sent);

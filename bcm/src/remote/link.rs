@@ -131,7 +131,7 @@ impl Remote {
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let key = StreamKey::new(origin, Destination::Board);
+        let key = StreamKey::new(origin, Destination::Pack);
         self.check_size(encoded, budget.operation)?;
         let place = (key, self.next(key));
         self.transfer(place, packs, class, encoded, budget)

@@ -7,7 +7,7 @@ use crate::pack_id::PackId;
 /// Whose room it is.
 pub(super) trait Release: Send + Sync {
     /// A message has become a worker's own: its room is free again.
-    fn release(&self, pack: PackId, cost: u64, unasked: bool);
+    fn release(&self, pack: PackId, cost: u64, eager: bool);
 }
 
 /// The room a message takes until a worker has it. Gives it back when dropped.
@@ -16,14 +16,14 @@ pub(crate) struct Permit {
     pub(super) owner: Weak<dyn Release>,
     pub(super) pack: PackId,
     pub(super) cost: u64,
-    /// Whether it came unasked, through the sender's window.
-    pub(super) unasked: bool,
+    /// Whether it came eagerly, through the sender's window.
+    pub(super) eager: bool,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(owner) = self.owner.upgrade() {
-            owner.release(self.pack, self.cost, self.unasked);
+            owner.release(self.pack, self.cost, self.eager);
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::tag::Tag;
 const MAGIC: [u8; 4] = *b"BRST";
 pub(super) const VERSION: u8 = 1;
 pub(crate) const HEADER_SIZE: usize = 88;
-const BOARD: u32 = u32::MAX;
+const PACK: u32 = u32::MAX;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,7 +106,7 @@ impl Header {
             flare,
             pack,
             source: 0,
-            destination: Destination::Board,
+            destination: Destination::Pack,
             context: 0,
             class: Class::Point { tag: Tag(0) },
             sequence: 0,
@@ -169,7 +169,7 @@ impl Header {
         };
         let destination = match self.destination {
             Destination::Worker(worker) => worker,
-            Destination::Board => BOARD,
+            Destination::Pack => PACK,
         };
         let mut out = Writer::default();
         out.put(&MAGIC);
@@ -249,8 +249,8 @@ impl Header {
             flare,
             pack: PackId(pack),
             source,
-            destination: if destination == BOARD {
-                Destination::Board
+            destination: if destination == PACK {
+                Destination::Pack
             } else {
                 Destination::Worker(destination)
             },

@@ -29,7 +29,7 @@ pub(crate) enum WireError {
     Checksum,
     #[error("a message of {total} bytes; at most {limit} are accepted")]
     TooLarge { total: u64, limit: u64 },
-    #[error("more unasked-for bytes than its window allows")]
+    #[error("more eager bytes than its window allows")]
     Window,
     #[error("more messages offered at once than a pack may")]
     Offers,

@@ -6,8 +6,8 @@ use crate::wire::WireError;
 
 #[derive(Debug)]
 pub(super) struct Budget {
-    /// Bytes that came unasked, and bytes that were granted.
-    unasked: u64,
+    /// Bytes that came eagerly, and bytes that were granted.
+    eager: u64,
     granted: u64,
     limit: u64,
     window: u64,
@@ -16,7 +16,7 @@ pub(super) struct Budget {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerBudget {
-    unasked: u64,
+    eager: u64,
     /// Since the beginning: received by workers, and last told to the sender.
     received: u64,
     told: u64,
@@ -25,7 +25,7 @@ struct PeerBudget {
 impl Budget {
     pub(super) fn new(limit: u64, packs: u32) -> Self {
         Self {
-            unasked: 0,
+            eager: 0,
             granted: 0,
             limit,
             window: window(limit, packs),
@@ -34,18 +34,18 @@ impl Budget {
     }
 
     pub(super) fn used(&self) -> u64 {
-        self.unasked + self.granted
+        self.eager + self.granted
     }
 
-    pub(super) fn take_unasked(&mut self, pack: PackId, cost: u64) -> Result<(), WireError> {
+    pub(super) fn take_eager(&mut self, pack: PackId, cost: u64) -> Result<(), WireError> {
         let Some(peer) = self.peers.get_mut(pack.index()) else {
             return Err(WireError::Window);
         };
-        if peer.unasked.saturating_add(cost) > self.window {
+        if peer.eager.saturating_add(cost) > self.window {
             return Err(WireError::Window);
         }
-        peer.unasked += cost;
-        self.unasked += cost;
+        peer.eager += cost;
+        self.eager += cost;
         Ok(())
     }
 
@@ -54,15 +54,15 @@ impl Budget {
     }
 
     /// Gives the number of bytes to tell the sender of, when it is time to.
-    pub(super) fn give_back(&mut self, pack: PackId, cost: u64, unasked: bool) -> Option<u64> {
-        let used = match unasked {
-            true => &mut self.unasked,
+    pub(super) fn give_back(&mut self, pack: PackId, cost: u64, eager: bool) -> Option<u64> {
+        let used = match eager {
+            true => &mut self.eager,
             false => &mut self.granted,
         };
         *used = used.saturating_sub(cost);
         let threshold = self.window / 4;
-        let peer = self.peers.get_mut(pack.index()).filter(|_| unasked)?;
-        peer.unasked = peer.unasked.saturating_sub(cost);
+        let peer = self.peers.get_mut(pack.index()).filter(|_| eager)?;
+        peer.eager = peer.eager.saturating_sub(cost);
         peer.received += cost;
         (peer.received - peer.told >= threshold).then(|| {
             peer.told = peer.received;
@@ -71,7 +71,7 @@ impl Budget {
     }
 
     /// Whether one more may be granted: into the half of the limit that is not for what comes
-    /// unasked. A message larger than that has room when no other was granted.
+    /// eagerly. A message larger than that has room when no other was granted.
     pub(super) fn has_room(&self, cost: u64) -> bool {
         self.granted == 0 || self.granted.saturating_add(cost) <= self.limit / 2
     }

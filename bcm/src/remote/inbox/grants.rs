@@ -1,6 +1,6 @@
 //! How much may be on its way to this pack, and which offers are granted.
 //!
-//! What comes unasked is bounded by its sender's window, which is checked here; what is offered
+//! What comes eagerly is bounded by its sender's window, which is checked here; what is offered
 //! is granted in the order it came while there is room, and at once when a worker waits for it,
 //! because then it is not held for long. So a pack holds at most its limit and what its blocked
 //! workers wait for, and every message a worker waits for can come.
@@ -38,18 +38,18 @@ impl Drop for Expectation {
 
 impl Inbox {
     /// Room for what its sender had room for in its window.
-    pub(super) fn permit_unasked(&self, header: &Header) -> Result<Permit, WireError> {
+    pub(super) fn permit_eager(&self, header: &Header) -> Result<Permit, WireError> {
         let cost = cost(header.total);
         {
             let mut budget = self.budget.lock();
-            budget.take_unasked(header.pack, cost)?;
+            budget.take_eager(header.pack, cost)?;
             self.counters.in_flight(budget.used());
         }
         Ok(Permit {
             owner: self.me.clone(),
             pack: header.pack,
             cost,
-            unasked: true,
+            eager: true,
         })
     }
 
@@ -128,7 +128,7 @@ impl Inbox {
             owner: self.me.clone(),
             pack: offer.pack,
             cost,
-            unasked: false,
+            eager: false,
         };
         let layout = offer.layout().unwrap_or(Layout::cut(0, 1));
         let assembly = Arc::new(Assembly::new(layout, offer.encoding, permit));
@@ -171,8 +171,8 @@ impl Inbox {
 }
 
 impl Release for Inbox {
-    fn release(&self, pack: PackId, cost: u64, unasked: bool) {
-        let credit = self.budget.lock().give_back(pack, cost, unasked);
+    fn release(&self, pack: PackId, cost: u64, eager: bool) {
+        let credit = self.budget.lock().give_back(pack, cost, eager);
         if let Some(received) = credit {
             let (flare, own) = (self.config.flare, self.config.pack);
             self.answer(pack, Header::notice(Kind::Credit, flare, own, received));

@@ -197,7 +197,7 @@ impl Inbox {
                 Known::Done => return Ok(PayloadTarget::Skip(length)),
                 Known::Partly(assembly) => assembly,
                 Known::New => {
-                    let permit = self.permit_unasked(header)?;
+                    let permit = self.permit_eager(header)?;
                     let assembly = Arc::new(Assembly::new(layout, header.encoding, permit));
                     let stream = state.streams.entry(key).or_default();
                     stream.begin(header.sequence, Arc::clone(&assembly));
@@ -356,7 +356,7 @@ impl Inbox {
     fn mailbox(&self, destination: Destination) -> Option<&Mailbox> {
         match destination {
             Destination::Worker(worker) => self.config.mailboxes.of(worker),
-            Destination::Board => Some(self.config.mailboxes.board()),
+            Destination::Pack => Some(self.config.mailboxes.of_pack()),
         }
     }
 

@@ -45,7 +45,7 @@ impl Locations {
     pub(super) fn data(&self, header: &Header) -> Path {
         let destination = match header.destination {
             Destination::Worker(worker) => worker.to_string(),
-            Destination::Board => "all".to_owned(),
+            Destination::Pack => "all".to_owned(),
         };
         self.at([
             "data".to_owned(),

@@ -123,7 +123,7 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
         return Err(WireError::Length { expected, found }.into());
     }
     chunk.verify_and_commit()?;
-    if header.destination != Destination::Board {
+    if header.destination != Destination::Pack {
         let _ = deleter.send(location);
     }
     Ok(())

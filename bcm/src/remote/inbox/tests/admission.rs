@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn unasked_bytes_are_bounded_and_credited_when_received() {
+fn eager_bytes_are_bounded_and_credited_when_received() {
     let setup = setup();
     let value = vec![5u8; 4000];
     let mut sent = 0;
