@@ -172,19 +172,19 @@ fn is_at(endpoint: &str, address: &str) -> bool {
 fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, ProtocolViolation> {
     // The output, within the event.
     let shallow = Depth::is_within(OUTPUT_DEPTH + 1, frame);
-    let (worker, at, message) = match event {
+    let (worker, at, refused) = match event {
         ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) if !shallow => {
-            (worker, at, TOO_DEEP)
+            (worker, at, RefusedOutput::TooDeep)
         }
         _ if !shallow => return Err(ProtocolViolation::TooDeep),
         ProgramEvent::Pack(PackEvent::WorkerSucceeded {
             worker,
             at,
             ref output,
-        }) if output.get().len() > OUTPUT_LIMIT => (worker, at, TOO_LARGE),
+        }) if output.get().len() > OUTPUT_LIMIT => (worker, at, RefusedOutput::TooLarge),
         event => return Ok(event),
     };
-    let error = Failure::new(FailureKind::Error, message).in_operation("work");
+    let error = Failure::new(FailureKind::Error, refused.to_string()).in_operation("work");
     Ok(ProgramEvent::Pack(PackEvent::WorkerFailed {
         worker,
         error,
@@ -192,8 +192,14 @@ fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, ProtocolVi
     }))
 }
 
-const TOO_DEEP: &str = "the output is nested more than 256 levels deep as JSON";
-const TOO_LARGE: &str = "the output is larger than 16 MiB as JSON";
+/// Why an output is not passed on.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RefusedOutput {
+    #[error("the output is nested more than {OUTPUT_DEPTH} levels deep as JSON")]
+    TooDeep,
+    #[error("the output is larger than {} MiB as JSON", OUTPUT_LIMIT >> 20)]
+    TooLarge,
+}
 
 fn time_of(event: &mut PackEvent) -> &mut Timestamp {
     match event {

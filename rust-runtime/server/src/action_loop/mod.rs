@@ -13,6 +13,7 @@ use std::thread;
 
 use burst_protocol::{LogStream, PackEvent, Timestamp};
 
+use crate::checks::RefusedOutput;
 use crate::launched::{self, Commands, Flare, failure};
 use action::{Action, Answer};
 
@@ -59,7 +60,7 @@ enum RunError {
     NoInterpreter(String),
     #[error("`exec`: {0}")]
     Exec(io::Error),
-    #[error("the output is larger than 16 MiB as JSON")]
+    #[error("{}", RefusedOutput::TooLarge)]
     TooLarge,
     #[error("The action ended with exit code {0}.")]
     ExitCode(i32),

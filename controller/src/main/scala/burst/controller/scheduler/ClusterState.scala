@@ -27,12 +27,12 @@ final case class Holding(
     }
     slots.toMap
 
-  /** What is held of each place: a pack keeps all its memory until it has ended. */
-  lazy val taken: Map[Place, Taken] =
+  /** What is held of each location: a pack keeps all its memory until it has ended. */
+  lazy val taken: Map[Location, Taken] =
     plan.packs.iterator
       .filter(takesOf)
       .map(pack =>
-        pack.place -> Taken(slots = held(pack.pack), memory = pack.size.toLong * memory, packs = 1)
+        pack.location -> Taken(slots = held(pack.pack), memory = pack.size.toLong * memory, packs = 1)
       )
       .toVector
       .groupMapReduce(_._1)(_._2)(_ + _)
@@ -77,7 +77,7 @@ final case class Capacity(
 
   def held(node: String): Taken = lent.getOrElse(node, Taken.Nothing)
 
-  /** Whether so much can be had at a place of it. */
+  /** Whether so much can be had at a location of it. */
   def has(node: Option[String], wanted: Taken): Boolean = (room, node) match
     case (None, _) => free >= wanted.slots
     case (Some(room), Some(node)) =>
@@ -86,7 +86,7 @@ final case class Capacity(
           memoryOn(known, Taken.Nothing, room.packMemory) >= wanted.all(room.packMemory)
     case (Some(_), None) => false
 
-  /** So much more is held at a place of it, or less. */
+  /** So much more is held at a location of it, or less. */
   def lend(node: Option[String], change: Taken): Capacity =
     val known = node.fold(lent): node =>
       val now = held(node) + change
@@ -120,22 +120,22 @@ final case class ClusterState private (
   def slots: Int = machines.valuesIterator.filter(_.offers).map(_.slots).sum
 
   /** The same once these slots were given back. */
-  def viewAfter(released: Iterator[Map[Place, Taken]]): ClusterView =
-    val back = mutable.Map.empty[Place, Taken].withDefaultValue(Taken.Nothing)
-    released.foreach(_.foreach((place, taken) => back(place) += taken))
+  def viewAfter(released: Iterator[Map[Location, Taken]]): ClusterView =
+    val back = mutable.Map.empty[Location, Taken].withDefaultValue(Taken.Nothing)
+    released.foreach(_.foreach((location, taken) => back(location) += taken))
     ClusterView(
       machines.iterator.filter(_._2.offers).flatMap((id, capacity) => seen(id, capacity, back)).toVector
     )
 
-  private def seen(id: InvokerId, capacity: Capacity, back: Place => Taken): Vector[Machine] =
+  private def seen(id: InvokerId, capacity: Capacity, back: Location => Taken): Vector[Machine] =
     val avoided = capacity.trust == Trust.Avoided
     capacity.room match
       case None =>
-        val later = capacity.copy(used = capacity.used - back(Place(id)).slots)
+        val later = capacity.copy(used = capacity.used - back(Location(id)).slots)
         Vector(Machine(id, later.slots, later.free, later.warm, avoided = avoided))
       case Some(room) =>
         room.nodes.map: node =>
-          val returned = back(Place(id, Some(node.node)))
+          val returned = back(Location(id, Some(node.node)))
           val memory = capacity.memoryOn(node, returned, room.packMemory)
           Machine(
             id,

@@ -39,7 +39,7 @@ final case class DelayScheduling(longest: FiniteDuration, since: Map[FlareId, Mo
   /** What others leave to a flare that waits so with this plan, of what is free now. */
   private[scheduler] def kept(plan: Plan, memory: Int, view: ClusterView, now: MonotonicTime): Reservation =
     val taken = plan.taken(memory)
-    val spare = view.machines.map(m => m.place -> m.less(taken.getOrElse(m.place, Taken.Nothing)))
+    val spare = view.machines.map(m => m.location -> m.less(taken.getOrElse(m.location, Taken.Nothing)))
     Reservation(now + longest, spare.toMap)
 
 object DelayScheduling:
@@ -53,7 +53,7 @@ object DelayScheduling:
       soon: => ClusterView,
       place: (ClusterView, FlareRequest) => Either[NoPlacement, Plan]
   ): Boolean =
-    val places = plan.packs.iterator.map(_.place).toSet
-    places.size > 1 && soon.machines.exists: machine =>
-      machine.free >= request.size && places(machine.place) &&
+    val locations = plan.packs.iterator.map(_.location).toSet
+    locations.size > 1 && soon.machines.exists: machine =>
+      machine.free >= request.size && locations(machine.location) &&
         place(ClusterView(Vector(machine)), request).isRight

@@ -5,7 +5,7 @@ import burst.protocol.{InvokerId, SharedContainer, WarmPack}
 import scala.collection.mutable
 
 /** Where packs lie whole: a machine, or where an invoker has several of a cluster, one of its nodes. */
-final case class Place(invoker: InvokerId, node: Option[String] = None)
+final case class Location(invoker: InvokerId, node: Option[String] = None)
 
 /** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker; where that
   * has several nodes, on one of them. One that runs beside others in a container has their slot: `shared`.
@@ -19,7 +19,7 @@ final case class PackPlacement(
     shared: Option[SharedContainer] = None
 ):
   def workers: Range = firstWorker until firstWorker + size
-  def place: Place = Place(invoker, node)
+  def location: Location = Location(invoker, node)
 
 /** Where every worker of a flare goes. Packs stand by their id and cover the worker ids without a gap.
   * `granularity` is the one in force: the unit the policy placed by, or the largest pack where it placed as
@@ -38,9 +38,9 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
     packs.foreach(pack => slots.update(pack.invoker, slots.getOrElse(pack.invoker, 0) + pack.size))
     slots.toMap
 
-  /** What it takes of each place, with workers of so many MiB. */
-  def taken(memory: Int): Map[Place, Taken] =
-    packs.groupMapReduce(_.place)(pack =>
+  /** What it takes of each location, with workers of so many MiB. */
+  def taken(memory: Int): Map[Location, Taken] =
+    packs.groupMapReduce(_.location)(pack =>
       Taken(slots = pack.size, memory = pack.size.toLong * memory, packs = 1)
     )(_ + _)
 
@@ -51,7 +51,7 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
 
 object Plan:
   /** A call in a container that another one had made. */
-  def ofGuest(place: Place, container: SharedContainer): Plan =
+  def ofGuest(location: Location, container: SharedContainer): Plan =
     ofShares(Vector(Share(place.invoker, workers = 1, left = 0, place.node)), 1).sharing(container)
 
   /** Numbers packs and workers in the order given. */
@@ -117,7 +117,7 @@ final case class Machine(
     node: Option[String] = None,
     memory: Option[MachineMemory] = None
 ):
-  def place: Place = Place(id, node)
+  def location: Location = Location(id, node)
 
   /** As it is for workers of so many MiB. */
   def holding(perWorker: Int): Machine = memory.fold(this): m =>

@@ -6,18 +6,18 @@ import burst.node.MonotonicTime
   * the running flares are known, and `spare` is what each machine will then have left over, slots and memory.
   * Others may start before it as long as that stays true.
   */
-final case class Reservation(at: MonotonicTime, spare: Map[Place, Machine]):
+final case class Reservation(at: MonotonicTime, spare: Map[Location, Machine]):
 
   /** The part of the cluster that is open to flares which will still be there at `at`. */
   def leftOver(view: ClusterView): ClusterView =
-    ClusterView(view.machines.map(m => spare.get(m.place).fold(m)(m.within)))
+    ClusterView(view.machines.map(m => spare.get(m.location).fold(m)(m.within)))
 
   /** A flare was started beside it. */
   def beside(plan: Plan, memory: Int, end: MonotonicTime): Reservation =
     if end <= at then this
     else
-      copy(spare = plan.taken(memory).foldLeft(spare) { case (rest, (place, taken)) =>
-        rest.updatedWith(place)(_.map(_.less(taken)))
+      copy(spare = plan.taken(memory).foldLeft(spare) { case (rest, (location, taken)) =>
+        rest.updatedWith(location)(_.map(_.less(taken)))
       })
 
 object Reservation:
@@ -57,7 +57,7 @@ object Reservation:
         case (view, Some(plan)) =>
           val taken = plan.taken(memory)
           val spare =
-            view.machines.map(m => m.place -> m.less(taken.getOrElse(m.place, Taken.Nothing))).toMap
+            view.machines.map(m => m.location -> m.less(taken.getOrElse(m.location, Taken.Nothing))).toMap
           best = Some(Reservation(holdings(moments(middle))._1, spare))
           high = middle - 1
         case _ => low = middle + 1

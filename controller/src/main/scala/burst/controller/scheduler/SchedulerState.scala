@@ -125,14 +125,14 @@ private[scheduler] final class SchedulerState(
     CallProgram.of(call.request).fold(placement): program =>
       val container = SharedContainer(call.id, call.attempt)
       placement.plan.packs.foreach: pack =>
-        shared = shared.opened(call.attemptId, container, program, pack.place)
+        shared = shared.opened(call.attemptId, container, program, pack.location)
       placement.copy(plan = placement.plan.sharing(container))
 
-  private def nextGuest: Option[(Waiting, SharedContainer, Place)] =
+  private def nextGuest: Option[(Waiting, SharedContainer, Location)] =
     shared.candidates.flatMap { (program, call) =>
       def takes(id: InvokerId) = takesGuests(id) && !call.avoid.contains(id)
       val room = if isKeptFrom(program) then None else shared.room(program)(takes)
-      room.map((container, place) => (call, container, place))
+      room.map((container, location) => (call, container, location))
     }.nextOption()
 
   private def takesGuests(id: InvokerId): Boolean =
@@ -160,8 +160,8 @@ private[scheduler] final class SchedulerState(
   /** A call's container takes no more. */
   def spent(attempt: AttemptId): Unit = shared = shared.spent(attempt)
 
-  private def joined(call: Waiting, container: SharedContainer, place: Place): Placement =
-    val plan = Plan.ofGuest(place, container)
+  private def joined(call: Waiting, container: SharedContainer, location: Location): Placement =
+    val plan = Plan.ofGuest(location, container)
     val placement = Placement(call, plan, queue.turn(call))
     cluster = cluster.join(call.attemptId, call.tenant, plan, walltimes.walltime(call.request, elapsed()))
     shared = shared.joined(call.attemptId, container).waitsNoMore(call.id)
@@ -203,7 +203,7 @@ private[scheduler] final class SchedulerState(
     else
       cluster = cluster.adopt(attempt, flare.namespace, plan, walltime, request.memory)
       for program <- CallProgram.of(request); pack <- plan.packs; container <- pack.shared do
-        shared = shared.opened(attempt, container, program, pack.place)
+        shared = shared.opened(attempt, container, program, pack.location)
     // Whether one has left it spent is not known; who comes then is placed anew.
     if flare.state == FlareState.Running then shared = shared.up(attempt)
 

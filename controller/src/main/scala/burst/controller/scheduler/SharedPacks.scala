@@ -25,7 +25,7 @@ object CallProgram:
   */
 final case class SharedPack(
     program: CallProgram,
-    place: Place,
+    location: Location,
     calls: Set[AttemptId],
     isUp: Boolean,
     isSpent: Boolean = false
@@ -49,14 +49,14 @@ final case class SharedPacks private (
   /** Where one more call of this program can run: where the most do, so that containers with few come to have
     * none, and give up their slots.
     */
-  def room(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Place)] =
+  def room(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Location)] =
     byProgram
       .getOrElse(program, Set.empty)
       .iterator
       .map(container => container -> packs(container))
-      .filter((_, pack) => pack.hasRoom && takes(pack.place.invoker))
+      .filter((_, pack) => pack.hasRoom && takes(pack.location.invoker))
       .maxByOption((_, pack) => pack.calls.size)
-      .map((container, pack) => (container, pack.place))
+      .map((container, pack) => (container, pack.location))
 
   def contains(container: SharedContainer): Boolean = packs.contains(container)
 
@@ -65,10 +65,10 @@ final case class SharedPacks private (
       attempt: AttemptId,
       container: SharedContainer,
       program: CallProgram,
-      place: Place
+      location: Location
   ): SharedPacks =
     copy(
-      packs = packs.updated(container, SharedPack(program, place, Set(attempt), isUp = false)),
+      packs = packs.updated(container, SharedPack(program, location, Set(attempt), isUp = false)),
       byProgram = byProgram.updated(program, byProgram.getOrElse(program, Set.empty) + container),
       byCall = byCall.updated(attempt, container)
     )
@@ -94,7 +94,7 @@ final case class SharedPacks private (
     if packs.isEmpty then this
     else
       copy(packs = packs.transform: (_, pack) =>
-        if pack.place.invoker == invoker then pack.copy(isUp = false) else pack)
+        if pack.location.invoker == invoker then pack.copy(isUp = false) else pack)
 
   /** One that stays in the container when this call leaves it. */
   def heir(attempt: AttemptId): Option[AttemptId] =

@@ -50,7 +50,9 @@ final class StoreRetry(limit: FiniteDuration, goesOn: () => Boolean = () => true
     catch case NonFatal(cause) => Future.failed(cause)
 
 object StoreRetry:
-  /** As long as a flare that runs puts up with a store that fails (`burst.scheduler.store-deadline`). */
+  /** How long records, alarms and calls put up with a store that fails. A flare that runs does for
+    * `burst.scheduler.store-deadline`, which is as long by default.
+    */
   val StoreDeadline: FiniteDuration = 2.minutes
 
   private val First = 200.millis
