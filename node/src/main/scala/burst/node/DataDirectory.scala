@@ -54,10 +54,10 @@ object DataDirectory:
   def open(path: Path): DataDirectory = synchronized:
     try
       PrivateFile.directory(path)
-      val place = path.toRealPath()
+      val real = path.toRealPath()
       // The file must not even be opened a second time: the kernel takes the lock from a process that closes the
       // file, no matter by which descriptor.
-      if held.contains(place) then throw used(path, ProcessHandle.current.pid.toString)
+      if held.contains(real) then throw used(path, ProcessHandle.current.pid.toString)
       val file = path.resolve("lock")
       val channel = FileChannel.open(file, CREATE, READ, WRITE)
       if Option(channel.tryLock()).isEmpty then
@@ -66,7 +66,7 @@ object DataDirectory:
       channel.truncate(0)
       channel.write(ByteBuffer.wrap(s"${ProcessHandle.current.pid}\n".getBytes(UTF_8)))
       val directory = DataDirectory(path, channel)
-      held = held.updated(place, directory)
+      held = held.updated(real, directory)
       delete(directory.temporary)
       // The directory itself may be one that others made, and may read.
       PrivateFile.directory(directory.temporary)

@@ -2,14 +2,14 @@ package burst.protocol
 
 import io.circe.{Codec, Decoder, Encoder}
 
-/** A span's place in its trace, as W3C's Trace Context has it: who continues the trace names it as the
+/** A span's context in its trace, as W3C's Trace Context has it: who continues the trace names it as the
   * parent. Only what is `sampled` is exported. On the wire as `traceparent`.
   */
 final case class TraceContext private (traceId: String, spanId: String, sampled: Boolean):
   /** As the header of that name has it. */
   def traceparent: String = s"00-$traceId-$spanId-${if sampled then "01" else "00"}"
 
-  /** The place of another span of this trace. */
+  /** The context of another span of this trace. */
   def at(span: String): TraceContext = copy(spanId = span)
 
 object TraceContext:

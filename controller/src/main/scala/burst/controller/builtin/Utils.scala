@@ -100,9 +100,9 @@ private object HostUrl:
     else
       val base =
         if isWeb then s"$host/api/v1/web/$namespace" else s"$host/api/v1/namespaces/$namespace/$collection"
-      val place = path.map: path =>
+      val suffix = path.map: path =>
         if isWeb then
           val qualified = if path.contains('/') then path else s"default/$path"
           s"/$qualified${extension.getOrElse(".json")}"
         else s"/$path"
-      Json.obj("url" -> s"$base${place.getOrElse("")}".asJson)
+      Json.obj("url" -> s"$base${suffix.getOrElse("")}".asJson)

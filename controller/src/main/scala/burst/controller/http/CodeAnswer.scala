@@ -23,19 +23,19 @@ final class CodeAnswer(packages: Packages, transfers: Transfers):
     val head = open(shown.remove("exec")) + s""""exec":${open(exec)}"code":""""
     val code =
       Text(reader, definition.packageId, definition.packageSize, definition.action.binary)
-    val body = Source.unfoldAsync(Place.Head(ByteString(head)))(code.at)
+    val body = Source.unfoldAsync(Cursor.Head(ByteString(head)))(code.at)
     HttpResponse(StatusCodes.OK, entity = HttpEntity(ContentTypes.`application/json`, body))
 
   private final class Text(reader: String, id: PackageId, size: Long, binary: Boolean):
     private given ExecutionContext = ExecutionContext.parasitic
 
-    def at(place: Place): Future[Option[(Place, ByteString)]] = place match
-      case Place.Head(text) => Future.successful(Some(Place.In(0) -> text))
-      case Place.In(from) if from >= size => Future.successful(Some(Place.End -> ByteString("\"}}")))
-      case Place.In(from) =>
+    def at(cursor: Cursor): Future[Option[(Cursor, ByteString)]] = cursor match
+      case Cursor.Head(text) => Future.successful(Some(Cursor.In(0) -> text))
+      case Cursor.In(from) if from >= size => Future.successful(Some(Cursor.End -> ByteString("\"}}")))
+      case Cursor.In(from) =>
         Future(piece(from))(using transfers.of(reader)).map: text =>
-          Some(Place.In(from + Piece) -> text)
-      case Place.End => Future.successful(None)
+          Some(Cursor.In(from + Piece) -> text)
+      case Cursor.End => Future.successful(None)
 
     private def piece(from: Long): ByteString =
       val length = (size - from).min(Piece).toInt
@@ -49,7 +49,7 @@ object CodeAnswer:
   /** Whole groups of base64. */
   private val Piece = 3 * 64 * 1024
 
-  private enum Place:
+  private enum Cursor:
     case Head(text: ByteString)
     case In(from: Long)
     case End

@@ -23,7 +23,7 @@ final class EntityViews(defaults: FlareDefaults):
     val shown = this.action(action)
     action.target.packageName.filter(_ => action.target != action.name) match
       case Some(there) =>
-        shown.add("binding", EntityViews.place(PackageName(action.target.namespace, there)))
+        shown.add("binding", EntityViews.packageRef(PackageName(action.target.namespace, there)))
       case None => shown
 
   def action(definition: Definition): JsonObject =
@@ -75,7 +75,7 @@ object EntityViews:
   def whole(found: ActionPackage, actions: Vector[Definition]): Json =
     val (feeds, others) = actions.partition(_.action.annotations.contains("feed"))
     head(found)
-      .add("binding", found.binding.fold(Json.obj())(place))
+      .add("binding", found.binding.fold(Json.obj())(packageRef))
       .add("parameters", KeyValues.show(found.parameters))
       .add("actions", Json.fromValues(others.map(member)))
       .add("feeds", Json.fromValues(feeds.map(member)))
@@ -84,13 +84,13 @@ object EntityViews:
   /** As it stands after a change. */
   def stored(found: ActionPackage): Json =
     head(found)
-      .add("binding", found.binding.fold(Json.obj())(place))
+      .add("binding", found.binding.fold(Json.obj())(packageRef))
       .add("parameters", KeyValues.show(found.parameters))
       .asJson
 
   /** As in a list. */
   def summary(found: ActionPackage): Json =
-    head(found).add("binding", found.binding.fold(Json.False)(place)).asJson
+    head(found).add("binding", found.binding.fold(Json.False)(packageRef)).asJson
 
   private def head(found: ActionPackage): JsonObject = JsonObject(
     "namespace" -> found.namespace.asJson,
@@ -102,7 +102,7 @@ object EntityViews:
   )
 
   private def annotations(found: ActionPackage): JsonObject =
-    found.binding.fold(found.annotations)(target => found.annotations.add("binding", place(target)))
+    found.binding.fold(found.annotations)(target => found.annotations.add("binding", packageRef(target)))
 
   private def member(definition: Definition): Json = Json.obj(
     "name" -> ActionName.of(definition.namespace, definition.name).name.asJson,
@@ -110,5 +110,5 @@ object EntityViews:
     "annotations" -> KeyValues.show(definition.action.annotations.add("exec", definition.kind.asJson))
   )
 
-  private def place(name: PackageName): Json =
+  private def packageRef(name: PackageName): Json =
     Json.obj("namespace" -> name.namespace.asJson, "name" -> name.name.asJson)

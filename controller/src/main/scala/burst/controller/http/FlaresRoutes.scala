@@ -45,7 +45,7 @@ final class FlaresRoutes(
       (path("logs") & get & QueryParameters.only("worker", "from") & extractRequest): request =>
         val query = QueryParameters(request.uri.query())
         val wanted =
-          for worker <- query.optionalInt("worker"); from <- query.place("from") yield (worker, from)
+          for worker <- query.optionalInt("worker"); from <- query.logPosition("from") yield (worker, from)
         Answer:
           Refusable(wanted): (worker, from) =>
             Refusable(blocking(own))(_ => logAnswer(caller.namespace, id, worker, from))

@@ -102,21 +102,21 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
     */
   private def plain(from: Int): Int =
     val bytes = this.bytes
-    var place = from
+    var index = from
     var byte: Byte = 0
     var signs = 0
-    while place < bytes.length && { byte = bytes(place); byte != '"' && byte != '\\' } do
+    while index < bytes.length && { byte = bytes(index); byte != '"' && byte != '\\' } do
       signs |= byte
-      place += 1
+      index += 1
     if signs < 0 then ascii = false
-    place
+    index
 
-  /** The 16 bits that `\` and `u` with four digits stand for at a place, or -1 where they do not stand. */
+  /** The 16 bits that `\` and `u` with four digits stand for at an index, or -1 where there is none. */
   private def escapedUnit(from: Int): Int =
     if from + 6 > end || bytes(from) != '\\' || bytes(from + 1) != 'u' then -1
     else
-      (from + 2 until from + 6).foldLeft(0): (unit, place) =>
-        val byte = bytes(place)
+      (from + 2 until from + 6).foldLeft(0): (unit, index) =>
+        val byte = bytes(index)
         if unit < 0 || byte < 0 then -1
         else
           val digit = Character.digit(byte.toChar, 16)

@@ -27,7 +27,7 @@ final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionCont
     lines(namespace, id, wanted, from.getOrElse(0))(objectOf).map: (extent, objects) =>
       Right(response(head(id, extent), objects))
 
-  /** The log as it is now, since a place in it: of the texts that are wanted each line as JSON, some at a
+  /** The log as it is now, since a position in it: of the texts that are wanted each line as JSON, some at a
     * time with commas between.
     */
   def lines(namespace: String, id: FlareId, wanted: LogText => Boolean, since: Long = 0)(

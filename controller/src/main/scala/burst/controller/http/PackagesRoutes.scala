@@ -93,14 +93,14 @@ final class PackagesRoutes(
     val fields = Fields.of(body)
     for
       binding <- fields.objectAt("binding")
-      target <- binding.filter(_.nonEmpty).fold(Right(None))(_ => place(caller, fields).map(Some(_)))
+      target <- binding.filter(_.nonEmpty).fold(Right(None))(_ => bindingTarget(caller, fields).map(Some(_)))
       parameters <- KeyValues.parameters(body)
       annotations <- KeyValues.read(body, "annotations")
       publish <- fields.boolean("publish")
       version <- ActionBody.version(fields)
     yield PackageChange(target, parameters, annotations.map(_.values), publish, version)
 
-  private def place(caller: Identity, fields: Fields): Either[ApiError, PackageName] =
+  private def bindingTarget(caller: Identity, fields: Fields): Either[ApiError, PackageName] =
     for
       inner <- fields.fields("binding")
       namespace <- inner.string("namespace")

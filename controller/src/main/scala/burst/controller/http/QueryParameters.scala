@@ -36,8 +36,8 @@ final class QueryParameters(query: Uri.Query):
     long(name, QueryParameters.Latest, "a time in milliseconds since the epoch")
       .map(_.map(Timestamp.ofMillis))
 
-  /** A place in a log, as an answer has told it. */
-  def place(name: String): Either[ApiError, Option[Long]] =
+  /** A position in a log, as an answer gave it. */
+  def logPosition(name: String): Either[ApiError, Option[Long]] =
     long(name, Long.MaxValue, "what an answer has as `next`")
 
   private def long(name: String, most: Long, what: String): Either[ApiError, Option[Long]] =

@@ -38,7 +38,7 @@ object RequestTraces:
   /** What a request is to what it begins. */
   def origin(request: HttpRequest): Origin = Origin(RequestId.of(request), request.attribute(Key))
 
-  /** Of two places nobody knows which is meant. */
+  /** Of two parents nobody knows which is meant. */
   private def clients(request: HttpRequest): Option[TraceContext] =
     request.headers.filter(_.is(TraceHeader.Name)) match
       case Seq(one) => TraceHeader.read(one.value)

@@ -32,7 +32,7 @@ final class ResultAnswer(
     val entity = outputs.whole(known).map(ByteString(head) ++ _ ++ Tail) match
       case Some(text) => HttpEntity(ContentTypes.`application/json`, text)
       case None =>
-        val body = Source.unfoldAsync(Place.Head(ByteString(head)))(outputs.at)
+        val body = Source.unfoldAsync(Cursor.Head(ByteString(head)))(outputs.at)
         HttpEntity(ContentTypes.`application/json`, body)
     HttpResponse(status, entity = entity)
 
@@ -45,26 +45,26 @@ final class ResultAnswer(
     /** Of workers of whom none has an output apart. */
     def whole(known: Vector[WorkerResult]): Option[ByteString] =
       val texts = known.map(result => begin(result.worker, Page(size, known))).collect:
-        case (_: Place.Worker, text) => text
+        case (_: Cursor.Worker, text) => text
       Option.when(known.size == size && texts.size == size)(texts.foldLeft(ByteString.empty)(_ ++ _))
 
-    /** The text at a place, and the place behind it. */
-    def at(place: Place): Future[Option[(Place, ByteString)]] = place match
-      case Place.Head(text) => Future.successful(Some(Place.Worker(0, Page.Empty) -> text))
-      case Place.Worker(`size`, _) => Future.successful(Some(Place.End -> Tail))
-      case Place.Worker(worker, page) if worker == page.until =>
+    /** The text at a cursor, and the cursor behind it. */
+    def at(cursor: Cursor): Future[Option[(Cursor, ByteString)]] = cursor match
+      case Cursor.Head(text) => Future.successful(Some(Cursor.Worker(0, Page.Empty) -> text))
+      case Cursor.Worker(`size`, _) => Future.successful(Some(Cursor.End -> Tail))
+      case Cursor.Worker(worker, page) if worker == page.until =>
         val until = (worker + PageSize).min(size)
         blocking(ofAttempt(Page(until, results.results(id, worker, until)))).map(read =>
           Some(begin(worker, read))
         )
-      case Place.Worker(worker, page) => Future.successful(Some(begin(worker, page)))
-      case Place.Output(worker, from, page) =>
+      case Cursor.Worker(worker, page) => Future.successful(Some(begin(worker, page)))
+      case Cursor.Output(worker, from, page) =>
         Future(ofAttempt(blobs.piece(id, BlobName.output(worker), from, Piece)))(using
           transfers.of(namespace)
         ).map:
           case piece if piece.length < Piece => Some(end(worker, page, piece))
-          case piece => Some(Place.Output(worker, from + Piece, page) -> piece)
-      case Place.End => Future.successful(None)
+          case piece => Some(Cursor.Output(worker, from + Piece, page) -> piece)
+      case Cursor.End => Future.successful(None)
 
     /** What was read, if it is of the attempt the answer began with. The next one puts other outputs in place
       * of these, once the store says that the flare is at that attempt.
@@ -74,18 +74,18 @@ final class ResultAnswer(
       if attempt.exists(!results.attempt(id).contains(_)) then throw RunsAgain(id)
       value
 
-    /** Every worker has its place, also those that have nothing to show yet. */
-    def begin(worker: Int, page: Page): (Place, ByteString) =
+    /** Every worker is listed, also those that have nothing to show yet. */
+    def begin(worker: Int, page: Page): (Cursor, ByteString) =
       val begun = ByteString(s"""${if worker > 0 then "," else ""}{"worker":$worker""")
       page.of(worker).flatMap(_.output) match
         case None => end(worker, page, begun)
         case Some(Output.Inline(text)) => end(worker, page, begun ++ OutputField ++ text.bytes)
-        case Some(_: Output.OutOfLine) => Place.Output(worker, 0, page) -> (begun ++ OutputField)
+        case Some(_: Output.OutOfLine) => Cursor.Output(worker, 0, page) -> (begun ++ OutputField)
 
-    private def end(worker: Int, page: Page, text: ByteString): (Place, ByteString) =
+    private def end(worker: Int, page: Page, text: ByteString): (Cursor, ByteString) =
       val error = page.of(worker).flatMap(_.error)
       val ended = error.fold("}")(failure => s""","error":${failure.asJson.noSpaces}}""")
-      Place.Worker(worker + 1, page) -> (text ++ ByteString(ended))
+      Cursor.Worker(worker + 1, page) -> (text ++ ByteString(ended))
 
 object ResultAnswer:
   private final class RunsAgain(id: FlareId)
@@ -106,7 +106,7 @@ object ResultAnswer:
     val Empty: Page = Page(0, Vector.empty)
 
   /** How far an answer is. */
-  private enum Place:
+  private enum Cursor:
     case Head(text: ByteString)
     case Worker(number: Int, page: Page)
 

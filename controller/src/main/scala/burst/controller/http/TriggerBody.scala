@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.action.ActionName
 import burst.controller.json.JsonPieces
-import burst.controller.trigger.{ActionPlace, RuleChange, TriggerChange}
+import burst.controller.trigger.{ActionRef, RuleChange, TriggerChange}
 import io.circe.JsonObject
 import org.apache.pekko.util.ByteString
 
@@ -31,10 +31,10 @@ final class TriggerBody(pieces: JsonPieces):
       trigger <- name(fields, "trigger", caller)
       own <- trigger.fold(Right(None))(triggerOf(_, caller).map(Some(_)))
       action <- name(fields, "action", caller)
-    yield WantedRule(RuleChange(version, publish, own, action.map(place), annotations), action)
+    yield WantedRule(RuleChange(version, publish, own, action.map(ref), annotations), action)
 
-  private def place(name: ActionName): ActionPlace =
-    ActionPlace((name.namespace +: name.packageName.toVector).mkString("/"), name.name)
+  private def ref(name: ActionName): ActionRef =
+    ActionRef((name.namespace +: name.packageName.toVector).mkString("/"), name.name)
 
   /** Rules and their triggers are in one namespace, which is the caller's. */
   private def triggerOf(name: ActionName, caller: String): Either[ApiError, String] =
@@ -52,8 +52,8 @@ final class TriggerBody(pieces: JsonPieces):
           .toRight(ApiError.OfEntity(EntityProblem.InvalidName(field)))
           .map(Some(_))
 
-  private def joined(place: JsonObject): Option[String] =
+  private def joined(ref: JsonObject): Option[String] =
     for
-      path <- place("path").flatMap(_.asString)
-      name <- place("name").flatMap(_.asString)
+      path <- ref("path").flatMap(_.asString)
+      name <- ref("name").flatMap(_.asString)
     yield s"/${path.stripPrefix("/")}/$name"

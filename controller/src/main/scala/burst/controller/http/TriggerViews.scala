@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.trigger.{ActionPlace, Rule, Trigger}
+import burst.controller.trigger.{ActionRef, Rule, Trigger}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
@@ -13,7 +13,7 @@ object TriggerViews:
     val rules = trigger.rules.map: rules =>
       Json.fromFields(rules.map: rule =>
         s"${trigger.namespace}/${rule.name}" ->
-          Json.obj("action" -> place(rule.action), "status" -> rule.status.text.asJson))
+          Json.obj("action" -> ref(rule.action), "status" -> rule.status.text.asJson))
     rules.fold(shown)(shown.add("rules", _)).asJson
 
   /** As in a list. */
@@ -38,11 +38,11 @@ object TriggerViews:
     "name" -> rule.name.asJson,
     "version" -> rule.version.asJson,
     "publish" -> rule.publish.asJson,
-    "trigger" -> place(ActionPlace(rule.namespace, rule.trigger)),
-    "action" -> place(rule.action),
+    "trigger" -> ref(ActionRef(rule.namespace, rule.trigger)),
+    "action" -> ref(rule.action),
     "annotations" -> KeyValues.show(rule.annotations),
     "updated" -> rule.updated.millis.asJson
   )
 
-  private def place(place: ActionPlace): Json =
-    Json.obj("path" -> place.path.asJson, "name" -> place.name.asJson)
+  private def ref(action: ActionRef): Json =
+    Json.obj("path" -> action.path.asJson, "name" -> action.name.asJson)

@@ -10,17 +10,17 @@ final class Defaults(members: Vector[(String, JsonText)]):
   // Each with the comma behind it.
   private val encoded = members.map: (name, value) =>
     (ByteString(Json.fromString(name).noSpaces) ++ ByteString(":") ++ value.bytes ++ ByteString(",")).toArray
-  private val places = members.iterator.map(_._1).zipWithIndex.toMap
+  private val indexes = members.iterator.map(_._1).zipWithIndex.toMap
 
   def isEmpty: Boolean = encoded.isEmpty
 
-  /** Where a member of that name stands. */
-  private[json] def place(name: String): Option[Int] = places.get(name)
+  /** The index of the member of that name. */
+  private[json] def indexOf(name: String): Option[Int] = indexes.get(name)
 
   /** Bytes by which an object grows that has none of them. */
   val length: Int = encoded.iterator.map(_.length).sum
 
-  /** An object with those before its own members whose places are not among `named`, in one array. */
+  /** An object with those before its own members whose indexes are not among `named`, in one array. */
   private[json] def under(text: JsonText, named: BitSet, empty: Boolean): Filled =
     // Before the end of an empty object there is no comma: what follows is written over it.
     val more = length - named.iterator.map(encoded(_).length).sum - (if empty then 1 else 0)
@@ -33,7 +33,7 @@ final class Defaults(members: Vector[(String, JsonText)]):
     val whole = new Array[Byte](1 + more + own.length)
     whole(0) = '{'
     var at = 1
-    for (member, place) <- encoded.iterator.zipWithIndex if !named(place) do
+    for (member, index) <- encoded.iterator.zipWithIndex if !named(index) do
       System.arraycopy(member, 0, whole, at, member.length.min(whole.length - at))
       at += member.length
     own.copyToArray(whole, 1 + more, own.length)

@@ -60,7 +60,7 @@ final class JsonPieces(depth: Int):
         var empty = true
         while parser.nextToken() == JsonToken.FIELD_NAME do
           empty = false
-          defaults.place(parser.currentName).foreach(found += _)
+          defaults.indexOf(parser.currentName).foreach(found += _)
           parser.nextToken()
           parser.skipChildren()
         Right((found, empty))

@@ -29,7 +29,7 @@ private[scheduler] final class FlareAcceptance(
   /** Nobody else needs to find it in the store before it begins, or even later. */
   private val beginsUnstored = isUntoldBeforeItsEnd && environment.beginsUnstored
 
-  /** Its packs are there, or it has no place yet. */
+  /** Its packs are there, or it has not been placed yet. */
   private var onWarm = true
 
   /** It is about to begin without having been stored. */

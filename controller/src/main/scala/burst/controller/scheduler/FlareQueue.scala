@@ -57,16 +57,16 @@ object TenantQueue:
   * A (8), B (8), A (16), B (16), A (24), B's 32 (48), and A until it has had 48 too. B did not wait for A's
   * hundred, and B's large flare cost it what it took.
   *
-  * However many wait, one comes or goes in logarithmic time, from wherever in the queue: `places` has the
+  * However many wait, one comes or goes in logarithmic time, from wherever in the queue: `numbers` has the
   * number of each, which the next one's is above.
   */
 final case class FlareQueue private (
     queues: Map[String, TenantQueue],
-    places: Map[FlareId, Long],
+    numbers: Map[FlareId, Long],
     next: Long,
     clock: Long
 ):
-  def length: Int = places.size
+  def length: Int = numbers.size
 
   /** Namespaces that have flares here. */
   def waitingTenants: Int = queues.valuesIterator.count(_.waiting.nonEmpty)
@@ -87,13 +87,13 @@ final case class FlareQueue private (
     val number = flare.number.getOrElse(next)
     FlareQueue(
       queues.updated(flare.tenant, queue.copy(served = served).enqueue(number, flare)),
-      places.updated(flare.id, number),
+      numbers.updated(flare.id, number),
       next.max(number + 1),
       clock
     )
 
   /** That of a flare that stands here. */
-  def turn(flare: Waiting): Option[Turn] = places.get(flare.id).map(Turn(_, flare.since))
+  def turn(flare: Waiting): Option[Turn] = numbers.get(flare.id).map(Turn(_, flare.since))
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that
@@ -139,7 +139,7 @@ final case class FlareQueue private (
   /** The queue of a namespace without a flare that stands in it. */
   private def taken(id: FlareId, tenant: String): Option[TenantQueue] =
     for
-      number <- places.get(id)
+      number <- numbers.get(id)
       queue <- queues.get(tenant)
       if queue.waiting.contains(number)
     yield queue.without(number)
@@ -148,7 +148,7 @@ final case class FlareQueue private (
     */
   private def pruned(queues: Map[String, TenantQueue], gone: FlareId, clock: Long): FlareQueue =
     val kept = queues.filter((_, queue) => queue.waiting.nonEmpty || queue.served > clock)
-    FlareQueue(kept, places.removed(gone), next, clock)
+    FlareQueue(kept, numbers.removed(gone), next, clock)
 
 object FlareQueue:
   val empty: FlareQueue = FlareQueue(Map.empty, Map.empty, next = 0L, clock = 0L)

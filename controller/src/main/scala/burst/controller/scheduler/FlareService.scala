@@ -105,7 +105,7 @@ final class ActorFlareService(
     limits: SlotLimits,
     settings: SchedulerSettings,
     blocking: ExecutionContext,
-    place: () => SchedulerPlace = () => SchedulerPlace.Here
+    location: () => SchedulerLocation = () => SchedulerLocation.Here
 )(using system: ActorSystem[?])
     extends FlareService:
   import GangScheduler.*
@@ -121,7 +121,7 @@ final class ActorFlareService(
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
   private val log = LoggerFactory.getLogger(classOf[ActorFlareService])
-  private val submitting = Submitting(scheduler, settings.askTimeout, place, stored)
+  private val submitting = Submitting(scheduler, settings.askTimeout, location, stored)
 
   /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
     * revoked as well meanwhile, the flare is ended after all.

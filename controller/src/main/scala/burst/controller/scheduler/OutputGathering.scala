@@ -86,7 +86,7 @@ private[scheduler] final class OutputGathering(
     packs
 
 private object OutputGathering:
-  /** Pieces at their places, which may be written twice, and the packs that wait for them. */
+  /** Pieces at their offsets, which may be written twice, and the packs that wait for them. */
   final case class Batch(pieces: Vector[OutputPiece] = Vector.empty, packs: Set[Int] = Set.empty):
     def isEmpty: Boolean = pieces.isEmpty && packs.isEmpty
     def workers: Set[Int] = pieces.iterator.map(_.worker).toSet

@@ -52,7 +52,7 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
 object Plan:
   /** A call in a container that another one had made. */
   def ofGuest(location: Location, container: SharedContainer): Plan =
-    ofShares(Vector(Share(place.invoker, workers = 1, left = 0, place.node)), 1).sharing(container)
+    ofShares(Vector(Share(location.invoker, workers = 1, left = 0, location.node)), 1).sharing(container)
 
   /** Numbers packs and workers in the order given. */
   def of(packs: IterableOnce[(InvokerId, Int)], granularity: Int): Plan =
@@ -125,16 +125,16 @@ final case class Machine(
 
   /** Once so much of it is taken. */
   def less(taken: Taken): Machine =
-    copy(free = free - taken.slots, memory = memory.map(m => m.copy(free = m.free - taken.all(m.pack))))
+    copy(free = free - taken.slots, memory = memory.map(XX(free = m.free - taken.all(m.pack))))
 
   /** With no more free than is free in `other`. */
   def within(other: Machine): Machine = copy(
     free = free.min(other.free),
-    memory = memory.map(m => m.copy(free = other.memory.fold(m.free)(_.free.min(m.free))))
+    memory = memory.map(XX(free = other.memory.fold(m.free)(_.free.min(m.free))))
   )
 
   /** With nothing running on it. */
-  def emptied: Machine = copy(free = slots, memory = memory.map(m => m.copy(free = m.total)))
+  def emptied: Machine = copy(free = slots, memory = memory.map(XX(free = m.total)))
 
 /** The machines that may be used now. Made by [[ClusterState.view]]; those that are down are not in it. */
 final case class ClusterView(machines: Vector[Machine]):

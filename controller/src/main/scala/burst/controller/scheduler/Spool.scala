@@ -18,7 +18,7 @@ import scala.util.Using
   */
 final class Spool private (directory: Path, blobs: FlareBlobStore):
 
-  /** Pieces of outputs at their places. */
+  /** Pieces of outputs at their offsets. */
   def write(id: FlareId, pieces: Vector[OutputPiece]): Unit =
     pieces.groupBy(_.worker).foreach: (worker, own) =>
       Using.resource(FileChannel.open(file(id, BlobName.output(worker)), CREATE, WRITE)): channel =>

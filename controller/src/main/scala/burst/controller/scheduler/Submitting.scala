@@ -21,7 +21,7 @@ import scala.util.{Failure, Success, Try}
 private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Request],
     limit: FiniteDuration,
-    place: () => SchedulerPlace,
+    location: () => SchedulerLocation,
     stored: FlareId => Future[Option[Flare]]
 )(using system: ActorSystem[?]):
   import GangScheduler.{Cancel, Submit, Submitted}
@@ -35,17 +35,17 @@ private[scheduler] final class Submitting(
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
     val within = if Waiting.isPart(request) then StoreRetry.StoreDeadline.max(longest * 2) else longest * 2
-    place() match
-      case SchedulerPlace.OfFormerRelease => ask(None, limit)
+    location() match
+      case SchedulerLocation.OfFormerRelease => ask(None, limit)
       case where =>
         val id = FlareId.random()
-        val isAskedOnce = where == SchedulerPlace.Here && !Waiting.isPart(request)
+        val isAskedOnce = where == SchedulerLocation.Here && !Waiting.isPart(request)
         val once = if isHeld(request) then longest else limit
         val answer =
           if isAskedOnce then ask(Some(id), once) else Asked(id, request, ask(Some(id), _)).first(within)
         // Whoever is told that there was no answer has no way to it: it is not to run after that.
         answer.andThen:
-          case Failure(_) if request.submission.isEmpty && place() != SchedulerPlace.OfFormerRelease =>
+          case Failure(_) if request.submission.isEmpty && location() != SchedulerLocation.OfFormerRelease =>
             scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
 
   private final class Asked(id: FlareId, request: FlareRequest, ask: FiniteDuration => Future[Submitted]):
@@ -85,7 +85,7 @@ private[scheduler] final class Submitting(
         last: Try[Submitted]
     ): Future[Submitted] =
       if left <= Duration.Zero then Future.fromTry(last)
-      else if place() == SchedulerPlace.OfFormerRelease then
+      else if location() == SchedulerLocation.OfFormerRelease then
         stored(id).flatMap(_.fold(Future.fromTry(last))(flare =>
           Future.successful(Submitted.Accepted(flare))
         ))
@@ -133,7 +133,7 @@ private object Submitting:
     request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
 
 /** Where the scheduler is. */
-enum SchedulerPlace:
+enum SchedulerLocation:
   /** In this process, and nowhere else as long as that lives. */
   case Here
 

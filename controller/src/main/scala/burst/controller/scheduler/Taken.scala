@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-/** What packs hold of a location: slots, what their workers have of its memory in MiB, and how many they are. */
+/** What packs hold of a location: slots, MiB of memory for their workers, and their number. */
 final case class Taken(slots: Int, memory: Long, packs: Int):
   def +(other: Taken): Taken =
     Taken(slots = slots + other.slots, memory = memory + other.memory, packs = packs + other.packs)

@@ -72,7 +72,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
         packages.confirm(copy)
         packages.require(copy.id)
       holdNamespace(namespace)
-      place(namespace, name).toLeft(()).flatMap(_ => deploy(namespace, name, limits)(next))
+      nameRefusal(namespace, name).toLeft(()).flatMap(_ => deploy(namespace, name, limits)(next))
 
   def rollBack(
       namespace: String,
@@ -128,7 +128,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       .row(DefinitionColumns.present)
 
   /** Why nothing of this name may stand there. */
-  private def place(namespace: String, name: String)(using DBSession): Option[DeployRefusal] =
+  private def nameRefusal(namespace: String, name: String)(using DBSession): Option[DeployRefusal] =
     name.split('/') match
       case Array(inPackage, _) =>
         PackageColumns.find(namespace, inPackage) match

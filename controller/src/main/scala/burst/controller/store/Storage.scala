@@ -47,7 +47,7 @@ object Storage:
       database.close()
       blobs.close()
     val secrets = onFailure(close()):
-      if settings.postgres.isDefined then PackagePlace.settle(place(settings), database)
+      if settings.postgres.isDefined then PackageLocation.settle(packageLocation(settings), database)
       // Before, it may be a place that is not ours.
       blobs.takeOver()
       Secrets(SecretsKeyFile.settle(settings.secretsKey, database))
@@ -86,8 +86,8 @@ object Storage:
       import settings.*
       SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares, metrics)
 
-  private def place(settings: StoreSettings): PackagePlace =
-    settings.s3.fold(PackagePlace.of(packages(settings)))(PackagePlace.of(_))
+  private def packageLocation(settings: StoreSettings): PackageLocation =
+    settings.s3.fold(PackageLocation.of(packages(settings)))(PackageLocation.of(_))
 
   private def packages(settings: StoreSettings) = settings.directory.resolve("packages")
 

@@ -227,8 +227,8 @@ trait LogReader:
 
 /** Where a log begins and ends, in units of the store, and whether more was written than is kept. */
 final case class LogExtent(from: Long, until: Long, truncated: Boolean):
-  /** What of it is not before this place. */
-  def since(place: Long): LogExtent = copy(from = from.max(place).min(until))
+  /** What of it is not before this position. */
+  def since(position: Long): LogExtent = copy(from = from.max(position).min(until))
 
 /** A part of a log, in the order it arrived, and where the next one begins. */
 final case class LogPart(texts: Vector[LogText], next: Long)

@@ -11,9 +11,9 @@ class EntitlementSuite extends HttpSuite:
   private val management = "/api/v1/web/whisk.system/apimgmt"
   private lazy val other = storage.namespaces.create("other").getOrElse(fail("no key"))
 
-  /** What there is of `guest`'s, by what its places in paths are called. */
+  /** What there is of `guest`'s, by the parameters of paths. */
   private final case class Owned(flare: String, group: String, activation: String):
-    def place(template: String): String =
+    def path(template: String): String =
       val named = template
         .replace("{package}/{name}", "tools/inside")
         .replace("packages/{name}", "packages/tools")
@@ -57,7 +57,7 @@ class EntitlementSuite extends HttpSuite:
   /** All of `guest`'s that can be read. */
   private def seen(): Seq[(String, Int, String)] =
     val paths = ofNamespaces.collect { case ("GET", path) =>
-      owned.place(path).replace("{namespace}", "guest")
+      owned.path(path).replace("{namespace}", "guest")
     }
     (paths :+ s"$management/getApi").map: path =>
       val reply = send("GET", path)
@@ -71,7 +71,7 @@ class EntitlementSuite extends HttpSuite:
       (method, template) <- ofNamespaces
       shown <- Seq(other)
     do
-      val path = owned.place(template).replace("{namespace}", "guest")
+      val path = owned.path(template).replace("{namespace}", "guest")
       val reply = send(method, path, body(method), Some(shown))
       // What is published is anybody's to list, and nothing is.
       if method == "GET" && template.endsWith("/packages") then assertEquals(reply.body, "[]", path)
@@ -82,7 +82,7 @@ class EntitlementSuite extends HttpSuite:
     val before = seen()
     for (method, template) <- ofNamespaces if template.matches(".*(Id}|name}|version}).*") && method != "PUT"
     do
-      val path = owned.place(template).replace("{namespace}", "_")
+      val path = owned.path(template).replace("{namespace}", "_")
       val sent = if template.endsWith("rules/{name}") then Some("""{"status":"inactive"}""") else body(method)
       val wanted = if template.endsWith("bursts/{name}") then Some("""{"size":1}""") else sent
       refused(send(method, path, if body(method).isEmpty then None else wanted, Some(other)), 404)
@@ -105,13 +105,13 @@ class EntitlementSuite extends HttpSuite:
       if !open(template) && !template.contains("{owner}") && !template.contains("{tenant}")
       shown <- Seq(None, Some(s"${credentials}0"), Some(other.reverse))
     do
-      val path = owned.place(template).replace("{namespace}", "guest")
+      val path = owned.path(template).replace("{namespace}", "guest")
       refused(send(method, path, body(method), shown), 401)
     assertEquals(seen(), before)
 
   test("a namespace's credentials do not administer"):
     for (method, template) <- ApiDescription.operations.toSeq.sorted if template.startsWith(administration) do
-      refused(send(method, owned.place(template), body(method)), 401)
+      refused(send(method, owned.path(template), body(method)), 401)
 
   test("what is not exported is not there for strangers, and looks like what does not exist"):
     def asked(path: String) = send("GET", s"/api/v1/web/$path", None, None)

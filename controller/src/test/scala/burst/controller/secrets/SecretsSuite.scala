@@ -31,8 +31,8 @@ class SecretsSuite extends munit.FunSuite:
   test("what has been changed, or is no sealed secret at all, is not opened"):
     val secret = key.seal(hello, "TOKEN", "hunter2")
     val bytes = Base64.getDecoder.decode(secret.text)
-    for place <- bytes.indices do
-      val changed = bytes.updated(place, (bytes(place) ^ 1).toByte)
+    for index <- bytes.indices do
+      val changed = bytes.updated(index, (bytes(index) ^ 1).toByte)
       assertEquals(key.open(hello, secret.copy(text = Base64.getEncoder.encodeToString(changed))), None)
     for text <- Seq("", "?", "AAAA", secret.text.take(20)) do
       assertEquals(key.open(hello, secret.copy(text = text)), None, text)

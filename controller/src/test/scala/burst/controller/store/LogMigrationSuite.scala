@@ -68,8 +68,8 @@ class LogMigrationSuite extends StorageFixtures:
   private val At = 1700000000000004L
 
   private def insert(connection: Connection, into: String)(values: (Any | Null)*): Unit =
-    val places = values.map(_ => "?").mkString(", ")
-    val statement = connection.prepareStatement(s"INSERT INTO $into VALUES ($places)")
+    val placeholders = values.map(_ => "?").mkString(", ")
+    val statement = connection.prepareStatement(s"INSERT INTO $into VALUES ($placeholders)")
     values.zipWithIndex.foreach:
       case (null, i) => statement.setNull(i + 1, java.sql.Types.INTEGER)
       case (value, i) => statement.setObject(i + 1, value)

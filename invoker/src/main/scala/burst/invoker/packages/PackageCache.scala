@@ -33,7 +33,7 @@ enum PackageForm(private[packages] val file: String):
 /** Packages by content, in the form they are needed in, each fetched once however many packs ask for it at
   * the same time.
   *
-  * Who acquires a package holds it until it releases it: it stays in its place for as long. What nobody holds
+  * Who acquires a package holds it until it releases it: it stays there for as long. What nobody holds
   * goes, longest unused first, when the cache outgrows its bound. The cache starts empty: a fetch is cheap,
   * and after a crash of the machine nobody could tell which directory is whole.
   */
@@ -94,14 +94,14 @@ private final class PackageCache(
           outcome.fold(_ => index, bytes => askers.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id)))
         trimmed(added, waiting - id, serial)
 
-  private def place(id: PackageId): Path = settings.directory.resolve(id.value)
-  private def contents(id: PackageId): Path = place(id).resolve(form.file)
+  private def directory(id: PackageId): Path = settings.directory.resolve(id.value)
+  private def contents(id: PackageId): Path = directory(id).resolve(form.file)
 
   private def fetch(id: PackageId, serial: Long): Unit =
     val scratch = settings.directory.resolve(s"new-$serial")
     val limits =
       FetchSettings(settings.packageBytes, form, settings.unpacked, settings.answerTimeout, settings.attempts)
-    val behavior = PackageFetch(id, place(id), scratch, controller, limits, fetched)
+    val behavior = PackageFetch(id, directory(id), scratch, controller, limits, fetched)
     val _ = context.spawn(behavior, s"fetch-$serial", DispatcherSelector.blocking())
 
   private def trimmed(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
@@ -110,9 +110,9 @@ private final class PackageCache(
       // Out of the way at once, so that the same package can be fetched anew; deleted in the background.
       val trash = settings.directory.resolve(s"old-${serial + offset}")
       try
-        Files.move(place(id), trash, StandardCopyOption.ATOMIC_MOVE)
+        Files.move(directory(id), trash, StandardCopyOption.ATOMIC_MOVE)
         Future(Unpacker.delete(trash))(using blocking).failed.foreach(notDeleted(trash, _))(using blocking)
-      catch case NonFatal(problem) => notDeleted(place(id), problem)
+      catch case NonFatal(problem) => notDeleted(directory(id), problem)
     metrics.holds(kept.entries.size, kept.bytes)
     running(kept, waiting, serial + victims.size)
 

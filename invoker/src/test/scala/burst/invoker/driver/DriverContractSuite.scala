@@ -20,10 +20,10 @@ abstract class DriverContractSuite extends munit.FunSuite:
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
 
   /** Below which directory all is that the suite makes. */
-  protected def place: Path = Path.of(System.getProperty("java.io.tmpdir"))
+  protected def parent: Path = Path.of(System.getProperty("java.io.tmpdir"))
 
   // Lazily, as suites are made more often than run.
-  protected lazy val directory: Path = Files.createTempDirectory(place, "burst-driver")
+  protected lazy val directory: Path = Files.createTempDirectory(parent, "burst-driver")
   protected lazy val packageDir: Path = Files.createDirectory(directory.resolve("package"))
 
   /** Whose containers and rules are, as an invoker's are: who looks for what others have left goes by it. */
@@ -215,11 +215,11 @@ abstract class DriverContractSuite extends munit.FunSuite:
 
   /** A file of source, in the form in which the driver wants it. */
   private def packageOf(name: String, source: String): Path =
-    val place = Files.createDirectory(directory.resolve(name.replace(':', '-')))
-    val file = Files.writeString(place.resolve("source"), source)
-    Files.setPosixFilePermissions(place, PackageFiles.Readable)
+    val target = Files.createDirectory(directory.resolve(name.replace(':', '-')))
+    val file = Files.writeString(target.resolve("source"), source)
+    Files.setPosixFilePermissions(target, PackageFiles.Readable)
     Files.setPosixFilePermissions(file, PackageFiles.Readable)
-    if driver.packageForm == PackageForm.Directory then place else file
+    if driver.packageForm == PackageForm.Directory then target else file
 
   private def outputs(
       container: Container,

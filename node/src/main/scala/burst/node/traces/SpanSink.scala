@@ -13,7 +13,7 @@ trait SpanSink:
   /** Whether anybody wants to know. */
   def isOn: Boolean
 
-  /** The place of a new span: in the trace of `parent`, which says whether that is sampled, or in one of its
+  /** The context of a new span: in the trace of `parent`, which says whether that is sampled, or in one of its
     * own. Nothing where traces are off.
     */
   def begin(parent: Option[TraceContext]): Option[TraceContext]

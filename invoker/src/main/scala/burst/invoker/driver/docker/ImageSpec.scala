@@ -45,7 +45,7 @@ private[driver] final case class ImageSpec(image: UserImage, files: Path):
       .withHostConfig(host)
 
   private def binds = Vector(
-    Bind(files.toString, Volume(RuntimeFiles.Place), AccessMode.ro),
+    Bind(files.toString, Volume(RuntimeFiles.MountPoint), AccessMode.ro),
     Bind("/dev/null", Volume(RuntimeFiles.Preloaded), AccessMode.ro)
   )
 

@@ -98,8 +98,8 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
           log.warn("it is not known whether {} is there: {}", image.reference, DockerDriver.reason(problem))
           Some(image)
 
-  private def note(reference: String)(place: Vector[Pulled] => Vector[Pulled]): Unit =
-    change(images => place(images.filterNot(_.reference == reference)))
+  private def note(reference: String)(add: Vector[Pulled] => Vector[Pulled]): Unit =
+    change(images => add(images.filterNot(_.reference == reference)))
 
   private def change(to: Vector[Pulled] => Vector[Pulled]): Unit =
     known.updateAndGet(to(_))

@@ -19,11 +19,11 @@ private[driver] final class RuntimeFiles(binary: RuntimeBinary, directory: Path)
 
 private[driver] object RuntimeFiles:
   /** Where a container has them. */
-  val Place = "/.burst"
+  val MountPoint = "/.burst"
 
   /** What it is started with: by a loader of its own, and by no library of the image. */
   val EntryPoint: List[String] =
-    List(s"$Place/loader", "--inhibit-cache", "--library-path", Place, s"$Place/burst-runtime")
+    List(s"$MountPoint/loader", "--inhibit-cache", "--library-path", MountPoint, s"$MountPoint/burst-runtime")
 
   /** Where a loader looks for libraries to load first, whatever it is told. */
   val Preloaded = "/etc/ld.so.preload"

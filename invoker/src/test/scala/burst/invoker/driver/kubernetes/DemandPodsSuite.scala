@@ -29,7 +29,7 @@ class DemandPodsSuite extends munit.FunSuite:
     private def api = client.pods().inNamespace(cluster.namespace)
 
     def pods: Vector[Pod] = api.list().getItems.asScala.toVector
-    def place(pod: Pod): Unit =
+    def schedule(pod: Pod): Unit =
       val change: UnaryOperator[Pod] = it =>
         it.getSpec.setNodeName("c")
         it
@@ -86,7 +86,7 @@ class DemandPodsSuite extends munit.FunSuite:
     on: fixture =>
       fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
       val first = fixture.until(4 -> 1)().head
-      fixture.place(first)
+      fixture.schedule(first)
       fixture.until(4 -> 1)(now => now.forall(_.getMetadata.getUid != first.getMetadata.getUid))
 
   test("those that were made for other nodes go, and others come a turn later"):

@@ -19,7 +19,7 @@ class SandboxDriverSuite extends SandboxSuite:
 /** The same as a user without any rights. */
 class OrdinaryUserSandboxSuite extends SandboxSuite:
   /** Whoever runs the tests may have them where nobody else gets to. */
-  override protected def place: Path = Path.of("/tmp")
+  override protected def parent: Path = Path.of("/tmp")
   protected lazy val binary: Path = SandboxPrerequisites.ofOrdinaryUser(directory)
   protected def users: Option[UserRange] = None
   protected def hand(directory: Path): Unit =

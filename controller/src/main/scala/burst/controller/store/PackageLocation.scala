@@ -14,27 +14,27 @@ import scalikejdbc.*
   * @param shown
   *   for who has to know
   */
-final case class PackagePlace(id: String, shown: String)
+final case class PackageLocation(id: String, shown: String)
 
-object PackagePlace:
-  def of(bucket: S3Settings): PackagePlace = PackagePlace(bucket.address, bucket.address)
+object PackageLocation:
+  def of(bucket: S3Settings): PackageLocation = PackageLocation(bucket.address, bucket.address)
 
   /** By a file among the packages, which goes where they go, and which all have who have mounted them. */
-  def of(directory: Path): PackagePlace =
+  def of(directory: Path): PackageLocation =
     val file = directory.resolve("place")
     try
       val fresh = Files.writeString(directory.resolve(s"place-${UUID.randomUUID}"), UUID.randomUUID.toString)
       try Files.createLink(file, fresh): Unit
       finally Files.delete(fresh)
     catch case _: FileAlreadyExistsException => ()
-    PackagePlace(Files.readString(file), directory.toAbsolutePath.toString)
+    PackageLocation(Files.readString(file), directory.toAbsolutePath.toString)
 
-  /** The database remembers who was first. Throws `SetupException` where that was another place. */
-  def settle(own: PackagePlace, database: Database): Unit =
+  /** The database remembers who was first. Throws `SetupException` where that was another location. */
+  def settle(own: PackageLocation, database: Database): Unit =
     val first = database.write("looking where packages are"):
       sql"""INSERT INTO package_place (one_row, id, shown) VALUES (1, ${own.id}, ${own.shown})
             ON CONFLICT (one_row) DO NOTHING""".update()
-      sql"SELECT id, shown FROM package_place".row(row => PackagePlace(row.string("id"), row.string("shown")))
+      sql"SELECT id, shown FROM package_place".row(row => PackageLocation(row.string("id"), row.string("shown")))
     first.filter(_.id != own.id).foreach: first =>
       throw SetupException(
         s"the packages of this database are in ${first.shown}, and this controller would have its own in " +
