@@ -55,7 +55,7 @@ object ControllerLink:
   /** When keeping packs began: here, and by the clock of the scheduler that then welcomed this invoker, if it
     * told.
     */
-  private final case class Kept(at: MonotonicTime, since: Option[Timestamp])
+  private final case class KeptPacks(at: MonotonicTime, since: Option[Timestamp])
 
   type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
@@ -110,7 +110,7 @@ private final class ControllerLink(
   private var wanted = Vector.empty[WantedPacks]
 
   /** Since when all packs are there that any scheduler asked for. */
-  private var kept = Option.empty[Kept]
+  private var kept = Option.empty[KeptPacks]
 
   /** One session. `sent` has the beats not seen yet, with when they were sent, `contactAt` is when one was
     * that has been seen: what packs live by is no longer because there is a new session.
@@ -217,7 +217,7 @@ private final class ControllerLink(
       s"joined the scheduler of epoch $epoch by version ${session.version}, with ${held.length} packs"
     )
     session.put(Holds(held, isUnbroken(session), kept.flatMap(_.since)))
-    kept = kept.orElse(Some(Kept(MonotonicTime.now(), session.welcome.at)))
+    kept = kept.orElse(Some(KeptPacks(MonotonicTime.now(), session.welcome.at)))
     journals.partial.foreach(endPartial(invoker, _))
     fetches.keys.foreach(session.put)
     events ! Event.Joined

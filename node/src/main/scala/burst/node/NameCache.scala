@@ -7,12 +7,12 @@ import java.security.Security
   * anybody had asked where they are.
   */
 private[node] object NameCache:
-  private val Kept = "networkaddress.cache.ttl"
-  private val NotFound = "networkaddress.cache.negative.ttl"
-  private val ByFlag = Map(Kept -> "sun.net.inetaddr.ttl", NotFound -> "sun.net.inetaddr.negative.ttl")
+  private val AddressLifetime = "networkaddress.cache.ttl"
+  private val NegativeLifetime = "networkaddress.cache.negative.ttl"
+  private val ByFlag = Map(AddressLifetime -> "sun.net.inetaddr.ttl", NegativeLifetime -> "sun.net.inetaddr.negative.ttl")
 
   /** Seconds for which an address is kept, and that there is none. */
-  private[node] val Times: Map[String, String] = Map(Kept -> "2", NotFound -> "1")
+  private[node] val Times: Map[String, String] = Map(AddressLifetime -> "2", NegativeLifetime -> "1")
 
   /** Before the first name is looked up. What an operator has set by the JVM's own flags stays. */
   def shorten(): Unit = for (key, seconds) <- Times if sys.props.get(ByFlag(key)).isEmpty do

@@ -13,7 +13,7 @@ object Protocol:
   /** Between controllers, and between them and invokers. */
   val Nodes: Versions = Versions(oldest = 2, newest = 4)
 
-  /** Since when the scheduler heeds that a flare is asked for again. */
+  /** Since when the scheduler recognises a flare that is submitted again. */
   val SubmissionIds: Int = 4
 
   /** Between invokers and runtimes. */

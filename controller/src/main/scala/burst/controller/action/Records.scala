@@ -23,13 +23,13 @@ import scala.util.control.NonFatal
 /** Records of what is no flare, and goes on in this controller. Each is stored before it begins, with a lease
   * that is renewed here: what a controller leaves that dies is ended by another, or by the next.
   *
-  * @param lease
+  * @param recordLease
   *   how long nobody need hear of a controller
   */
 final class Records(
     store: ActivationStore,
     blocking: Blocking,
-    lease: FiniteDuration,
+    recordLease: FiniteDuration,
     clock: () => Timestamp = () => Timestamp.now(),
     elapsed: () => MonotonicTime = () => MonotonicTime.now()
 )(using ExecutionContext, Scheduler):
@@ -58,7 +58,7 @@ final class Records(
   ): Future[A] =
     val record = RecordFields.of(head, path).copy(submission = submission)
     def stored() = blocking:
-      store.open(record, lease)
+      store.open(record, recordLease)
       val _ = open.put(head.id, Ending.Awaited)
     (if isPart then retry("beginning a sequence's part")(stored) else stored())
       .andThen:
@@ -109,15 +109,15 @@ final class Records(
   def round(): Unit =
     val now = elapsed()
     settle()
-    if !renewed.exists(now <= _ + lease / 2) then wellSince = now
-    store.renew(open.keySet.asScala.toVector, lease)
+    if !renewed.exists(now <= _ + recordLease / 2) then wellSince = now
+    store.renew(open.keySet.asScala.toVector, recordLease)
     // While the database takes its time over them the rest is to be renewed.
-    def hasTime = elapsed() < now + lease / 4
+    def hasTime = elapsed() < now + recordLease / 4
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
     // The database is asked in any case: where it fails there is no saying that it was well.
-    val ended = store.endAbandoned(if now < wellSince + lease then LeftFor else Duration.Zero, clock())
+    val ended = store.endAbandoned(if now < wellSince + recordLease then LeftFor else Duration.Zero, clock())
     renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
@@ -125,7 +125,7 @@ final class Records(
     * here, as it does with this controller. A store that is away then does not keep that from its end.
     */
   def start()(using system: ActorSystem[?]): () => Future[Unit] =
-    val stop = Rounds.start(lease / 4, blocking, log, "records of sequences could not be renewed")(round())
+    val stop = Rounds.start(recordLease / 4, blocking, log, "records of sequences could not be renewed")(round())
     () =>
       val left = stop().flatMap(_ => blocking(leave())).recover:
         case NonFatal(cause) => log.warn("what sequences came to could not be recorded at the end", cause)

@@ -5,7 +5,7 @@ import burst.controller.store.ApiStore
 
 /** Finds what a request to an API means. What was read of an API is kept until it changes. Calls block. */
 final class Gateway(store: ApiStore):
-  private val known = LruCache[String, ApiOperations](Gateway.Kept)
+  private val known = LruCache[String, ApiOperations](Gateway.MaxCached)
 
   /** By path below the tenant's address, of which the APIs' base paths are the beginning; nothing when the
     * tenant has no APIs.
@@ -41,4 +41,4 @@ final class Gateway(store: ApiStore):
           read
 
 object Gateway:
-  private val Kept = 200
+  private val MaxCached = 200

@@ -10,20 +10,20 @@ import scala.concurrent.duration.DurationInt
   * the flare's actor.
   */
 private[scheduler] final class FlareAcceptance(
-    origin: FlareActor.Origin,
+    arrival: FlareActor.Arrival,
     isUntoldBeforeItsEnd: Boolean,
     storing: FlareStoring,
     subscribers: FlareSubscribers,
     timers: TimerScheduler[FlareActor.Command],
     environment: FlareEnvironment
 ):
-  import FlareActor.{AnswerDue, AnsweredWithin, Origin, WriteProgress}
+  import FlareActor.{AnswerDue, AnsweredWithin, Arrival, WriteProgress}
   import FlareLifecycle.Stage
   import GangScheduler.Submitted
 
   /** Whoever waits for it asks again where it is lost. */
-  private val isAskedForAgain = origin match
-    case Origin.Accepted(_, _, _, isAskedForAgain) => isAskedForAgain && environment.adoption.isDefined
+  private val isAskedForAgain = arrival match
+    case Arrival.Accepted(_, _, _, isAskedForAgain) => isAskedForAgain && environment.adoption.isDefined
     case _ => false
 
   /** Nobody else needs to find it in the store before it begins, or even later. */
@@ -35,12 +35,12 @@ private[scheduler] final class FlareAcceptance(
   /** It is about to begin without having been stored. */
   private var isDeferred = false
 
-  origin match
-    case Origin.Accepted(replyTo, placed, isAnsweredAtEnd, _) =>
+  arrival match
+    case Arrival.Accepted(replyTo, placed, isAnsweredAtEnd, _) =>
       subscribers.submits(replyTo, isAnsweredAtEnd)
       if isAnsweredAtEnd then timers.startSingleTimer(AnswerDue, AnswerDue, AnsweredWithin)
       placed.foreach(this.placed)
-    case Origin.Recovered | Origin.InDoubt | Origin.Adopted => subscribers.areLeftOne()
+    case Arrival.Recovered | Arrival.InDoubt | Arrival.Adopted => subscribers.areLeftOne()
 
   def placed(how: FlareActor.Placed): Unit = onWarm = how.isWarm
 

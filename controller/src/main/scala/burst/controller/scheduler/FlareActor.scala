@@ -32,7 +32,7 @@ object FlareActor:
   sealed trait Command
 
   /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its life. */
-  final case class Begin(flare: Flare, origin: Origin) extends Command
+  final case class Begin(flare: Flare, arrival: Arrival) extends Command
 
   /** Slots are reserved for an attempt. `invokers` are those of the plan; in its `turn` the flare waits again
     * where these prove to have no room; `isWarm` where a pack was seen that has its program.
@@ -99,7 +99,7 @@ object FlareActor:
   val AnsweredWithin: FiniteDuration = 3.seconds
 
   /** How a flare comes to its actor. */
-  enum Origin(val isNew: Boolean = false):
+  enum Arrival(val isNew: Boolean = false):
     /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. Who is not
       * answered may ask again.
       */
@@ -108,7 +108,7 @@ object FlareActor:
         placed: Option[Placed],
         isAnsweredAtEnd: Boolean = false,
         isAskedForAgain: Boolean = false
-    ) extends Origin(isNew = true)
+    ) extends Arrival(isNew = true)
 
     /** Found queued in the store. */
     case Recovered
@@ -126,14 +126,14 @@ object FlareActor:
     Behaviors.setup { context =>
       Behaviors.withTimers { timers =>
         Behaviors.receiveMessagePartial:
-          case Begin(flare, origin) =>
-            new FlareActor(flare, origin, environment, scheduler, context, timers).behavior
+          case Begin(flare, arrival) =>
+            new FlareActor(flare, arrival, environment, scheduler, context, timers).behavior
       }
     }
 
 private final class FlareActor(
     accepted: Flare,
-    origin: FlareActor.Origin,
+    arrival: FlareActor.Arrival,
     environment: FlareEnvironment,
     scheduler: ActorRef[GangScheduler.Command],
     context: ActorContext[FlareActor.Command],
@@ -162,7 +162,7 @@ private final class FlareActor(
       environment.store,
       environment.spool,
       id,
-      alreadyStored = !origin.isNew,
+      alreadyStored = !arrival.isNew,
       settings,
       cost => environment.logRate.take(request.definition.namespace, cost),
       environment.blocking,
@@ -173,7 +173,7 @@ private final class FlareActor(
     FlareStoring(id, request.origin, writer, settings, timers, log, environment.health)
   private val subscribers = FlareSubscribers()
   private val acceptance =
-    FlareAcceptance(origin, request.isUntoldBeforeItsEnd, storing, subscribers, timers, environment)
+    FlareAcceptance(arrival, request.isUntoldBeforeItsEnd, storing, subscribers, timers, environment)
 
   private val times = FlareTimes(
     accepted,
@@ -192,14 +192,14 @@ private final class FlareActor(
 
   // No function: it would hold what it uses for the actor's life.
   try
-    origin match
-      case Origin.Accepted(_, placed, _, _) =>
+    arrival match
+      case Arrival.Accepted(_, placed, _, _) =>
         carryOut(FlareLifecycle.accept(accepted, terms))
         placed.foreach(onPlaced)
         storing.flushIfAwaited()
-      case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
-      case Origin.InDoubt => carryOut(FlareLifecycle.requeue(accepted, terms))
-      case Origin.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
+      case Arrival.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
+      case Arrival.InDoubt => carryOut(FlareLifecycle.requeue(accepted, terms))
+      case Arrival.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
   catch case NonFatal(defect) => onDefect(defect)
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {

@@ -22,9 +22,9 @@ private[scheduler] final class FlareActors(
   def isThere(id: FlareId): Boolean = contains(id) || context.child(nameOf(id)).isDefined
   def tenantOf(id: FlareId): Option[String] = active.get(id).map(_.tenant)
 
-  def begin(flare: Flare, origin: FlareActor.Origin): Unit =
+  def begin(flare: Flare, arrival: FlareActor.Arrival): Unit =
     val actor = context.spawn(FlareActor(environment, context.self), nameOf(flare.id))
-    actor ! FlareActor.Begin(flare, origin)
+    actor ! FlareActor.Begin(flare, arrival)
     context.watchWith(actor, GangScheduler.Gone(flare.id))
     active = active.updated(flare.id, Active(actor, flare.namespace))
 

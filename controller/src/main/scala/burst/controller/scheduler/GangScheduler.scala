@@ -243,11 +243,11 @@ private final class GangScheduler(
     recovered.drained.foreach(state.drain(_, on = true, leaving = false))
     recovered.queued.foreach { flare =>
       queue(flare)
-      flares.begin(flare, FlareActor.Origin.Recovered)
+      flares.begin(flare, FlareActor.Arrival.Recovered)
     }
     recovered.adopted.foreach(adopt)
     recovered.turns.foreach { flare =>
-      flares.begin(flare, FlareActor.Origin.Recovered)
+      flares.begin(flare, FlareActor.Arrival.Recovered)
       flare.request.memberOf.foreach(joinAgain(_, flare.id))
     }
     for limit <- environment.adoption if awaited.nonEmpty do
@@ -267,7 +267,7 @@ private final class GangScheduler(
     if flare.request.memberOf.isEmpty then state.adopt(flare)
     adopted = adopted.updated(flare.id, flare.attempt)
     awaited ++= flare.packs.map(_.invoker)
-    flares.begin(flare, FlareActor.Origin.Adopted)
+    flares.begin(flare, FlareActor.Arrival.Adopted)
     for
       group <- flare.request.memberOf
       attempt <- adopted.get(group)
@@ -371,10 +371,10 @@ private final class GangScheduler(
     val group = again.request.memberOf
     if runs && group.forall(id => flares.contains(id) && !groups.isClosing(id)) then
       if group.isEmpty then queue(again)
-      flares.begin(again, FlareActor.Origin.InDoubt)
+      flares.begin(again, FlareActor.Arrival.InDoubt)
       group.foreach(joinAgain(_, again.id))
     else
-      flares.begin(again, FlareActor.Origin.InDoubt)
+      flares.begin(again, FlareActor.Arrival.InDoubt)
       val _ = flares.tell(again.id, FlareActor.Cancel(CancelledBy.StoreFailure, context.system.ignoreRef))
 
   private def view(status: InvokerStatus): InvokerView =
@@ -416,9 +416,9 @@ private final class GangScheduler(
 
   private def submitEarly(): Unit = early.take().foreach(on)
 
-  private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Origin =
+  private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Arrival =
     val isWaitedFor = submit.id.isDefined && Submitting.isHeld(submit.request)
-    FlareActor.Origin.Accepted(submit.replyTo, placed, isWaitedFor, isAskedForAgain = submit.id.isDefined)
+    FlareActor.Arrival.Accepted(submit.replyTo, placed, isWaitedFor, isAskedForAgain = submit.id.isDefined)
 
   /** A flare of a group does not queue here. */
   private def onJoin(submit: Submit, group: FlareId): Unit =

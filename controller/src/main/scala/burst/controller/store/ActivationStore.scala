@@ -23,13 +23,13 @@ trait ActivationStore:
   /** Stores what goes on here, as it is to read should nobody end it; that is known once its lease is over.
     * Throws [[AlreadySubmitted]] as `FlareStore.insert` does. One without a submission may be stored twice.
     */
-  def open(record: OpenRecord, lease: FiniteDuration): Unit
+  def open(record: OpenRecord, recordLease: FiniteDuration): Unit
 
   /** Those of these that are stored and open. */
   def areOpen(ids: Vector[FlareId]): Set[FlareId]
 
   /** Goes on with these. */
-  def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit
+  def renew(ids: Vector[FlareId], recordLease: FiniteDuration): Unit
 
   /** Stores how something ended, be it open or new. */
   def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit

@@ -45,10 +45,10 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
     val upto = filter.upto.fold(sqls"")(time => sqls"AND begun <= $time")
     sqls"namespace = $namespace AND begun IS NOT NULL $named $since $upto"
 
-  def open(record: OpenRecord, lease: FiniteDuration): Unit =
-    database.write("storing an activation")(insert(record, lease))
+  def open(record: OpenRecord, recordLease: FiniteDuration): Unit =
+    database.write("storing an activation")(insert(record, recordLease))
 
-  private def insert(record: OpenRecord, lease: FiniteDuration)(using DBSession): Unit =
+  private def insert(record: OpenRecord, recordLease: FiniteDuration)(using DBSession): Unit =
     val fields = record.fields.asJson.noSpaces
     val submission = record.submission
     // By itself it may have arrived already: whose connection broke cannot know.
@@ -57,7 +57,7 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
       INSERT INTO flare (id, namespace, name, package_id, state, created, request, progress, parts, writer,
         is_record, lease, stored_bytes, submission_key, submission_digest)
       VALUES (${record.id.value}, ${record.namespace}, ${record.name}, '', $Open, ${record.created}, '{}', $fields,
-        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, ${database.now} + ${lease.toMicros}, ${fields.length},
+        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, ${database.now} + ${recordLease.toMicros}, ${fields.length},
         ${submission.map(_.key)}, ${submission.map(_.digest)})
       $taken""".update()
     if submission.isEmpty then
@@ -71,10 +71,10 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
           .rows(row => Stored.flareId(row.string("id")))
     }.toSet
 
-  def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit =
+  def renew(ids: Vector[FlareId], recordLease: FiniteDuration): Unit =
     ids.grouped(500).foreach: some =>
       database.write("renewing activations"):
-        sql"""UPDATE flare SET lease = ${database.now} + ${lease.toMicros}
+        sql"""UPDATE flare SET lease = ${database.now} + ${recordLease.toMicros}
               WHERE id IN (${some.map(_.value)}) AND lease IS NOT NULL""".update()
 
   def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit =

@@ -35,9 +35,9 @@ class ActivationsSuite extends munit.FunSuite:
     def find(namespace: String, id: FlareId): Option[StoredActivation] = ???
     def findNear(namespace: String, id: FlareId): Vector[StoredActivation] = ???
     def count(namespace: String, filter: ActivationFilter): Long = ???
-    def open(record: OpenRecord, lease: FiniteDuration): Unit = ???
+    def open(record: OpenRecord, recordLease: FiniteDuration): Unit = ???
     def areOpen(ids: Vector[FlareId]): Set[FlareId] = ???
-    def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit = ???
+    def renew(ids: Vector[FlareId], recordLease: FiniteDuration): Unit = ???
     def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit = ???
     def endAbandoned(over: FiniteDuration, now: Timestamp): Int = ???
 

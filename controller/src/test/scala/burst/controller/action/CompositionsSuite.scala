@@ -91,8 +91,8 @@ class CompositionsSuite extends EmbeddedStorage:
     @volatile var opening: (OpenRecord, () => Unit) => Unit = (_, store) => store()
     private val opened = new ActivationStore:
       export storage.activations.{open as _, *}
-      def open(record: OpenRecord, lease: FiniteDuration): Unit =
-        opening(record, () => storage.activations.open(record, lease))
+      def open(record: OpenRecord, recordLease: FiniteDuration): Unit =
+        opening(record, () => storage.activations.open(record, recordLease))
     val records = Records(opened, blocking, 30.seconds)
     lazy val invocations =
       FlareInvocations(
@@ -557,7 +557,7 @@ class CompositionsSuite extends EmbeddedStorage:
     val isBack = CountDownLatch(1)
     def store(away: () => Unit) = new ActivationStore:
       export s.storage.activations.{renew as _, *}
-      def renew(ids: Vector[FlareId], lease: FiniteDuration): Unit = if ids.nonEmpty then away()
+      def renew(ids: Vector[FlareId], recordLease: FiniteDuration): Unit = if ids.nonEmpty then away()
     def fails() = throw StoreException("renewing activations", RuntimeException("no connection"))
     try
       for away <- Vector(() => fails(), () => isBack.await()) do

@@ -27,12 +27,12 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     told(invoker).collectFirst { case PreparePack(assignment) => assignment }.get
 
   /** By what each is adopted, as they are in any order. */
-  private def adoptAll(invoker: ScriptedInvoker, flares: Flare*): Map[FlareId, Kept] =
+  private def adoptAll(invoker: ScriptedInvoker, flares: Flare*): Map[FlareId, KeptPack] =
     flares
       .map: _ =>
         val (adopted, replyTo) = invoker.adopted()
         val flare = flares.find(_.id == adopted.flareId).get
-        flare.id -> Kept(invoker, flare, adopted.pack, replyTo)
+        flare.id -> KeptPack(invoker, flare, adopted.pack, replyTo)
       .toMap
 
   test("what runs on a group goes on, and after it what waits, in the order it came"):

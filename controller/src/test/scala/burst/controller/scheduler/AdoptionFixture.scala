@@ -39,7 +39,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
 
   /** An invoker with a pack that it was asked for by the last scheduler. */
-  protected final class Kept(
+  protected final class KeptPack(
       invoker: ScriptedInvoker,
       flare: Flare,
       pack: Int,
@@ -69,14 +69,14 @@ abstract class AdoptionFixture extends SchedulerFixture:
 
     def end(): Unit = tell(PackEvent.PackEnded(true, None, Timestamp.ofMicros(3)))
 
-  protected def adopt(invoker: ScriptedInvoker, flare: Flare): Kept =
+  protected def adopt(invoker: ScriptedInvoker, flare: Flare): KeptPack =
     kept(invoker, flare, invoker.adopted())
 
   protected def kept(
       invoker: ScriptedInvoker,
       flare: Flare,
       adopted: (AdoptPack, ActorRef[InvokerReport])
-  ): Kept =
+  ): KeptPack =
     val (adopt, replyTo) = adopted
     assertEquals((adopt.flareId, adopt.attempt), (flare.id, flare.attempt))
-    Kept(invoker, flare, adopt.pack, replyTo)
+    KeptPack(invoker, flare, adopt.pack, replyTo)

@@ -73,7 +73,7 @@ class AdoptionSuite extends AdoptionFixture:
     world.eventuallyFree("a" -> 1)
     holds(world, a, unbroken = true, flares.map(flare => HeldPack(flare.id, 1, 0))*)
     val kept = Vector.fill(2)(a.adopted()).map: (adopt, replyTo) =>
-      Kept(a, flares.find(_.id == adopt.flareId).get, 0, replyTo)
+      KeptPack(a, flares.find(_.id == adopt.flareId).get, 0, replyTo)
     val ends = flares.map(flare => world.await(flare.id))
     world.submit(call)
     val guest = a.prepared()
