@@ -37,7 +37,7 @@ private final class PackJournals(limit: Long):
     journals.get(pack).foreach: journal =>
       val (stored, rest) = journal.told.span(_.number.forall(_ <= reports))
       val finished = stored.iterator.flatMap(_.events).flatMap(finishedBy).toSet
-      val left = stored.map(essence(_, finished)).filterNot(isEmpty) ++ rest
+      val left = stored.map(compacted(_, finished)).filterNot(isEmpty) ++ rest
       put(pack, journal.copy(left, bytes = left.iterator.map(sizeOf).sum))
 
   def over(pack: HeldPack): Unit =
@@ -88,7 +88,7 @@ private object PackJournals:
   /** Of a report that is stored. The outputs of workers that have not `finished` are only gathered so far, by
     * a scheduler that may be gone.
     */
-  private def essence(report: PackReport, finished: Set[Int]): PackReport =
+  private def compacted(report: PackReport, finished: Set[Int]): PackReport =
     report.copy(events = report.events.flatMap:
       case _: (PackEvent.Log | PackEvent.Phase) => None
       case PackEvent.Output(worker, _) if finished(worker) => None

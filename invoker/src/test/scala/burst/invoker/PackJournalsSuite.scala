@@ -30,17 +30,17 @@ class PackJournalsSuite extends munit.FunSuite:
 
   test("of what is stored that is kept which says how far the pack is"):
     val kept = journals()
-    val essence = Vector(
+    val expected = Vector(
       PackEvent.Ready(Some("h:1"), Timestamp.ofMicros(1)),
       PackEvent.WorkerStarted(0, Timestamp.ofMicros(2)),
       PackEvent.WorkerSucceeded(0, "", Timestamp.ofMicros(3)),
       PackEvent.PackEnded(true, None, Timestamp.ofMicros(4))
     )
-    kept.add(report(essence(0), log("a"), PackEvent.Phase(0, "map", Timestamp.ofMicros(1)), essence(1)))
+    kept.add(report(expected(0), log("a"), PackEvent.Phase(0, "map", Timestamp.ofMicros(1)), expected(1)))
     kept.add(report(PackEvent.Output(0, "[1,")))
-    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", Timestamp.ofMicros(3)), essence(3)))
+    kept.add(report(PackEvent.WorkerSucceeded(0, "2]", Timestamp.ofMicros(3)), expected(3)))
     kept.stored(pack, 3)
-    assertEquals(kept.told(pack).flatMap(_.events), essence)
+    assertEquals(kept.told(pack).flatMap(_.events), expected)
 
   test("outputs are kept until their worker has ended, as they are only gathered before"):
     val kept = journals()

@@ -9,7 +9,7 @@ class MonotonicTimeSuite extends munit.FunSuite:
     assertEquals(at - (at + 2.micros), -2.micros)
     assertEquals((at - 7.micros).nanos, -2000L)
 
-  test("nothing is later than never, and what reckons beyond the ends stays at them"):
+  test("nothing is later than never, and sums beyond the ends stay at them"):
     assertEquals(MonotonicTime.Never + 1.day, MonotonicTime.Never)
     assert(MonotonicTime.now() + 36500.days < MonotonicTime.Never)
     val first = MonotonicTime.ofNanos(Long.MinValue)

@@ -19,7 +19,7 @@ class TimestampSuite extends munit.FunSuite:
     assertEquals(decode[Timestamp]("1700000000000000"), Right(noon))
     assertEquals(Timestamp.of(noon.instant), noon)
 
-  test("what others say is reckoned with whatever it is"):
+  test("sums and differences of whatever others send stay within the numbers there are"):
     val (first, last) = (Timestamp.ofMicros(Long.MinValue), Timestamp.ofMicros(Long.MaxValue))
     assertEquals((last + 1.day, first - 1.day), (last, first))
     assertEquals(Timestamp.ofMillis(Long.MaxValue), last)

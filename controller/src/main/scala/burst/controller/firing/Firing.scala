@@ -139,7 +139,7 @@ object Firing:
       val reading: StoreRetry
   )(using ExecutionContext):
     /** That there is no room for more, by of whom it was said: sequences and conductors, programs that queue
-      * alike, or one of those that may need no place of their own.
+      * alike, or one of those that may need no slot of their own.
       */
     private val full = ConcurrentHashMap[String, InvocationRefusal]()
 
@@ -150,19 +150,19 @@ object Firing:
     def asking(action: Action)(
         begin: => Future[Either[InvocationRefusal, Invoked]]
     ): Future[Either[InvocationRefusal, Invoked]] =
-      val kin = Fired.kin(action)
-      Option(full.get(kin)) match
+      val queue = Fired.queueOf(action)
+      Option(full.get(queue)) match
         case Some(refusal) => Future.successful(Left(refusal))
         case None =>
           begin.map: answer =>
             answer match
-              case Left(refusal) if isFull(refusal) => val _ = full.put(kin, refusal)
+              case Left(refusal) if isFull(refusal) => val _ = full.put(queue, refusal)
               case _ => ()
             answer
 
   private object Fired:
-    /** Those of whom the same holds when there is no room for one. */
-    def kin(action: Action): String =
+    /** What it queues in: when there is no room for one of these, there is none for the others. */
+    def queueOf(action: Action): String =
       val isByItself =
         action.definition.kind == BuiltIns.Kind || action.definition.action.concurrency > 1
       if isByItself then action.name.qualified

@@ -21,7 +21,7 @@ final class FailedLogins(perMinute: Int, rates: RateLimiter):
       ExecutionContext
   ): Future[Either[FiniteDuration, Option[A]]] =
     val digest = hash(credentials)
-    if wasGood(digest) then
+    if isKnownGood(digest) then
       look.map: found =>
         if found.isEmpty then synchronized(good.remove(digest))
         Right(found)
@@ -40,7 +40,7 @@ final class FailedLogins(perMinute: Int, rates: RateLimiter):
   /** That of a client which are known to be wrong. */
   def failed(client: String): Either[FiniteDuration, None.type] = rates.take(client, perMinute).map(_ => None)
 
-  private def wasGood(digest: String): Boolean = synchronized(Option(good.get(digest))).isDefined
+  private def isKnownGood(digest: String): Boolean = synchronized(Option(good.get(digest))).isDefined
 
   private def hash(credentials: String): String =
     HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(credentials.getBytes(UTF_8)))

@@ -5,7 +5,7 @@ import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB. A `guest` runs in a
+  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB. One that `isSharer` runs in a
   * container whose slot another attempt holds, and holds none.
   */
 final case class Holding(
@@ -14,7 +14,7 @@ final case class Holding(
     held: Vector[Int],
     walltime: Walltime,
     memory: Int = 0,
-    guest: Boolean = false
+    isSharer: Boolean = false
 ):
   def total: Int = held.sum
 
@@ -37,7 +37,7 @@ final case class Holding(
       .toVector
       .groupMapReduce(_._1)(_._2)(_ + _)
 
-  private def takesOf(pack: PackPlacement): Boolean = !guest && held(pack.pack) > 0
+  private def takesOf(pack: PackPlacement): Boolean = !isSharer && held(pack.pack) > 0
 
 /** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may
   * exceed `slots` only after the machine came back with fewer slots than it had; it then offers nothing until
@@ -216,15 +216,15 @@ final case class ClusterState private (
 
   /** Takes note of a call that runs in a container whose slot another one holds. */
   def join(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
-    copy(holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime, guest = true)))
+    copy(holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime, isSharer = true)))
 
   /** The slot of a container passes from one call in it to another, as the first is about to leave it. Where
     * that one does not hold it, nothing changes.
     */
   def pass(from: AttemptId, to: AttemptId): ClusterState = (holdings.get(from), holdings.get(to)) match
-    case (Some(leaving), Some(staying)) if !leaving.guest && staying.guest =>
-      val heir = staying.copy(guest = false, memory = leaving.memory)
-      copy(holdings = holdings.updated(from, leaving.copy(guest = true)).updated(to, heir))
+    case (Some(leaving), Some(staying)) if !leaving.isSharer && staying.isSharer =>
+      val successor = staying.copy(isSharer = false, memory = leaving.memory)
+      copy(holdings = holdings.updated(from, leaving.copy(isSharer = true)).updated(to, successor))
     case _ => this
 
   /** Takes note of what a flare holds that another scheduler gave it, wherever its machines are. */

@@ -194,12 +194,12 @@ private final class FlareActor(
   try
     arrival match
       case Arrival.Accepted(_, placed, _, _) =>
-        carryOut(FlareLifecycle.accept(accepted, terms))
+        applyStep(FlareLifecycle.accept(accepted, terms))
         placed.foreach(onPlaced)
         storing.flushIfAwaited()
-      case Arrival.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
-      case Arrival.InDoubt => carryOut(FlareLifecycle.requeue(accepted, terms))
-      case Arrival.Adopted => carryOut(FlareLifecycle.adopt(accepted, terms, now()))
+      case Arrival.Recovered => applyStep(FlareLifecycle.resume(accepted, terms))
+      case Arrival.InDoubt => applyStep(FlareLifecycle.requeue(accepted, terms))
+      case Arrival.Adopted => applyStep(FlareLifecycle.adopt(accepted, terms, now()))
   catch case NonFatal(defect) => onDefect(defect)
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
@@ -220,10 +220,10 @@ private final class FlareActor(
 
   private def onDefect(defect: Throwable): Unit =
     log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
-    carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
+    applyStep(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
 
   private def next: Behavior[Command] =
-    if retired && !storing.isOwing then Behaviors.stopped else Behaviors.same
+    if retired && !storing.hasUnstoredEnd then Behaviors.stopped else Behaviors.same
 
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
@@ -272,7 +272,7 @@ private final class FlareActor(
     case StoreOverdue => storing.overdue()
     case Retire | _: Begin => ()
 
-  private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
+  private def happen(event: FlareEvent): Unit = applyStep(life.step(event))
 
   private def onPlaced(placed: Placed): Unit =
     packs.reach(placed.invokers)
@@ -303,7 +303,7 @@ private final class FlareActor(
       // Whoever looks at a group meanwhile is to see that it is closing.
       else if !waits && request.isGroup then context.self ! WriteProgress
 
-  private def carryOut(step: FlareLifecycle.Step): Unit =
+  private def applyStep(step: FlareLifecycle.Step): Unit =
     if step.state.flare.attempt != life.flare.attempt then acknowledgements.left(life)
     life = step.state
     times.follow(life)

@@ -372,7 +372,7 @@ final case class FlareLifecycle private (
           FlareEnding.describe(c.failure)
         )}"
     )
-    val noRoom = cause.filter(attempts.hadNoRoom)
+    val noRoom = cause.filter(attempts.lackedCapacity)
     val again = FlareLifecycle
       .queued(FlareLifecycle.reset(flare, next), terms)
       .copy(unplaced = unplaced + noRoom.size)

@@ -67,7 +67,7 @@ private[scheduler] final class FlareStoring(
   private def isOpen: Boolean = !writer.isInserted && !isPromised
 
   /** The end that was told is not stored yet. */
-  def isOwing: Boolean = unstored.nonEmpty
+  def hasUnstoredEnd: Boolean = unstored.nonEmpty
 
   /** It has been put up with for long enough. */
   def overdue(): Unit = backoff.exhaust()
@@ -109,7 +109,7 @@ private[scheduler] final class FlareStoring(
   /** What of a flare whose end is told was not given up by then is stored with that. */
   private def giveUpBeside(cause: Throwable): FlareWriter.Lost = cause match
     case _: StoreException => FlareWriter.Lost.Nothing
-    case _ if isOwing => FlareWriter.Lost.Nothing
+    case _ if hasUnstoredEnd => FlareWriter.Lost.Nothing
     case _ => writer.giveUpBeside()
 
   private def fail(operation: String, cause: Throwable, taken: Boolean, lost: Set[Int] = Set.empty): Outcome =

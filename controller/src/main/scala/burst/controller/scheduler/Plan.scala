@@ -51,7 +51,7 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
 
 object Plan:
   /** A call in a container that another one had made. */
-  def ofGuest(location: Location, container: SharedContainer): Plan =
+  def ofSharer(location: Location, container: SharedContainer): Plan =
     ofShares(Vector(Share(location.invoker, workers = 1, left = 0, location.node)), 1).sharing(container)
 
   /** Numbers packs and workers in the order given. */

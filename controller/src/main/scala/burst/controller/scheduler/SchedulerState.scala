@@ -85,7 +85,7 @@ private[scheduler] final class SchedulerState(
     * is made to wait for one machine who `mayNotWait` at all.
     */
   def round(mayNotWait: Boolean = false): Vector[Placement] =
-    Iterator.continually(nextGuest).takeWhile(_.isDefined).flatten.map(joined).toVector ++
+    Iterator.continually(nextSharer).takeWhile(_.isDefined).flatten.map(joined).toVector ++
       handOut(if mayNotWait then delays.copy(longest = Duration.Zero) else delays)
 
   private def handOut(waiting: DelayScheduling): Vector[Placement] =
@@ -128,14 +128,14 @@ private[scheduler] final class SchedulerState(
         shared = shared.opened(call.attemptId, container, program, pack.location)
       placement.copy(plan = placement.plan.sharing(container))
 
-  private def nextGuest: Option[(Waiting, SharedContainer, Location)] =
+  private def nextSharer: Option[(Waiting, SharedContainer, Location)] =
     shared.candidates.flatMap { (program, call) =>
-      def takes(id: InvokerId) = takesGuests(id) && !call.avoid.contains(id)
+      def takes(id: InvokerId) = acceptsSharers(id) && !call.avoid.contains(id)
       val room = if isKeptFrom(program) then None else shared.room(program)(takes)
       room.map((container, location) => (call, container, location))
     }.nextOption()
 
-  private def takesGuests(id: InvokerId): Boolean =
+  private def acceptsSharers(id: InvokerId): Boolean =
     machine(id).exists(m => m.shares && m.offers && !m.overloaded && m.trust != Trust.Avoided)
 
   /** A container that calls go on joining keeps its slot for ever. So that nobody waits for that, none joins
@@ -147,7 +147,7 @@ private[scheduler] final class SchedulerState(
     queue.heads.exists: first =>
       val own = CallProgram.of(first.request)
       first.since <= overtaken && !own.contains(program) && first.size <= cluster.view.totalSlots &&
-      couldHave(first, program) && !own.exists(shared.room(_)(takesGuests).isDefined)
+      couldHave(first, program) && !own.exists(shared.room(_)(acceptsSharers).isDefined)
 
   /** Whether the limit of its namespace lets a flare have a slot of that program's; that is freed first where
     * both are one namespace's.
@@ -161,7 +161,7 @@ private[scheduler] final class SchedulerState(
   def spent(attempt: AttemptId): Unit = shared = shared.spent(attempt)
 
   private def joined(call: Waiting, container: SharedContainer, location: Location): Placement =
-    val plan = Plan.ofGuest(location, container)
+    val plan = Plan.ofSharer(location, container)
     val placement = Placement(call, plan, queue.turn(call))
     cluster = cluster.join(call.attemptId, call.tenant, plan, walltimes.walltime(call.request, elapsed()))
     shared = shared.joined(call.attemptId, container).waitsNoMore(call.id)
@@ -170,7 +170,7 @@ private[scheduler] final class SchedulerState(
 
   /** It leaves the container that it shares, if it does, and whoever stays there holds the slot. */
   private def leaveShared(attempt: AttemptId): Unit =
-    shared.heir(attempt).foreach(heir => cluster = cluster.pass(attempt, heir))
+    shared.successor(attempt).foreach(successor => cluster = cluster.pass(attempt, successor))
     shared = shared.left(attempt)
 
   def roundSoon(): Unit =
@@ -229,7 +229,7 @@ private[scheduler] final class SchedulerState(
     trust(quarantine.undecided(attempt))
 
   /** What waits for room that a cluster does not have, for who can show that: one of those that follow one.
-    * Nothing for who does not. Reckoned for some time, however often it is asked for.
+    * Nothing for one that cannot. Computed anew only after some time, however often it is asked for.
     */
   def wanted(id: InvokerId): Option[Vector[WantedPacks]] =
     machine(id).filter(_.room.isDefined).map: _ =>

@@ -37,7 +37,7 @@ final case class SharedPack(
   *
   * Example: an action with a concurrency of 3 and a cluster of one slot. The first call takes the slot and
   * starts the container; a second and a third wait until its program runs, and then join it. A fourth waits
-  * until one of them ends. When the first ends, its slot is held by one of the others ([[heir]]).
+  * until one of them ends. When the first ends, its slot is held by one of the others ([[successor]]).
   */
 final case class SharedPacks private (
     packs: Map[SharedContainer, SharedPack],
@@ -97,7 +97,7 @@ final case class SharedPacks private (
         if pack.location.invoker == invoker then pack.copy(isUp = false) else pack)
 
   /** One that stays in the container when this call leaves it. */
-  def heir(attempt: AttemptId): Option[AttemptId] =
+  def successor(attempt: AttemptId): Option[AttemptId] =
     byCall.get(attempt).flatMap(packs.get).flatMap(_.calls.find(_ != attempt))
 
   def left(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>

@@ -76,14 +76,14 @@ class AdoptionSuite extends AdoptionFixture:
       KeptPack(a, flares.find(_.id == adopt.flareId).get, 0, replyTo)
     val ends = flares.map(flare => world.await(flare.id))
     world.submit(call)
-    val guest = a.prepared()
-    assertEquals(guest.assignment.shared, Some(container))
+    val sharer = a.prepared()
+    assertEquals(sharer.assignment.shared, Some(container))
     kept.foreach: pack =>
       pack.succeed(0)
       pack.end()
     ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
     world.eventuallyFree("a" -> 1)
-    a.succeed(guest)
+    a.succeed(sharer)
     world.eventuallyFree("a" -> 2)
 
   test("of what is stored, and once it has ended, invokers are told that they may forget it"):

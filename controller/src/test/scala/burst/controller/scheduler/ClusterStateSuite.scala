@@ -42,13 +42,13 @@ class ClusterStateSuite extends ScalaCheckSuite:
     val none = some.shrink(attempts(0), Vector(0 -> 0, 1 -> -1))
     assertEquals((free(none), none.holds(attempts(0))), (Map("a" -> 8, "b" -> 4), false))
 
-  test("a guest holds nothing until the slot of its container passes to it"):
+  test("a sharer holds nothing until the slot of its container passes to it"):
     val plan = Plan.of(Vector(b -> 1), 1)
     val made = start.reserve(attempts(0), "n", plan, Samples.walltime, memory = 64).get
     val both = made.join(attempts(1), "n", plan, Samples.walltime)
     assertEquals((free(both), both.used("n")), (free(made), 1))
     assertEquals(both.packsOn(b).map(_._1).toSet, attempts.take(2).toSet)
-    assertEquals(both.releaseAll(attempts(1)), made, "one that was only a guest leaves nothing")
+    assertEquals(both.releaseAll(attempts(1)), made, "one that was only a sharer leaves nothing")
     val passed = both.pass(attempts(0), attempts(1))
     val left = passed.releaseAll(attempts(0))
     assertEquals((free(left), left.used("n")), (free(made), 1))

@@ -15,7 +15,7 @@ import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
 /** What the cluster has for this invoker's packs now, by one watch over its nodes and one over its pods:
-  * [[NodeCapacity]] reckons it, anew a moment after something has changed, so that a hundred pods that come
+  * [[NodeCapacity]] computes it, again a moment after something has changed, so that a hundred pods that come
   * together are one change.
   */
 private[driver] final class ClusterRooms private (
@@ -33,7 +33,7 @@ private[driver] final class ClusterRooms private (
   private var listeners = Vector.empty[() => Unit]
   @volatile private var last = ClusterRoom(Vector.empty, settings.memoryOverhead, most)
 
-  private val others = OthersPods(owner, cluster.namespace, () => reckonSoon())
+  private val others = OthersPods(owner, cluster.namespace, () => updateSoon())
   private val pods: SharedIndexInformer[Pod] = cluster.allPods
     .runnableInformer(0)
     .itemStore(others)
@@ -44,9 +44,9 @@ private[driver] final class ClusterRooms private (
     .runnableInformer(0)
     .exceptionHandler((started, _) => started)
     .addEventHandler(new ResourceEventHandler[Node]:
-      override def onAdd(node: Node): Unit = reckonSoon()
-      override def onUpdate(before: Node, node: Node): Unit = reckonSoon()
-      override def onDelete(node: Node, lastStateUnknown: Boolean): Unit = reckonSoon())
+      override def onAdd(node: Node): Unit = updateSoon()
+      override def onUpdate(before: Node, node: Node): Unit = updateSoon()
+      override def onDelete(node: Node, lastStateUnknown: Boolean): Unit = updateSoon())
 
   def current: ClusterRoom = last
 
@@ -63,8 +63,8 @@ private[driver] final class ClusterRooms private (
     log.warn("node {} had no room for a pack: it is given none for {}", node, HoldOff.toCoarsest)
     synchronized:
       closed = closed.updated(node, HoldOff.fromNow)
-    reckon()
-    Delay.after(HoldOff + Pause)(reckonSoon())
+    update()
+    Delay.after(HoldOff + Pause)(updateSoon())
 
   def close(): Unit =
     nodes.close()
@@ -75,11 +75,11 @@ private[driver] final class ClusterRooms private (
     for informer <- Vector(pods, nodes) do
       val started = informer.start().toCompletableFuture
       val _ = started.get((cluster.callTimeout * Patience).toMillis, TimeUnit.MILLISECONDS)
-    reckon()
+    update()
 
-  private def reckonSoon(): Unit = if due.compareAndSet(false, true) then Delay.after(Pause)(reckon())
+  private def updateSoon(): Unit = if due.compareAndSet(false, true) then Delay.after(Pause)(update())
 
-  private def reckon(): Unit =
+  private def update(): Unit =
     due.set(false)
     val told = synchronized:
       closed = closed.filterNot(_._2.isOverdue())

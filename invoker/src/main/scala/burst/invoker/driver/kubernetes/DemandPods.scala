@@ -51,8 +51,8 @@ private[driver] final class DemandPods(
       due = true
       Delay.after(Pause)(keep())
 
-  /** Packs have no room for those that stand for others, as by a quota: they go, for a while. */
-  def yieldRoom(): Unit =
+  /** Where demand pods leave packs no room, as by a quota, they go for a while. */
+  def backOff(): Unit =
     rests = Rest.fromNow
     clear()
 

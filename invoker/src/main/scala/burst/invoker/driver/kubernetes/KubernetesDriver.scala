@@ -110,11 +110,11 @@ final class KubernetesDriver(
           val overQuota = problem match
             case _: PodProblem.OverQuota => true
             case _ => false
-          if overQuota then demand.foreach(_.yieldRoom())
+          if overQuota then demand.foreach(_.backOff())
           // that no node has room for such a pod says nothing of this invoker
           val crowded = problem match
             case _: PodProblem.Unplaced => true
-            case _ => pod.snapshot.exists(PodState.hadNoRoom)
+            case _ => pod.snapshot.exists(PodState.lackedCapacity)
           if crowded then for rooms <- rooms; node <- node do rooms.refused(node)
           val waits = crowded || overQuota && node.isDefined
           val failure = Driver

@@ -102,7 +102,7 @@ class DemandPodsSuite extends munit.FunSuite:
     on: fixture =>
       fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
       fixture.until(4 -> 1)()
-      fixture.demand.yieldRoom()
+      fixture.demand.backOff()
       assertEquals(fixture.pods, Vector.empty)
 
   test("what an earlier run left is removed, and nothing is left at the end"):
