@@ -8,7 +8,7 @@ import java.util.Locale
 import scala.util.Try
 
 /** The feeds of `/whisk.system/alarms`. */
-enum AlarmFeed(val word: String):
+enum AlarmFeed(val name: String):
   case Cron extends AlarmFeed("alarm")
   case Interval extends AlarmFeed("interval")
   case Once extends AlarmFeed("once")

@@ -23,7 +23,7 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
           feed,
           invocation
         ).fold(problem => Json.obj("error" -> problem.message.asJson), identity))
-      feed.word -> builtIn
+      feed.name -> builtIn
     .toMap
 
   private def answer(feed: AlarmFeed, invocation: Invocation): Either[AlarmProblem, Json] =

@@ -62,7 +62,7 @@ final class GatewayApis(store: ApiStore):
           for
             document <- next(there.map(read))
             bounded <- ApiDocument.bounded(document)
-            _ <- room(bounded, beside)
+            _ <- checkQuota(bounded, beside)
           yield Some(stored(namespace, bounded))
         .flatMap(_.map(read).toRight(GatewayProblem.NoSuchApi(api)))
 
@@ -71,7 +71,7 @@ object GatewayApis:
   val MostApis = 100
   val MostCharacters: Long = 4L << 20
 
-  private def room(document: ApiDocument, beside: ApisBeside): Either[GatewayProblem, Unit] =
+  private def checkQuota(document: ApiDocument, beside: ApisBeside): Either[GatewayProblem, Unit] =
     if beside.count >= MostApis then Left(GatewayProblem.TooMany(MostApis))
     else if beside.characters + document.text.length > MostCharacters then
       Left(GatewayProblem.TooLargeTogether(MostCharacters))

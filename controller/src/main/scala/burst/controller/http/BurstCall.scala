@@ -49,7 +49,7 @@ final class BurstCall(
       granularity <- query.optionalInt("granularity")
       join <- query.flag("join")
       chunk <- query.optionalInt("chunk_size")
-      backend <- query.word("backend")
+      backend <- query.text("backend")
       _ <- query.flag("debug")
       packing =
         if join then "mixed" else if granularity.isDefined then "homogeneous" else "heterogeneous"

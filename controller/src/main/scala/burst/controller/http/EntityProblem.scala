@@ -107,7 +107,7 @@ object EntityProblem:
     case PackageRefusal.BindsNothing(target) =>
       BadRequest -> s"There is no package '${shown(target)}' to bind; create it first."
     case PackageRefusal.BindsOther(target, collection) =>
-      Conflict -> s"'${shown(target)}' is no package but of the ${collection.word}s; bind a package."
+      Conflict -> s"'${shown(target)}' is no package but of the ${collection.plural}; bind a package."
     case PackageRefusal.BindsBinding(target) =>
       BadRequest -> s"'${shown(target)}' is bound to another package; bind that one."
     case PackageRefusal.BindsClosed =>

@@ -57,8 +57,8 @@ final class QueryParameters(query: Uri.Query):
       case Some(text) if !EntityName.isPath(text) => Left(ApiError.InvalidName)
       case name => Right(name)
 
-  /** A word as it was sent, for whoever knows which there are. */
-  def word(name: String): Either[ApiError, Option[String]] = Right(query.get(name))
+  /** Any text, as it was sent. */
+  def text(name: String): Either[ApiError, Option[String]] = Right(query.get(name))
 
   def entityName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
     case Some(text) if !EntityName.isValid(text) => Left(ApiError.InvalidName)

@@ -81,7 +81,7 @@ object Readiness:
       Vector(
         Part("database", () => blocking(storage.epochs.present()).map(_ => None)),
         Part("blobs", () => Apart(storage.blobs.probe()).map(_ => None)),
-        Part("disk", () => blocking(room(directory, settings.minFree))),
+        Part("disk", () => blocking(diskProblem(directory, settings.minFree))),
         Part("scheduler", () => service.invokers().map(_ => None)),
         Part("process", () => Future.successful(Option.when(isStopping())("it is about to stop")))
       ),
@@ -94,7 +94,7 @@ object Readiness:
     thread.setDaemon(true)
     thread.start())
 
-  private[http] def room(directory: Path, least: Long): Option[String] =
+  private[http] def diskProblem(directory: Path, least: Long): Option[String] =
     if !Files.isWritable(directory) then Some("its directory cannot be written to")
     else
       val free = Files.getFileStore(directory).getUsableSpace

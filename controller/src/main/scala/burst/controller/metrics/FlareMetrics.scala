@@ -35,7 +35,7 @@ final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
     registry.counter("burst_flare_results", "Flares that have ended, by how.", names :+ "result"*)
   private val failures =
     val counter = registry.counter("burst_flare_failures", "Flares that have not ended well, by why.", "kind")
-    FailureKind.values.map(kind => kind -> counter.labelValues(word(kind))).toMap
+    FailureKind.values.map(kind => kind -> counter.labelValues(label(kind))).toMap
 
   private val all = Option.when(!settings.byNamespace)(figures(Seq.empty))
   private val namespaces = BoundedLabels(
@@ -52,17 +52,17 @@ final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
   private def figures(names: Seq[String]) = FlareFigures(
     queue.labelValues(names*),
     placement.labelValues(names*),
-    PackStart.values.map(kind => kind -> start.labelValues(names :+ word(kind)*)).toMap,
+    PackStart.values.map(kind => kind -> start.labelValues(names :+ label(kind)*)).toMap,
     run.labelValues(names*),
     FlareState.values.filter(_.isFinal).map(state =>
-      state -> results.labelValues(names :+ word(state)*)
+      state -> results.labelValues(names :+ label(state)*)
     ).toMap,
     failures
   )
 
 object FlareMetrics:
   /** As the API has it. */
-  private def word[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")
+  private def label[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")
 
 /** What is counted of the flares of a definition. */
 final class FlareFigures private[metrics] (

@@ -131,8 +131,8 @@ private[scheduler] final class SchedulerState(
   private def nextSharer: Option[(Waiting, SharedContainer, Location)] =
     shared.candidates.flatMap { (program, call) =>
       def takes(id: InvokerId) = acceptsSharers(id) && !call.avoid.contains(id)
-      val room = if isKeptFrom(program) then None else shared.room(program)(takes)
-      room.map((container, location) => (call, container, location))
+      val found = if isKeptFrom(program) then None else shared.findContainer(program)(takes)
+      found.map((container, location) => (call, container, location))
     }.nextOption()
 
   private def acceptsSharers(id: InvokerId): Boolean =
@@ -147,7 +147,7 @@ private[scheduler] final class SchedulerState(
     queue.heads.exists: first =>
       val own = CallProgram.of(first.request)
       first.since <= overtaken && !own.contains(program) && first.size <= cluster.view.totalSlots &&
-      couldHave(first, program) && !own.exists(shared.room(_)(acceptsSharers).isDefined)
+      couldHave(first, program) && !own.exists(shared.findContainer(_)(acceptsSharers).isDefined)
 
   /** Whether the limit of its namespace lets a flare have a slot of that program's; that is freed first where
     * both are one namespace's.

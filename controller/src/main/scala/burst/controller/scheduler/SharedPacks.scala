@@ -49,7 +49,7 @@ final case class SharedPacks private (
   /** Where one more call of this program can run: where the most do, so that containers with few come to have
     * none, and give up their slots.
     */
-  def room(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Location)] =
+  def findContainer(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Location)] =
     byProgram
       .getOrElse(program, Set.empty)
       .iterator

@@ -5,14 +5,16 @@ import scalikejdbc.*
 /** The entities of a namespace that share one space of names, each with its table, in which it has its
   * `namespace` and `name`.
   */
-enum Collection(val word: String, private[store] val table: SQLSyntax):
+enum Collection(val singular: String, private[store] val table: SQLSyntax):
   case Definitions extends Collection("action", sqls"definition")
   case Packages extends Collection("package", sqls"action_package")
   case Triggers extends Collection("trigger", sqls"event_trigger")
   case Rules extends Collection("rule", sqls"trigger_rule")
 
+  def plural: String = s"${singular}s"
+
   /** With its article. */
-  def one: String = if this == Definitions then s"an $word" else s"a $word"
+  def one: String = if this == Definitions then s"an $singular" else s"a $singular"
 
 object Collection:
   /** Which other one has something of that name. Who takes the name asks while the namespace is held, or two

@@ -38,7 +38,7 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
           .toLeft(())
         wanted <- next(there)
         _ <- binding(there, wanted)
-        _ <- room(wanted, limits)
+        _ <- checkQuota(wanted, limits)
       yield
         put(wanted)
         wanted
@@ -81,14 +81,14 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
             case Some(other) => Left(PackageRefusal.BindsOther(target, other))
             case None => Left(PackageRefusal.BindsNothing(target))
 
-  private def room(wanted: ActionPackage, limits: NamespaceLimits)(using
+  private def checkQuota(wanted: ActionPackage, limits: NamespaceLimits)(using
       DBSession
   ): Either[PackageRefusal, Unit] =
-    val others = UsedRoom.packages(wanted.namespace, wanted.name)
+    val others = StoredUsage.packages(wanted.namespace, wanted.name)
     val own = Seq(wanted.parameters.values, wanted.annotations)
       .map(fields => Stored.free(fields.asJson.noSpaces).length.toLong)
       .sum
-    val all = others.bytes + UsedRoom.definitions(wanted.namespace).bytes + own
+    val all = others.bytes + StoredUsage.definitions(wanted.namespace).bytes + own
     if others.count >= limits.definitions then Left(PackageRefusal.TooMany(limits.definitions))
     else if all > limits.definitionBytes then Left(PackageRefusal.TooLarge(all, limits.definitionBytes))
     else Right(())

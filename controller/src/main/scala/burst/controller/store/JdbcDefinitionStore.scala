@@ -145,7 +145,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       case None =>
         for
           wanted <- next(None)
-          left <- room(wanted, limits)
+          left <- checkQuota(wanted, limits)
           change <-
             if create(wanted) then
               val released = history.trim(namespace, name, 1, left)
@@ -169,7 +169,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       DBSession
   ): Either[DeployRefusal, DefinitionChange] =
     import next.{name, namespace}
-    room(next, limits).map: left =>
+    checkQuota(next, limits).map: left =>
       history.add(namespace, name)
       sql"""
         UPDATE definition SET revision = revision + 1, kind = ${next.kind},
@@ -184,12 +184,12 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       DefinitionChange(next.copy(version = Version.of(revision)), released)
 
   /** How many bytes are left beside the present versions, of which `wanted` is to be one. */
-  private def room(wanted: Definition, limits: NamespaceLimits)(using
+  private def checkQuota(wanted: Definition, limits: NamespaceLimits)(using
       DBSession
   ): Either[DeployRefusal, Long] =
-    val others = UsedRoom.definitions(wanted.namespace, wanted.name)
+    val others = StoredUsage.definitions(wanted.namespace, wanted.name)
     val definitions = others.count
-    val all = others.bytes + UsedRoom.packages(wanted.namespace).bytes + DefinitionColumns.bytes(wanted)
+    val all = others.bytes + StoredUsage.packages(wanted.namespace).bytes + DefinitionColumns.bytes(wanted)
     if definitions >= limits.definitions then Left(DeployRefusal.TooMany(limits.definitions))
     else if all > limits.definitionBytes then Left(DeployRefusal.TooLarge(all, limits.definitionBytes))
     else tooMany(wanted.environment).toLeft(limits.definitionBytes - all)

@@ -14,7 +14,7 @@ private[store] abstract class JdbcEntityStore[E, C](
     collection: Collection,
     listed: SQLSyntax
 ) extends EntityStore[E, C]:
-  import collection.{table, word}
+  import collection.{plural, singular, table}
 
   /** As it stands in a list. */
   protected def summary(row: WrappedResultSet): E
@@ -29,14 +29,14 @@ private[store] abstract class JdbcEntityStore[E, C](
   protected def leave(namespace: String, name: String)(using DBSession): Unit = ()
 
   final def find(namespace: String, name: String): Option[E] =
-    database.read(s"reading a $word")(read(namespace, name))
+    database.read(s"reading a $singular")(read(namespace, name))
 
   final def list(namespace: String, limit: Int, skip: Int): Vector[E] =
-    database.read(s"listing ${word}s"):
+    database.read(s"listing $plural"):
       sql"""SELECT $listed FROM $table WHERE namespace = $namespace
             ORDER BY updated DESC, name LIMIT $limit OFFSET $skip""".rows(summary)
 
-  final def count(namespace: String): Int = database.read(s"counting ${word}s")(counted(namespace))
+  final def count(namespace: String): Int = database.read(s"counting $plural")(counted(namespace))
 
   final def put(
       namespace: String,
@@ -46,7 +46,7 @@ private[store] abstract class JdbcEntityStore[E, C](
       most: Int,
       now: Timestamp
   ): Either[TriggerRefusal, E] =
-    database.write(s"storing a $word", Durability.Power):
+    database.write(s"storing a $singular", Durability.Power):
       Collection.hold(database, namespace)
       val there: Either[TriggerRefusal, E] = read(namespace, name) match
         case Some(_) if !overwrite => Left(TriggerRefusal.Exists(name))
@@ -55,7 +55,7 @@ private[store] abstract class JdbcEntityStore[E, C](
           for
             _ <- Collection
               .holder(namespace, name, collection)
-              .map(other => TriggerRefusal.NameTaken(name, other.word))
+              .map(other => TriggerRefusal.NameTaken(name, other.singular))
               .toLeft(())
             _ <- Either.cond(counted(namespace) < most, (), TriggerRefusal.TooMany(most))
             blank <- blank(namespace, name, change)
@@ -63,7 +63,7 @@ private[store] abstract class JdbcEntityStore[E, C](
       there.map(changed(_, change, now)).flatMap(store)
 
   final def delete(namespace: String, name: String): Option[E] =
-    database.write(s"deleting a $word", Durability.Power):
+    database.write(s"deleting a $singular", Durability.Power):
       Collection.hold(database, namespace)
       read(namespace, name).map: there =>
         leave(namespace, name)

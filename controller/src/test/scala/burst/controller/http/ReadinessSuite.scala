@@ -92,7 +92,7 @@ class ReadinessSuite extends EmbeddedStorage:
   test("a directory needs room, and to be writable"):
     val directory = Files.createTempDirectory("ready")
     try
-      assertEquals(Readiness.room(directory, 1), None)
-      assert(Readiness.room(directory, Long.MaxValue).exists(_.contains("are needed")))
-      assert(Readiness.room(Path.of("/proc"), 1).isDefined)
+      assertEquals(Readiness.diskProblem(directory, 1), None)
+      assert(Readiness.diskProblem(directory, Long.MaxValue).exists(_.contains("are needed")))
+      assert(Readiness.diskProblem(Path.of("/proc"), 1).isDefined)
     finally Files.delete(directory)

@@ -8,7 +8,7 @@ import io.prometheus.metrics.core.datapoints.CounterDataPoint
 
 /** What is counted of a machine's packs. */
 final class InvokerMetrics(registry: MetricsRegistry):
-  import InvokerMetrics.word
+  import InvokerMetrics.label
 
   private val packs = registry.gauge("burst_invoker_packs", "Packs of this machine, by state.", "state")
   private val warm = packs.labelValues("warm")
@@ -47,10 +47,10 @@ final class InvokerMetrics(registry: MetricsRegistry):
   private[metrics] val running = packs.labelValues("running")
   private[metrics] val busySlots =
     registry.gauge("burst_invoker_busy_slots", "Workers of packs that start or run.")
-  private[metrics] val took = each(kind => startSeconds.labelValues(word(kind)))
-  private[metrics] val well = each(kind => starts.labelValues(word(kind), "ready"))
-  private[metrics] val failed = each(kind => starts.labelValues(word(kind), "failed"))
-  private[metrics] val aborted = each(kind => starts.labelValues(word(kind), "aborted"))
+  private[metrics] val took = each(kind => startSeconds.labelValues(label(kind)))
+  private[metrics] val well = each(kind => starts.labelValues(label(kind), "ready"))
+  private[metrics] val failed = each(kind => starts.labelValues(label(kind), "failed"))
+  private[metrics] val aborted = each(kind => starts.labelValues(label(kind), "aborted"))
 
   /** A pack is launched, of so many workers. */
   def begins(start: PackStart, workers: Int): PackWatch = PackWatch(this, start, workers)
@@ -74,8 +74,8 @@ final class InvokerMetrics(registry: MetricsRegistry):
 
   private def byKind(name: String, help: String): Map[FailureKind, CounterDataPoint] =
     val counter = registry.counter(name, help, "kind")
-    FailureKind.values.map(kind => kind -> counter.labelValues(word(kind))).toMap
+    FailureKind.values.map(kind => kind -> counter.labelValues(label(kind))).toMap
 
 object InvokerMetrics:
   /** As the API has it. */
-  private def word[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")
+  private def label[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")

@@ -105,22 +105,22 @@ private[burst] object Unpacker:
 
   private def zip(archive: Path, target: Path, limits: UnpackLimits): Long =
     Using.resource(ZipFile(archive.toFile)): file =>
-      val room = Room(limits.entries)
-      if file.size > limits.entries then room.refuse()
+      val budget = UnpackBudget(limits.entries)
+      if file.size > limits.entries then budget.refuse()
       file.entries.asScala.foldLeft(0L): (sofar, entry) =>
         val path = inside(target, entry)
         if entry.isDirectory then
-          room.directories(path)
+          budget.directories(path)
           sofar
         else
-          room.directories(path.getParent)
-          room.take(1)
+          budget.directories(path.getParent)
+          budget.take(1)
           sofar + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - sofar))
 
-  /** For so many files and directories. Those that a zip does not name, but goes through, are made as well:
+  /** How many more files and directories may be made. Those that a zip does not name, but goes through, are made as well:
     * each of its paths may have hundreds.
     */
-  private final class Room(entries: Int):
+  private final class UnpackBudget(entries: Int):
     private var left = entries
 
     def refuse() = throw Refused(PackageProblem.TooManyEntries(entries))

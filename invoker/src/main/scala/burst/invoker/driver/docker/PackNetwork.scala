@@ -60,7 +60,7 @@ private[driver] final class PackNetwork(
   /** By address: the container that has it, and what it was granted. */
   private var admitted = Map.empty[String, (String, Firewall.Grant)]
 
-  private final case class Running(container: String, line: Firewall, room: Path)
+  private final case class Running(container: String, line: Firewall, socketDirectory: Path)
 
   private def docker: DockerClient = daemon.calls
 
@@ -160,7 +160,7 @@ private[driver] final class PackNetwork(
     process.foreach: running =>
       running.line.close()
       removeContainer(running.container)
-      PackageFiles.delete(running.room)
+      PackageFiles.delete(running.socketDirectory)
       isStale = true
     process = None
 
@@ -245,33 +245,33 @@ private[driver] final class PackNetwork(
 
   private def start(network: String): Running =
     // The outer directory lets nobody but the invoker in, the inner one also the process, who is somebody else.
-    val room = makeRoom()
-    val inner = Files.createDirectory(room.resolve("s"))
+    val outer = makeSocketDirectory()
+    val inner = Files.createDirectory(outer.resolve("s"))
     Files.setPosixFilePermissions(inner, PosixFilePermissions.fromString("rwxrwxrwx"))
     val id = create(inner, network)
     try
       docker.startContainerCmd(id).exec()
-      Running(id, connected(id, inner.resolve(Socket), settings.startTimeout.fromNow), room)
+      Running(id, connected(id, inner.resolve(Socket), settings.startTimeout.fromNow), outer)
     catch
       case NonFatal(problem) =>
         removeContainer(id)
-        PackageFiles.delete(room)
+        PackageFiles.delete(outer)
         throw problem
 
-  private def makeRoom(): Path =
+  private def makeSocketDirectory(): Path =
     val own = Files.createDirectories(directory).resolve(s"net${Secret.random().hex.take(4)}")
     val onlyOwner = PosixFilePermissions.asFileAttribute(Private)
     if own.resolve("s").resolve(Socket).toString.getBytes.length <= LongestAddress then
       Files.createDirectory(own, onlyOwner)
     else Files.createTempDirectory(Path.of("/tmp"), "burst-net", onlyOwner)
 
-  private def create(room: Path, network: String): String =
+  private def create(socketDirectory: Path, network: String): String =
     val rules = Vector("--name", own, "--bridge", bridge, "--network", network) ++
       Vector("--neighbours", sizes.neighbours.toString)
     val ranges = settings.reachable.flatMap(Vector("--open", _)) ++
       settings.notInternet.flatMap(Vector("--closed", _))
     val control = Vector("--control", ContainerSpec.Port.toString)
-    val command = Vector("firewall", "--socket", s"$Room/$Socket") ++ rules ++ control ++ ranges
+    val command = Vector("firewall", "--socket", s"$SocketMount/$Socket") ++ rules ++ control ++ ranges
     val host = HostConfig
       .newHostConfig()
       .withNetworkMode("host")
@@ -284,7 +284,7 @@ private[driver] final class PackNetwork(
       .withMemory(Memory)
       .withMemorySwap(Memory)
       .withPidsLimit(Pids)
-      .withBinds(Bind(room.toString, Volume(Room), AccessMode.rw))
+      .withBinds(Bind(socketDirectory.toString, Volume(SocketMount), AccessMode.rw))
     docker
       .createContainerCmd(settings.image)
       .withName(s"$own-firewall-${Secret.random().hex.take(8)}")
@@ -320,7 +320,7 @@ private[driver] object PackNetwork:
   /** Of the network, and of the container that keeps it, beside whose they are. */
   val Label = "burst.network"
   private val Private = PosixFilePermissions.fromString("rwx------")
-  private val Room = "/run/burst"
+  private val SocketMount = "/run/burst"
   private val Socket = "firewall"
 
   /** Bytes of a socket's path, of which the kernel takes 107. */

@@ -248,8 +248,8 @@ class DockerDriverSuite extends DriverContractSuite:
   test("while no firewall can be started nobody begins who could reach what another did"):
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
-    val room = blanksOf(owner)
-    val aside = room.resolveSibling(s"$owner-aside")
+    val blanks = blanksOf(owner)
+    val aside = blanks.resolveSibling(s"$owner-aside")
     val access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
     val alone = access.copy(packs = 1)
@@ -260,8 +260,8 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.connect(second, access)
       old = firewallsOf(owner)
       // Where there is a file a firewall has no room for its socket.
-      _ = Files.move(room, aside)
-      _ = Files.createFile(room)
+      _ = Files.move(blanks, aside)
+      _ = Files.createFile(blanks)
       _ = observer.killContainerCmd(old.head).exec()
       _ = driver.disconnect(first)
       kept <- driver.connect(first, alone)
@@ -274,8 +274,8 @@ class DockerDriverSuite extends DriverContractSuite:
       third <- started(driver)
       fresh <- driver.connect(third, alone)
       _ = assert(fresh.left.exists(_.message.contains("may still reach")), fresh.toString)
-      _ = Files.delete(room)
-      _ = Files.move(aside, room)
+      _ = Files.delete(blanks)
+      _ = Files.move(aside, blanks)
       fourth <- started(driver)
       again <- driver.connect(fourth, alone)
       _ = assertEquals(again, Right(()))
