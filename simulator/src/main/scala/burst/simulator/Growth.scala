@@ -118,10 +118,10 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
     val standing = (0 until Few).map: _ =>
       // as old as a forecast may be
       Thread.sleep(300)
-      Cost.of(stands(controller, known.id))._1
+      Cost.of(locate(controller, known.id))._1
     val newStanding = (0 until Few).map: i =>
       val flare = accepted(controller.submit(request(i)))
-      Cost.of(stands(controller, flare.id))._1
+      Cost.of(locate(controller, flare.id))._1
     // it waits for half of all slots: who comes after it may pass if that does not delay it
     val large = Workload.request(running * Size / 2, Packing.Mixed, None, "large", Timeout, "large")
     accepted(controller.submit(large))
@@ -148,7 +148,7 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
 
   private def mean(costs: Seq[Cost]): Cost = costs.reduce(_ + _).each(costs.length)
 
-  private def stands(controller: SimulatedController, id: FlareId): Unit =
+  private def locate(controller: SimulatedController, id: FlareId): Unit =
     // after a second nobody is kept waiting for it any more
     val _ = Await.result(controller.service.queueEstimate(id), 1.minute)
 

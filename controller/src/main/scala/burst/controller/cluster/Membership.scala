@@ -102,7 +102,7 @@ private final class Joining(
   private val blocking: ExecutionContext = context.system.dispatchers.lookup(DispatcherSelector.blocking())
   private var status: MemberStatus = MemberStatus.Removed
   private var held = Option.empty[LockMode]
-  private var asking = false
+  private var isQuerying = false
   private var answersUntil = Deadline.now + settings.foundAfter
   private var pause = FirstPause
   private var told = false
@@ -128,14 +128,14 @@ private final class Joining(
         Future { lock.close(); Done }(using blocking)
     timers.startSingleTimer(Overdue, settings.joinTimeout)
     timers.startTimerWithFixedDelay(Check, CheckInterval)
-    look()
+    requestJoin()
     act()
     Behaviors.receiveMessage:
       case Wake =>
         act()
         Behaviors.same
       case Check =>
-        if held.nonEmpty then ask(claims = false)(lock.held())
+        if held.nonEmpty then queryLock(claims = false)(lock.held())
         act()
         Behaviors.same
       case Became(now) =>
@@ -144,7 +144,7 @@ private final class Joining(
         if isMember then act()
         Behaviors.same
       case Asked(answer, claimed) =>
-        asking = false
+        isQuerying = false
         answered(answer, claimed)
         act()
         Behaviors.same
@@ -156,21 +156,21 @@ private final class Joining(
   private def act(): Unit =
     BootstrapStep.next(isMember, held, answersUntil.hasTimeLeft()) match
       case BootstrapStep.Probe => timers.startSingleTimer(Wake, answersUntil.timeLeft.max(0.seconds))
-      case BootstrapStep.ClaimLock => ask(claims = true)(taken(lock.tryExclusive(), LockMode.Exclusive))
+      case BootstrapStep.ClaimLock => queryLock(claims = true)(taken(lock.tryExclusive(), LockMode.Exclusive))
       case BootstrapStep.SelfJoin => cluster.manager ! Join(cluster.selfMember.address)
-      case BootstrapStep.ShareLock => ask(claims = false)(taken(lock.tryShared(), LockMode.Shared))
+      case BootstrapStep.ShareLock => queryLock(claims = false)(taken(lock.tryShared(), LockMode.Shared))
       case BootstrapStep.Joined =>
         if status == MemberStatus.Up && joined.trySuccess(()) then timers.cancel(Overdue)
 
   /** Asks the others to let this controller in. */
-  private def look(): Unit = if others.nonEmpty then cluster.manager ! JoinSeedNodes(others)
+  private def requestJoin(): Unit = if others.nonEmpty then cluster.manager ! JoinSeedNodes(others)
 
   private def isMember: Boolean = status != MemberStatus.Removed
 
   private def taken(success: Boolean, hold: LockMode): Option[LockMode] = Option.when(success)(hold)
 
-  private def ask(claims: Boolean)(question: => Option[LockMode]): Unit = if !asking then
-    asking = true
+  private def queryLock(claims: Boolean)(question: => Option[LockMode]): Unit = if !isQuerying then
+    isQuerying = true
     context.pipeToSelf(Future(question)(using blocking))(Asked(_, claims))
 
   private def answered(answer: Try[Option[LockMode]], claimed: Boolean): Unit = answer match
@@ -199,19 +199,19 @@ private final class Joining(
   private def awaitDatabase(unavailable: StoreUnavailable): Unit =
     if away.isEmpty then context.log.warn(s"${unavailable.getMessage}; still trying", unavailable)
     away = Some(unavailable)
-    lookAgain()
+    retryJoin()
 
   /** Somebody is a member, or is about to be, and may answer now. Each time they have longer to do so. */
   private def refused(): Unit =
     if !told && pause == LongestPause then
       told = true
       context.log.warn(s"$silence: waiting for one to answer, or for all of them to end")
-    lookAgain()
+    retryJoin()
 
-  private def lookAgain(): Unit =
+  private def retryJoin(): Unit =
     answersUntil = Deadline.now + pause
     pause = (pause * 2).min(LongestPause)
-    look()
+    requestJoin()
 
   private def silence: String =
     val where = if others.isEmpty then "burst.cluster.seeds names none"

@@ -48,12 +48,12 @@ object SchedulerNode:
   def apply(parts: Parts): Behavior[Command] = Behaviors.setup { context =>
     context.setLoggerName("burst.controller.cluster.SchedulerNode")
     Behaviors.withStash(StashLimit) { stash =>
-      def ask(): Unit =
+      def claimEpoch(): Unit =
         context.pipeToSelf(Future(parts.storage.epochs.next())(using parts.environment.blocking)) {
           case Success(epoch) => Begun(epoch)
           case Failure(cause) => NoEpoch(cause)
         }
-      ask()
+      claimEpoch()
       Behaviors.receiveMessage {
         case Begun(epoch) =>
           context.log.info(s"the scheduler begins here, epoch $epoch")
@@ -63,7 +63,7 @@ object SchedulerNode:
           context.scheduleOnce(RetryPause, context.self, Retry)
           Behaviors.same
         case Retry =>
-          ask()
+          claimEpoch()
           Behaviors.same
         case Stop(replyTo) =>
           replyTo ! Done

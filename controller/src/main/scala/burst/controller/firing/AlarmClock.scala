@@ -71,7 +71,7 @@ final class AlarmClock(
     var shares = underWay.asScala.toMap.withDefaultValue(0)
     val atFirst = shares.values.sum
     def full: Set[String] = shares.keySet.filter(shares(_) >= MostOfNamespace)
-    @tailrec def look(): Int =
+    @tailrec def poll(): Int =
       val begun = shares.values.sum - atFirst
       val most = (MostUnderWay - atFirst).min(Batch) - begun
       val passedOver = full
@@ -86,8 +86,8 @@ final class AlarmClock(
           .foreach: alarm =>
             if ring(alarm, moment) then
               shares = shares.updated(alarm.namespace, shares(alarm.namespace) + 1)
-        if full == passedOver then shares.values.sum - atFirst else look()
-    look()
+        if full == passedOver then shares.values.sum - atFirst else poll()
+    poll()
 
   private def enter(namespace: String): Unit =
     val _ = underWay.merge(namespace, 1, _ + _)
@@ -144,10 +144,10 @@ final class AlarmClock(
     * same whoever has changed it; rather than fired twice, that time is left out.
     */
   private def claims(alarm: Alarm, spent: Alarm): Boolean =
-    alarms.replace(alarm, spent) || spent.due.isEmpty && stands(spent)
+    alarms.replace(alarm, spent) || spent.due.isEmpty && isClaimCurrent(spent)
 
   /** Whether the row is as this controller has left it. */
-  private def stands(spent: Alarm): Boolean =
+  private def isClaimCurrent(spent: Alarm): Boolean =
     alarms
       .find(spent.namespace, spent.trigger)
       .exists(there => there.due == spent.due && there.changed == spent.changed)
@@ -177,7 +177,7 @@ final class AlarmClock(
   private def cleanUp(spent: Alarm): Unit =
     import spent.{namespace, trigger as name}
     spent.schedule.times match
-      case Times.Once(_, after) if after != AfterOnce.Keep && stands(spent) =>
+      case Times.Once(_, after) if after != AfterOnce.Keep && isClaimCurrent(spent) =>
         if after == AfterOnce.DeleteRules then
           val rulesThere = triggers.find(namespace, name).flatMap(_.rules).getOrElse(Vector.empty)
           rulesThere.foreach(rule => rules.delete(namespace, rule.name))

@@ -47,15 +47,15 @@ final class BodySink(
     setHandler(in, this)
 
     override def preStart(): Unit =
-      if pause > Duration.Zero then scheduleOnce(BodySink.Ask, pause) else ask()
+      if pause > Duration.Zero then scheduleOnce(BodySink.Reserve, pause) else reserve()
 
-    private def ask(): Unit =
-      val room = length.fold(Future.unit)(share.reserve)
-      if room.isCompleted then begin()
+    private def reserve(): Unit =
+      val reserved = length.fold(Future.unit)(share.reserve)
+      if reserved.isCompleted then begin()
       else
         scheduleOnce(BodySink.Wait, times.overall)
         val granted = getAsyncCallback[Unit](_ => if refused.isEmpty then begin())
-        room.foreach(granted.invoke)(using ExecutionContext.parasitic)
+        reserved.foreach(granted.invoke)(using ExecutionContext.parasitic)
 
     private def begin(): Unit =
       cancelTimer(BodySink.Wait)
@@ -87,7 +87,7 @@ final class BodySink(
     override protected def onTimer(key: Any): Unit = key match
       case BodySink.Paused if moved => moved = false
       case BodySink.Paused => end(result)
-      case BodySink.Ask => ask()
+      case BodySink.Reserve => reserve()
       case BodySink.Wait =>
         refuse(ApiError.Busy)
         begin()
@@ -116,7 +116,7 @@ final class BodySink(
 private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
-  val Ask = "ask"
+  val Reserve = "reserve"
   val Wait = "wait"
   val MinRate = "min-rate"
 

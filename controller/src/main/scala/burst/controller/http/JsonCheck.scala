@@ -41,7 +41,7 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
   private var names = 0
   private var problem = Option.empty[JsonProblem]
 
-  private def look(): Option[JsonProblem] =
+  private def check(): Option[JsonProblem] =
     if bytes.startsWith(JsonCheck.Mark) then Some(ByteOrderMark)
     else
       while at < end && problem.isEmpty do
@@ -150,4 +150,4 @@ object JsonCheck:
 
   /** Costs no copy where the bytes are in one piece. */
   def problem(bytes: ByteString, limits: JsonLimits): Option[JsonProblem] =
-    JsonCheck(bytes.toArrayUnsafe(), limits).look()
+    JsonCheck(bytes.toArrayUnsafe(), limits).check()

@@ -23,8 +23,8 @@ final case class Waiting(
   def size: Int = request.size
   def attemptId: AttemptId = AttemptId(id, attempt)
 
-/** The place of a flare that was given its slots: where it stood, and since when it had waited. */
-final case class Turn(number: Long, since: MonotonicTime)
+/** The position of a flare that was given its slots: where it stood, and since when it had waited. */
+final case class QueuePosition(number: Long, since: MonotonicTime)
 
 object Waiting:
   /** Whether it is one of a sequence. */
@@ -93,7 +93,7 @@ final case class FlareQueue private (
     )
 
   /** That of a flare that stands here. */
-  def turn(flare: Waiting): Option[Turn] = numbers.get(flare.id).map(Turn(_, flare.since))
+  def positionOf(flare: Waiting): Option[QueuePosition] = numbers.get(flare.id).map(QueuePosition(_, flare.since))
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that

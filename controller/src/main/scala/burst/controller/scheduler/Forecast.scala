@@ -45,10 +45,10 @@ final class Forecast(
     walltimes: WalltimePredictor,
     couldHold: FlareRequest => Boolean = _ => true
 ):
-  import Forecast.{MostLooks, Needs, Standing}
+  import Forecast.{MostLooks, Needs, QueueStanding}
 
   private val held = mutable.Map.empty[Needs, Boolean]
-  private val found = mutable.HashMap.empty[FlareId, Standing]
+  private val found = mutable.HashMap.empty[FlareId, QueueStanding]
   private val ends = mutable.PriorityQueue.empty[(MonotonicTime, Int)](using
     Ordering.by[(MonotonicTime, Int), MonotonicTime](_._1).reverse
   )
@@ -92,7 +92,7 @@ final class Forecast(
       if !flare.request.isGroup then ends += ((walltimes.expectedEnd(flare.request, start), flare.size))
     }
     position += 1
-    found.update(flare.id, Standing(flare, position, starts, fits))
+    found.update(flare.id, QueueStanding(flare, position, starts, fits))
 
   /** One that is larger than what is up, or has packs that are, holds up nobody. */
   private def possible(request: FlareRequest) = request.size <= slots &&
@@ -115,7 +115,7 @@ object Forecast:
   /** Kinds of flares for which all machines are looked at. Of others it is guessed that they fit. */
   private val MostLooks = 64
 
-  private final case class Standing(
+  private final case class QueueStanding(
       flare: Waiting,
       position: Int,
       start: Either[WaitsFor, MonotonicTime],

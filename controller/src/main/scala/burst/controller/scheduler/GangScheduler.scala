@@ -136,7 +136,7 @@ object GangScheduler:
       request: FlareRequest,
       avoid: Option[InvokerId],
       why: Option[String],
-      turn: Option[Turn]
+      position: Option[QueuePosition]
   ) extends Command
 
   /** What became of packs' starts. */
@@ -336,9 +336,9 @@ private final class GangScheduler(
     case ContainerSpent(id, attempt) => state.spent(AttemptId(id, attempt))
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, _, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
-    case Requeue(id, attempt, request, avoid, why, turn) =>
-      val since = turn.fold(elapsed())(_.since)
-      state.enqueue(Waiting(id, attempt, request, since, avoid, why, turn.map(_.number)))
+    case Requeue(id, attempt, request, avoid, why, position) =>
+      val since = position.fold(elapsed())(_.since)
+      state.enqueue(Waiting(id, attempt, request, since, avoid, why, position.map(_.number)))
       state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
       state.heard(AttemptId(id, attempt), definition, outcomes)
@@ -356,7 +356,7 @@ private final class GangScheduler(
       groups.end(id)
     case InDoubt(id, request, isCancelled) =>
       inDoubt.add(id, request, isCancelled || revoked(request.definition.namespace))
-    case LookForInDoubt => inDoubt.look()
+    case LookForInDoubt => inDoubt.query()
     case FoundInDoubt(asked, there, at) =>
       inDoubt.found(asked, there, at)(flares.isThere).foreach(takeUpInDoubt)
       state.roundSoon()
@@ -448,7 +448,7 @@ private final class GangScheduler(
       placement.flare.attempt,
       placement.plan,
       reached,
-      placement.turn,
+      placement.position,
       state.isWarm(placement)
     )
 
@@ -486,7 +486,7 @@ private final class GangScheduler(
     val onGroups = placed.flatMap(groups.current).filter(adopted.contains)
     (placed ++ onGroups ++ packs.keySet).foreach: flare =>
       val held = packs.getOrElse(flare, Vector.empty).toSet
-      val told = FlareActor.Held(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
+      val told = FlareActor.PacksReported(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
       flares.tell(flare, told)
     val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
     strange.foreach: pack =>

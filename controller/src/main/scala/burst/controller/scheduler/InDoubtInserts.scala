@@ -47,7 +47,7 @@ private[scheduler] final class InDoubtInserts(
     inDoubt = inDoubt.map((id, one) => id -> (if one.tenant == tenant then one.copy(runs = false) else one))
 
   /** Asks the store for those whose time has come. */
-  def look(): Unit =
+  def query(): Unit =
     val now = environment.clock.elapsed()
     val due = inDoubt.collect { case (id, one) if one.isDue(now) => id }.toVector
     if due.isEmpty then lookSoon()

@@ -31,24 +31,24 @@ private[scheduler] final class Submitting(
 
   def apply(request: FlareRequest, slotLimit: Int): Future[Submitted] =
     val longest = limit.max(Patience)
-    def ask(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
+    def submit(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
     val within = if Waiting.isPart(request) then StoreRetry.StoreDeadline.max(longest * 2) else longest * 2
     location() match
-      case SchedulerLocation.OfFormerRelease => ask(None, limit)
+      case SchedulerLocation.OfFormerRelease => submit(None, limit)
       case where =>
         val id = FlareId.random()
         val isAskedOnce = where == SchedulerLocation.Here && !Waiting.isPart(request)
         val once = if isHeld(request) then longest else limit
         val answer =
-          if isAskedOnce then ask(Some(id), once) else Asked(id, request, ask(Some(id), _)).first(within)
+          if isAskedOnce then submit(Some(id), once) else Repeated(id, request, submit(Some(id), _)).first(within)
         // Whoever is told that there was no answer has no way to it: it is not to run after that.
         answer.andThen:
           case Failure(_) if request.submission.isEmpty && location() != SchedulerLocation.OfFormerRelease =>
             scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
 
-  private final class Asked(id: FlareId, request: FlareRequest, ask: FiniteDuration => Future[Submitted]):
+  private final class Repeated(id: FlareId, request: FlareRequest, submit: FiniteDuration => Future[Submitted]):
     private val pause = Submitting.pause(request)
 
     /** Nobody else asks again for a part of a sequence when the database fails. */
@@ -56,7 +56,7 @@ private[scheduler] final class Submitting(
 
     def first(left: FiniteDuration): Future[Submitted] =
       val began = Deadline.now
-      ask(Patience).transformWith:
+      submit(Patience).transformWith:
         case Failure(silent: TimeoutException) => again(left - Patience, Patience * 2, Failure(silent))
         case Success(answer: Submitted.NotStored) if isPatient => soon(left, began, Patience * 2, answer)
         case answer => Future.fromTry(answer)
@@ -91,7 +91,7 @@ private[scheduler] final class Submitting(
         ))
       else
         val began = Deadline.now
-        ask(patience.min(left)).transformWith:
+        submit(patience.min(left)).transformWith:
           case Failure(silent: TimeoutException) =>
             again(left - patience, patience * 2, Failure(silent))
           case Failure(cause) => Future.failed(cause)
