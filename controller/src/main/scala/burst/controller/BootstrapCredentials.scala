@@ -4,9 +4,9 @@ import burst.controller.http.{AdminKey, OwnCertificate}
 import burst.node.DataDirectory
 import com.typesafe.config.{Config, ConfigValueFactory}
 
-/** The credentials of who starts a controller, as the first user and as the administrator: found in the data
-  * directory, and written there. `config` has the administrator's key, and the certificate that the platform
-  * has made itself if it is to have one.
+/** The credentials of whoever starts a controller, as the first user and as the administrator: found in the
+  * data directory, and written there. `config` has the administrator's key, and the certificate that the
+  * platform has made itself if it is to have one.
   */
 final class BootstrapCredentials private (data: DataDirectory, adminKey: String, val config: Config):
   /** Of the namespace `guest`, as an earlier start wrote them. */

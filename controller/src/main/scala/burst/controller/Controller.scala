@@ -49,5 +49,5 @@ final class Controller private[controller] (
   def shutdown(): Future[Unit] = stop()
 
 object Controller:
-  /** The namespace of who starts the platform. */
+  /** The namespace of whoever starts the platform. */
   val Guest = "guest"

@@ -27,8 +27,8 @@ import scala.concurrent.duration.DurationInt
   *   - ''connecting'': says Hello to every endpoint, at every heartbeat of the invoker; logged once when
   *     nobody answers.
   *   - ''connected'': a session. Its heartbeats are the beats. When nothing was seen for a while, or the
-  *     scheduler says that it hands over, Hello is said as well: who welcomes it by a later epoch has taken
-  *     over, and the next session begins with the packs of this one ([[PackJournals]]).
+  *     scheduler says that it hands over, Hello is said as well: a scheduler that welcomes it by a later
+  *     epoch has taken over, and the next session begins with the packs of this one ([[PackJournals]]).
   *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
   *
   * The runtimes of the packs are told how long the session lasts, so that they end with it even if this
@@ -208,7 +208,7 @@ private final class ControllerLink(
       session: Session
   ): Behavior[Command] =
     epoch = session.welcome.epoch
-    // who takes over may be of a release that never says
+    // the one that takes over may be of a release that never says
     want(invoker, Vector.empty)
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)

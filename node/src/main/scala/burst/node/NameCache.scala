@@ -9,7 +9,8 @@ import java.security.Security
 private[node] object NameCache:
   private val AddressLifetime = "networkaddress.cache.ttl"
   private val NegativeLifetime = "networkaddress.cache.negative.ttl"
-  private val ByFlag = Map(AddressLifetime -> "sun.net.inetaddr.ttl", NegativeLifetime -> "sun.net.inetaddr.negative.ttl")
+  private val ByFlag =
+    Map(AddressLifetime -> "sun.net.inetaddr.ttl", NegativeLifetime -> "sun.net.inetaddr.negative.ttl")
 
   /** Seconds for which an address is kept, and that there is none. */
   private[node] val Times: Map[String, String] = Map(AddressLifetime -> "2", NegativeLifetime -> "1")

@@ -10,7 +10,7 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.FiniteDuration
 
 /** What a controller says to an invoker, near or far: the same data, which a session carries to another
-  * process. Who is to hear the answers is told beside it (`InvokerRequest`).
+  * process. The receiver of the answers is named beside it (`InvokerRequest`).
   */
 sealed trait ToInvoker
 
@@ -144,7 +144,7 @@ final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int)
 /** The first message of a session: the packs that the invoker has kept from the one before, with another
   * scheduler. It tells nothing of them until it is asked to (`AdoptPack`). Where it is `unbroken` the invoker
   * has them all that it was ever asked for and that are not over; else those of flares that were placed since
-  * it was first welcomed, by the clock of who welcomed it (`Welcome.at`).
+  * it was first welcomed, by the clock of the scheduler that welcomed it (`Welcome.at`).
   */
 final case class Holds(packs: Vector[HeldPack], unbroken: Boolean, since: Option[Timestamp] = None)
     extends ToController

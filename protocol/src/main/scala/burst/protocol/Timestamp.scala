@@ -7,8 +7,8 @@ import java.util.concurrent.TimeUnit.{MICROSECONDS, MILLISECONDS}
 import scala.concurrent.duration.FiniteDuration
 
 /** A moment of the time of day, as a clock tells it that somebody may set. In messages and in the database it
-  * is the number of microseconds since the epoch. What others send may be any number: sums
-  * and differences stay within what a number can hold.
+  * is the number of microseconds since the epoch. What others send may be any number: sums and differences
+  * stay within what a number can hold.
   */
 opaque type Timestamp = Long
 

@@ -12,7 +12,7 @@ trait BuiltIn:
     */
   def run(invocation: Invocation): Future[Json]
 
-/** Whoever invokes actions asks here first, and records what was run here as any other invocation.
+/** Code that invokes actions asks here first, and records what was run here as any other invocation.
   *
   * @param all
   *   by `PACKAGE/NAME`

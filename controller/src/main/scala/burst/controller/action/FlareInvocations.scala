@@ -95,7 +95,7 @@ final class FlareInvocations(
         Pause.before(pause)(ended(caller, id, deadline, Pause.next(pause)))
       case found => Future.successful(found)
 
-  /** Whether who waits for so long is told nothing before it is stored. */
+  /** Whether a caller that waits for that long hears nothing before it is stored. */
   def waits(limit: Option[FiniteDuration]): Boolean = limit.exists(_ >= FlareInvocations.Soon)
 
   def record(activation: Activation): Future[Unit] =

@@ -40,7 +40,7 @@ final class Records(
   /** What could not be stored, and may have been nevertheless (docs/adr/0098). */
   private val inDoubt = ConcurrentHashMap[FlareId, InDoubt]()
 
-  /** Who makes a part is told nothing before it is stored, and nobody else would ask for it again. */
+  /** The maker of a part hears nothing before it is stored, and nobody else would ask for it again. */
   private val retry = StoreRetry(StoreRetry.StoreDeadline)
 
   /** When leases were last renewed here, and since when that has gone well. */
@@ -102,9 +102,9 @@ final class Records(
     val ended = record.head.end.getOrElse(clock())
     store.close(RecordFields.of(record.head, path), ended, record.result, record.logs)
 
-  /** One round: renews what goes on here, ends what could not be, and ends what others left. Where the
-    * database was away others are given the time to renew theirs first, as they live; and where this
-    * controller has just begun, as nothing is known then of before.
+  /** One round: renews the leases of what goes on here, stores ends that could not be stored before, and ends
+    * what other controllers left. After the database was away, and after this controller's start, the others
+    * first get the time to renew their leases.
     */
   def round(): Unit =
     val now = elapsed()
@@ -125,7 +125,8 @@ final class Records(
     * here, as it does with this controller. A store that is away then does not keep that from its end.
     */
   def start()(using system: ActorSystem[?]): () => Future[Unit] =
-    val stop = Rounds.start(recordLease / 4, blocking, log, "records of sequences could not be renewed")(round())
+    val stop =
+      Rounds.start(recordLease / 4, blocking, log, "records of sequences could not be renewed")(round())
     () =>
       val left = stop().flatMap(_ => blocking(leave())).recover:
         case NonFatal(cause) => log.warn("what sequences came to could not be recorded at the end", cause)
@@ -137,7 +138,7 @@ final class Records(
       case (id, Ending.Awaited) => Right(id)
     if left.nonEmpty then
       log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
-      // What they come to is told otherwise from now on.
+      // From now on their end is reported in another way.
       left.foreach(open.remove)
       store.renew(left, LeftFor * -2)
       val _ = store.endAbandoned(LeftFor, clock())
@@ -153,7 +154,7 @@ final class Records(
     else Pause.before(IdlePause)(gone(left, bound - IdlePause))
 
 object Records:
-  /** For so long nothing's lease is over but of what its controller has left. */
+  /** No lease has been over for that long, unless its controller gave it up at its own end. */
   private val LeftFor: FiniteDuration = 36500.days
 
   /** More than the database is at a statement (`burst.store.postgresql.statement-timeout`, 30 s). */

@@ -4,9 +4,9 @@ import burst.controller.store.LockMode
 
 /** What a controller does next to be a member of the one cluster there is.
   *
-  * Who founds it is up to the database: every member holds a share of a lock there, so that who gets the
-  * whole lock knows that nobody is a member. It founds, and keeps a share. Who does not get it knows that
-  * somebody is a member, silent though they may be, and goes on looking for them.
+  * Who founds it is up to the database: every member holds a share of a lock there, so that a controller that
+  * gets the whole lock knows that nobody is a member. It founds, and keeps a share. One that does not get it
+  * knows that somebody is a member, silent though they may be, and goes on looking for them.
   */
 private[cluster] enum BootstrapStep:
   /** Look on for others. */

@@ -116,7 +116,7 @@ private final class Joining(
       else Wake
     cluster.subscriptions ! Subscribe(events, classOf[MemberEvent])
     cluster.subscriptions ! Subscribe(context.messageAdapter[SelfRemoved](_ => Removed), classOf[SelfRemoved])
-    // Pekko ends the system of who is refused.
+    // Pekko ends the system of a node that is refused.
     val shutdown = CoordinatedShutdown(context.system)
     shutdown.addTask(CoordinatedShutdown.PhaseBeforeServiceUnbind, "burst-refused"): () =>
       if shutdown.shutdownReason().contains(IncompatibleConfigurationDetectedReason) then

@@ -16,8 +16,8 @@ import scala.util.{Failure, Success}
 /** What there is once in a cluster: the gang scheduler, and the registry and the acceptor of invokers'
   * sessions. Begins with a new epoch from the database; until it has one, requests wait. When the database
   * has a later one, another controller has taken over while this one stood still or was cut off, and may be
-  * gone again: as neither store nor invokers accept an earlier epoch, this controller ends, and whoever is left
-  * begins anew.
+  * gone again: as neither store nor invokers accept an earlier epoch, this controller ends, and one that is
+  * left begins again.
   */
 object SchedulerNode:
   sealed trait Internal

@@ -8,7 +8,8 @@ import scala.collection.immutable
 import scala.jdk.CollectionConverters.*
 
 /** Lets controllers into one cluster only where a version of the protocol between nodes is common to them.
-  * Pekko asks it on both sides: the member that is asked to let another one in, and who wants to join.
+  * Pekko asks it on both sides: the member that is asked to let another one in, and the node that wants to
+  * join.
   */
 final class VersionCheck extends JoinConfigCompatChecker:
   import VersionCheck.*

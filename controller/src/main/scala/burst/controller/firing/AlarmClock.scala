@@ -137,11 +137,11 @@ final class AlarmClock(
       inDoubt.remove(key(alarm))
       leave(alarm.namespace)
 
-  /** Whether a claim succeeds, or has succeeded though the database failed. The change is made again first:
-    * where the former one is still on its way, the row's lock has this one wait for it. When it finds the row
-    * changed, one without a next time is stamped with the microsecond of the round that changed it, which two
-    * controllers do not share: they look by clocks of their own, twice a second. One with a next time is the
-    * same whoever has changed it; rather than fired twice, that time is left out.
+  /** Whether a claim succeeds, or had succeeded although the database reported a failure. The change is made
+    * again first: if the first write is still on its way, this one waits for its lock on the row. If the row
+    * has changed by then, an alarm without a next time has the microsecond of the round that changed it,
+    * which no two controllers share, as each polls by its own clock, twice a second. One with a next time is
+    * the same whichever controller changed it; that time is left out rather than fired twice.
     */
   private def claims(alarm: Alarm, spent: Alarm): Boolean =
     alarms.replace(alarm, spent) || spent.due.isEmpty && isClaimCurrent(spent)
@@ -171,8 +171,7 @@ final class AlarmClock(
         leave(namespace)
         own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Timestamp.now())))
 
-  /** What somebody has set anew meanwhile stays. The trigger goes last: who tries again finds its rules by
-    * it.
+  /** What was set again meanwhile stays. The trigger goes last: another try finds its rules by it.
     */
   private def cleanUp(spent: Alarm): Unit =
     import spent.{namespace, trigger as name}

@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.{MessageDigest, SecureRandom}
 import java.util.HexFormat
 
-/** The key of who administers the platform. Only its hash is kept. */
+/** The administrator's key. Only its hash is kept. */
 final class AdminKey private (hash: Array[Byte]):
   /** Takes the same time either way. */
   def opens(key: String): Boolean = MessageDigest.isEqual(AdminKey.hash(key), hash)

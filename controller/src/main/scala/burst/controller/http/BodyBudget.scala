@@ -17,7 +17,7 @@ final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = 
   private var held = Map.empty[String, Long].withDefaultValue(0L)
   private var inAll = 0L
 
-  /** Who waits for memory, by namespace, the next one first. None is empty. */
+  /** Those that wait for memory, by namespace, the next one first. None is empty. */
   private var waiting = VectorMap.empty[String, Queue[Waiting]]
 
   private final case class Waiting(bytes: Long, share: Own, promise: Promise[Unit])

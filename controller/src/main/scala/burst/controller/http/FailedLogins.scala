@@ -8,8 +8,8 @@ import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.FiniteDuration
 import scala.util.Success
 
-/** Bounds how often a client's credentials may turn out wrong, as looking them up is work. Whoever was let in
-  * before is looked up at once all the same: he may share his address with who guesses.
+/** Bounds how often a client's credentials may turn out wrong, as looking them up is work. A caller who was
+  * let in before is looked up at once all the same: he may share his address with one who guesses.
   */
 final class FailedLogins(perMinute: Int, rates: RateLimiter):
   private val good = LruCache[String, String](FailedLogins.Remembered)

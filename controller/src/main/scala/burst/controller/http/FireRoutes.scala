@@ -22,7 +22,7 @@ import scala.concurrent.ExecutionContext
 /** `POST /triggers/NAME`: fires it.
   *
   * @param patience
-  *   with a store that fails once actions may have begun: who is told of a failure fires again, and
+  *   with a store that fails once actions may have begun: a client that is told of a failure fires again, and
   *   everything runs twice
   */
 final class FireRoutes(
@@ -108,8 +108,8 @@ object FireRoutes:
         fields <- json.asObject.toRight(ApiError.WrongType("", "a JSON object"))
       yield fields
 
-  /** What the actions are told of the request. Not its credentials: who has them could call in the caller's
-    * name.
+  /** What the actions are told of the request. Not its credentials: whoever has them could call in the
+    * caller's name.
     */
   private def headers(request: HttpRequest): JsonObject =
     val told = request.headers.filter: header =>

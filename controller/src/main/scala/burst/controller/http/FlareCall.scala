@@ -132,7 +132,7 @@ final class FlareCall(
     Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
 
 private object FlareCall:
-  /** Who waits for so long is told nothing before the flare is stored. */
+  /** A caller that waits for that long hears nothing before the flare is stored. */
   val Soon: FiniteDuration = 5.seconds
 
   /** What a body turns out to be. */

@@ -11,8 +11,9 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
 /** What the workers of a flare put out, as it is read from the store: a page of workers at a time, and large
-  * outputs a piece at a time, each when it is asked for. Whoever goes away ends the reading. Should the store
-  * fail in the middle, or the flare run again, the answer breaks off, which a client cannot take for its end.
+  * outputs a piece at a time, each when it is asked for. A client that goes away ends the reading. Should the
+  * store fail in the middle, or the flare run again, the answer breaks off, which a client cannot take for
+  * its end.
   */
 final class ResultAnswer(
     results: ResultReader,

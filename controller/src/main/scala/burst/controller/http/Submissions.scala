@@ -28,7 +28,7 @@ object Submissions:
   /** How often what was stored meanwhile is looked for. */
   val Tries = 10
 
-  /** What says only how a request is answered: who asks again need not wait as the first time. */
+  /** What says only how a request is answered: a client that asks again need not wait as the first time. */
   private val OfAnswer = Set("blocking", "result", "timeout")
 
   /** What it is asked of. */

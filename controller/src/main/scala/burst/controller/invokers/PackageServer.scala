@@ -13,7 +13,8 @@ import scala.util.control.NonFatal
 final class PackageServer(source: PackageSource, chunk: Int, blocking: ExecutionContext, log: Logger):
 
   /** Answers with the chunk from the offset asked for, empty at the end of the package. Where it cannot be
-    * read nothing is said: who hears nothing asks again, and who heard that it is missing would not.
+    * read nothing is said: an invoker that hears nothing asks again, and one that heard that it is missing
+    * would not.
     */
   def serve(request: PackageRequest): Unit =
     import request.fetch

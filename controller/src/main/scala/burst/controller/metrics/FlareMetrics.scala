@@ -45,7 +45,7 @@ final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
       BoundedLabels(definitions, definition => figures(Seq(namespace, definition)))
   )
 
-  /** To be kept by who counts for a flare. */
+  /** To be kept by whatever counts for a flare. */
   def of(definition: DefinitionRef): FlareFigures =
     all.getOrElse(namespaces(definition.namespace)(definition.name))
 

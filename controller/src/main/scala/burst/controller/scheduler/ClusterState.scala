@@ -5,8 +5,8 @@ import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB. One that `isSharer` runs in a
-  * container whose slot another attempt holds, and holds none.
+  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB. One that `isSharer`
+  * runs in a container whose slot another attempt holds, and holds none.
   */
 final case class Holding(
     tenant: String,
@@ -164,7 +164,7 @@ final case class ClusterState private (
 
   def holds(attempt: AttemptId): Boolean = holdings.contains(attempt)
 
-  /** Who has packs on a machine, and which. */
+  /** The attempts that have packs on a machine, and which packs. */
   def packsOn(invoker: InvokerId): Vector[(AttemptId, Int)] =
     holdings.iterator.flatMap { (attempt, holding) =>
       holding.plan.packs.iterator
@@ -216,7 +216,9 @@ final case class ClusterState private (
 
   /** Takes note of a call that runs in a container whose slot another one holds. */
   def join(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
-    copy(holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime, isSharer = true)))
+    copy(holdings =
+      holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime, isSharer = true))
+    )
 
   /** The slot of a container passes from one call in it to another, as the first is about to leave it. Where
     * that one does not hold it, nothing changes.

@@ -32,7 +32,7 @@ final case class DelayScheduling(longest: FiniteDuration, since: Map[FlareId, Mo
 
   /** The cluster once all of those have ended that soon will. */
   private[scheduler] def soon(cluster: ClusterState): ClusterView =
-    // By how long their kind takes, not by what is left: who is overdue may end at any moment.
+    // By how long their kind takes, not by what is left: one that is overdue may end at any moment.
     def isShort(walltime: Walltime) = !walltime.openEnded && walltime.expected <= walltime.since + longest
     cluster.viewAfter(cluster.holdings.valuesIterator.filter(h => isShort(h.walltime)).map(_.taken))
 

@@ -25,7 +25,7 @@ private[scheduler] final class EarlySubmissions(settings: SchedulerSettings):
     waiting = left
     cancelled.nonEmpty
 
-  /** All of them, which are to be submitted anew. */
+  /** All of them, which are to be submitted again. */
   def take(): Vector[Submit] =
     val taken = waiting
     waiting = Vector.empty

@@ -21,7 +21,7 @@ private[scheduler] final class FlareAcceptance(
   import FlareLifecycle.Stage
   import GangScheduler.Submitted
 
-  /** Whoever waits for it asks again where it is lost. */
+  /** If it is lost, its submitter asks again. */
   private val isAskedForAgain = arrival match
     case Arrival.Accepted(_, _, _, isAskedForAgain) => isAskedForAgain && environment.adoption.isDefined
     case _ => false
@@ -77,8 +77,8 @@ private[scheduler] final class FlareAcceptance(
     subscribers.submits(replyTo, atEnd = false)
     answerNow(life)
 
-  /** Whoever submitted it is told now what it is, if it is not told already: of one that nothing is stored
-    * of, once it is.
+  /** Its submitter is told now what it is, unless it was told already: of one that nothing is stored of, once
+    * it is.
     */
   def answerNow(life: FlareLifecycle): Unit =
     timers.cancel(AnswerDue)

@@ -26,7 +26,7 @@ import scala.util.control.NonFatal
   * lasted too long the flare fails, its packs are told to end, and those who wait are told so even though the
   * record could not be written. That is tried on until it is stored (a restart finds the flare unfinished and
   * reports it failed, too). A flare that another controller has taken over is let go at once, with its packs,
-  * which that one adopts: who waits for it is referred to the store.
+  * which that one adopts: those who wait for it are referred to the store.
   */
 object FlareActor:
   sealed trait Command
@@ -34,8 +34,8 @@ object FlareActor:
   /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its life. */
   final case class Begin(flare: Flare, arrival: Arrival) extends Command
 
-  /** Slots are reserved for an attempt. `invokers` are those of the plan; at its `position` the flare waits again
-    * where these prove to have no room; `isWarm` where a pack was seen that has its program.
+  /** Slots are reserved for an attempt. `invokers` are those of the plan; at its `position` the flare waits
+    * again where these prove to have no room; `isWarm` where a pack was seen that has its program.
     */
   final case class Placed(
       attempt: Int,
@@ -100,8 +100,8 @@ object FlareActor:
 
   /** How a flare comes to its actor. */
   enum Arrival(val isNew: Boolean = false):
-    /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. Who is not
-      * answered may ask again.
+    /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. A submitter
+      * that gets no answer may ask again.
       */
     case Accepted(
         replyTo: ActorRef[GangScheduler.Submitted],
@@ -348,7 +348,7 @@ private final class FlareActor(
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt, avoid, why) =>
-      // who only found that there was no room keeps its position in the queue
+      // one that only found no room keeps its position in the queue
       scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why, why.flatMap(_ => position))
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)

@@ -37,10 +37,10 @@ final case class Cause(state: FlareState, failure: Failure, provisional: Boolean
   */
 object FlareEnding:
 
-  /** Failures that another attempt may well not meet. Who sets `retries` asks for the function's own errors
-    * to be tried again too (a flaky service it calls, memory that was short). Never tried again: what would
-    * be the same (an invalid input), what somebody wanted (cancellation), what took all the time there was
-    * (the flare's time-out), and what the controller cannot vouch for (its own or the store's failure).
+  /** Failures that another attempt may well not meet. A caller who sets `retries` asks for the function's own
+    * errors to be tried again too (a flaky service it calls, memory that was short). Never tried again: what
+    * would be the same (an invalid input), what somebody wanted (cancellation), what took all the time there
+    * was (the flare's time-out), and what the controller cannot vouch for (its own or the store's failure).
     */
   def retriable(cause: Cause): Boolean =
     cause.state == FlareState.Failed && !NotRetried(cause.failure.kind)

@@ -55,7 +55,13 @@ enum FlareEvent:
   /** To a flare that another scheduler had: an invoker is there, and has these packs of it still; all that it
     * was ever asked for where it is `unbroken`, or where the flare was placed `since`.
     */
-  case PacksReported(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, since: Option[Timestamp], at: Timestamp)
+  case PacksReported(
+      invoker: InvokerId,
+      packs: Set[Int],
+      unbroken: Boolean,
+      since: Option[Timestamp],
+      at: Timestamp
+  )
   case Cancel(at: Timestamp, by: CancelledBy = CancelledBy.User)
 
   /** Its group has ended. A flare whose packs were asked for hears of their end. */

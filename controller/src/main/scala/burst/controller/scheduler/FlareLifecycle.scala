@@ -313,7 +313,7 @@ final case class FlareLifecycle private (
     val silent = progress.fold("")(_.openPacks.mkString(", "))
     val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
       "their slots stay reserved until they report or their invoker is lost"
-    // Whose end its peers have told of: that it is silent says more than that they have lost it.
+    // Its peers have reported it lost: that the pack itself is silent says more.
     val lost =
       for
         known <- cause if known.provisional && known.failure.kind == FailureKind.PeerFailed

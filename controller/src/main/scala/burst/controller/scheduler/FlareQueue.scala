@@ -93,7 +93,8 @@ final case class FlareQueue private (
     )
 
   /** That of a flare that stands here. */
-  def positionOf(flare: Waiting): Option[QueuePosition] = numbers.get(flare.id).map(QueuePosition(_, flare.since))
+  def positionOf(flare: Waiting): Option[QueuePosition] =
+    numbers.get(flare.id).map(QueuePosition(_, flare.since))
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that

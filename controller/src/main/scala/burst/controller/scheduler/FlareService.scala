@@ -45,7 +45,7 @@ enum Refusal:
     case NoInvokers | _: (TooLarge | UnitTooLarge | UnitsTooLarge) => true
     case _ => false
 
-/** Who has a flare ended before its time. */
+/** Who cancelled a flare. */
 enum CancelledBy:
   case User, Administrator, Revocation
 

@@ -14,7 +14,7 @@ import io.opentelemetry.api.common.{Attributes, AttributesBuilder}
   *     ├─ placement  until packs are asked } of each attempt
   *     └─ pack …     by its invoker
   * }}}
-  * Whoever has the flare when it ends tells of the whole: its span has its id by the flare's.
+  * The controller that has the flare when it ends reports the whole: its span has its id by the flare's.
   */
 private[scheduler] final class FlareSpans(id: FlareId, request: FlareRequest, spans: SpanSink):
   private val own: Option[TraceContext] =

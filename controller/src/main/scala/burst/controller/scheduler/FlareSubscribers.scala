@@ -3,8 +3,8 @@ package burst.controller.scheduler
 import burst.controller.flare.{Flare, FlareState, WorkerResult}
 import org.apache.pekko.actor.typed.ActorRef
 
-/** Who waits to be told of a flare: its submitter that it is stored, or how it ends if that is soon, others
-  * how it ends. Belongs to the flare's actor.
+/** Those who wait for news of a flare: its submitter that it is stored, or how it ends if that is soon,
+  * others how it ends. Belongs to the flare's actor.
   */
 private[scheduler] final class FlareSubscribers:
   import GangScheduler.{Awaited, Submitted}
@@ -31,7 +31,7 @@ private[scheduler] final class FlareSubscribers:
   def ended: Option[Flare] = announced
   def supersede(): Unit = superseded = true
 
-  /** Who submits it, also in place of who did: one may be told at the flare's end. */
+  /** A submitter, which replaces an earlier one; it may be told at the flare's end. */
   def submits(replyTo: ActorRef[Submitted], atEnd: Boolean): Unit =
     submitter = Some(replyTo)
     this.atEnd = atEnd
@@ -60,7 +60,7 @@ private[scheduler] final class FlareSubscribers:
   private def answerAccepted(flare: Flare): Unit =
     if !flare.state.isFinal then answer(Submitted.Accepted(flare))
 
-  /** Whoever submitted it finds out by asking another scheduler. */
+  /** Its submitter finds out by asking another scheduler. */
   def leaveUnanswered(): Unit = submitter = None
   def cancels(replyTo: ActorRef[CancelOutcome]): Unit = cancellers :+= replyTo
 

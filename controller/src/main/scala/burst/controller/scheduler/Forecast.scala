@@ -32,8 +32,8 @@ enum WaitsFor:
   * Goes through the queue in its order and lends each flare its slots as soon as as many have come back as it
   * needs, those of running flares when they are expected ([[WalltimePredictor]]). Only numbers of slots are
   * looked at, not where they are, and nobody passes anybody: backfill and early ends make flares start
-  * sooner, units that do not fit and flares of namespaces whose turn comes first later. Who came after it was
-  * made stands behind all others in it.
+  * sooner, units that do not fit and flares of namespaces whose turn comes first later. Flares that came
+  * after it was made stand behind all others in it.
   *
   * Example: 8 slots, all lent until 12:00:05; waiting are A for 6 slots, expected to take 10 s, and B for 4.
   * A starts at 12:00:05, B at 12:00:15, as A leaves only 2.
@@ -131,8 +131,8 @@ object Forecast:
 
 /** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue.
   * A new one is made once the last is older than `lifetime`, and than many times what it took to make: the
-  * more wait, the rarer it is, and the scheduler has its time for them. Who came since is told at once all
-  * the same.
+  * more wait, the rarer it is, and the scheduler has its time for them. Those that came since are answered at
+  * once all the same.
   */
 final class Forecasts(
     lifetime: FiniteDuration,

@@ -44,8 +44,8 @@ import scala.util.Try
   *     are told what is missing. An invoker that does not say so in time is lost;
   *   - a flare has ended and nothing of it is left: its actor is retired;
   *   - a group is a flare whose slots others use: its members do not queue here but wait for their turn
-  *     ([[GroupQueues]]), and are placed where the group is. Who ends the group's packs ends what runs on
-  *     them.
+  *     ([[GroupQueues]]), and are placed where the group is. When a group's packs are ended, so is what runs
+  *     on them.
   *
   * All reservations are made here, one at a time, which is what makes them atomic; everything else about a
   * flare is done by its own [[FlareActor]], in parallel with the others.
@@ -53,14 +53,14 @@ import scala.util.Try
 object GangScheduler:
   sealed trait Command
 
-  /** What it is asked by whoever has flares run, also on another controller. */
+  /** Requests to the scheduler, also from other controllers. */
   sealed trait Request extends Command
 
-  /** What it says to that. */
+  /** Its answers. */
   trait Answer
 
-  /** Whoever submits may choose the `id`, and send it again where no answer comes. One that is waited for is
-    * then answered with the flare's end, or after a while with what the flare then is.
+  /** The submitter may choose the `id`, and submit it again when no answer comes. A submitter that waits is
+    * answered with the flare's end, or after a while with the flare as it then is.
     */
   final case class Submit(
       request: FlareRequest,
@@ -72,7 +72,7 @@ object GangScheduler:
 
   final case class Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Request
 
-  /** Ends all that a namespace has, as it was revoked, and takes nothing more of it. */
+  /** Ends everything of a namespace that was revoked, and accepts nothing more from it. */
   final case class EndNamespace(namespace: String, replyTo: ActorRef[NamespaceEnded.type]) extends Request
 
   /** A namespace that had been revoked has a key again. */
@@ -107,8 +107,8 @@ object GangScheduler:
   final case class InvokerUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
 
-  /** What an invoker that is up says of itself. Carries its reference, so that a scheduler that was started
-    * anew gets to know it.
+  /** What an invoker that is up says of itself. Carries its reference, so that a scheduler that was restarted
+    * gets to know it.
     */
   final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
@@ -124,7 +124,7 @@ object GangScheduler:
   /** Ends every pack and stops; what had not ended is found by the next controller. */
   final case class Stop(replyTo: ActorRef[Done]) extends Command
 
-  /** Packs need only so many slots any more; none once they have ended. */
+  /** Packs now need only these slots; none once they have ended. */
   private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(Int, Int)])
       extends Command
 
@@ -192,10 +192,10 @@ object GangScheduler:
   private[scheduler] final case class NotLoaded(cause: Throwable) extends Command
   private[scheduler] case object LoadAgain extends Command
 
-  /** A scheduler. Should a defect end it, it is started anew as after a restart of the controller: flares
-    * that were going on are reported failed, queued ones queued again, invokers known again by their
-    * heartbeats. Where invokers have sessions these begin anew with it, and it adopts what runs: that is for
-    * who began it.
+  /** A scheduler. Should a defect end it, it is restarted as after a restart of the controller: flares that
+    * were going on are reported failed, queued ones are queued again, and invokers are known again by their
+    * heartbeats. Where invokers have sessions, these begin again with it and it adopts what runs: then its
+    * parent restarts it.
     */
   def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
     val begin = Behaviors.setup[Command] { context =>
@@ -467,16 +467,15 @@ private final class GangScheduler(
         invoker ! InvokerRequest(NothingMore, context.system.ignoreRef)
     else onUp(status, invoker)
 
-  /** What waits for room, where it is other than what it was told last: nothing is told, too, as an invoker
-    * may have heard other of another scheduler.
+  /** Tells an invoker what waits for room, if that has changed since it was last told; also that nothing
+    * does, as another scheduler may have told it otherwise.
     */
   private def tellWanted(id: InvokerId, invoker: ActorRef[InvokerRequest]): Unit =
     for packs <- state.wanted(id) if !wanted.get(id).contains(packs) do
       wanted = wanted.updated(id, packs)
       invoker ! InvokerRequest(WantRoom(packs), context.system.ignoreRef)
 
-  /** Each flare that was placed there by another scheduler is told what is left of it; what belongs to none
-    * ends.
+  /** Tells each flare that another scheduler placed there which of its packs are left; packs of no flare end.
     */
   private def onHeld(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds): Unit =
     awaited -= id
@@ -509,8 +508,8 @@ private final class GangScheduler(
         if environment.adoption.isDefined then invokers.over(pack.invoker, attempt, pack.pack)
       })
 
-  /** The actor died of a defect, with its flare's books open: the packs are ended and the slots come free, as
-    * nobody is left who could say when.
+  /** The actor died of a defect: the flare's packs are ended and its slots come free at once, as nobody is
+    * left to say when.
     */
   private def onGone(id: FlareId): Unit =
     context.log.atError().of(id).log("the actor of a flare died; its packs are ended")

@@ -66,7 +66,7 @@ private[scheduler] final class InDoubtInserts(
     for cause <- there.failed if !hasFailed do
       context.log.warn("failed inserts cannot be looked for; trying again until that can be done", cause)
     hasFailed = there.isFailure
-    // Its insert may have failed once more while this was asked. Who is there may fail, too.
+    // Its insert may have failed once more while this was asked. One that is there may fail, too.
     def stillDue(id: FlareId): Option[InDoubt] =
       inDoubt.get(id).filter(_.isDue(at)).filterNot(_ => isThere(id))
     val taken =

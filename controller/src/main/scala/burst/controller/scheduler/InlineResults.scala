@@ -2,8 +2,8 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState, Output, WorkerResult}
 
-/** What the workers of a small flare put out, to be told with its end to who waits for it: it is not read
-  * back from the store then. Belongs to the flare's actor.
+/** What the workers of a small flare put out, to be told with its end to those who wait for it: it is not
+  * read back from the store then. Belongs to the flare's actor.
   */
 private[scheduler] final class InlineResults(size: Int, isBurst: Boolean):
   import InlineResults.*

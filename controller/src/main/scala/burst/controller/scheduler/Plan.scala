@@ -125,16 +125,16 @@ final case class Machine(
 
   /** Once so much of it is taken. */
   def less(taken: Taken): Machine =
-    copy(free = free - taken.slots, memory = memory.map(XX(free = m.free - taken.all(m.pack))))
+    copy(free = free - taken.slots, memory = memory.map(m => m.copy(free = m.free - taken.all(m.pack))))
 
   /** With no more free than is free in `other`. */
   def within(other: Machine): Machine = copy(
     free = free.min(other.free),
-    memory = memory.map(XX(free = other.memory.fold(m.free)(_.free.min(m.free))))
+    memory = memory.map(m => m.copy(free = other.memory.fold(m.free)(_.free.min(m.free))))
   )
 
   /** With nothing running on it. */
-  def emptied: Machine = copy(free = slots, memory = memory.map(XX(free = m.total)))
+  def emptied: Machine = copy(free = slots, memory = memory.map(m => m.copy(free = m.total)))
 
 /** The machines that may be used now. Made by [[ClusterState.view]]; those that are down are not in it. */
 final case class ClusterView(machines: Vector[Machine]):

@@ -40,7 +40,8 @@ object Suspicion:
   *   - ''anything else'' (no room in a cluster, no memory left for so large a pack, a package the controller
   *     does not have): nobody's here.
   *
-  * Avoiding is a preference ([[SchedulingRound.place]]): who fits nowhere else is placed there all the same.
+  * Avoiding is a preference ([[SchedulingRound.place]]): a flare that fits nowhere else is placed there all
+  * the same.
   *
   * Example, first 1 s, longest 8 s: a container cannot be made at 0 s: avoided until 1 s. At 2 s a flare
   * comes, fails too: until 4 s. At 5 s one comes up: trusted. At 6 s one fails: until 10 s. The next failure

@@ -47,7 +47,7 @@ private[scheduler] final class Recovering private (
     case Stop(replyTo) =>
       replyTo ! Done
       Behaviors.stopped
-    // It is soon said again, or asked again by who has no answer: what is said once is to find room.
+    // It is soon said again, or asked again by those who have no answer: what is said once is to find room.
     case _: (InvokerReported | Submit | Await | Locate | ListInvokers)
         if stash.size > Recovering.StashLimit / 2 =>
       Behaviors.same

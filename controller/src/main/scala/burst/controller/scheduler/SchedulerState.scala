@@ -81,8 +81,8 @@ private[scheduler] final class SchedulerState(
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 
-  /** Calls go where there is room for them beside others, and what is left of the queue to free slots. Nobody
-    * is made to wait for one machine who `mayNotWait` at all.
+  /** Calls go where there is room for them beside others, and what is left of the queue to free slots. A
+    * flare that `mayNotWait` is not made to wait for one machine.
     */
   def round(mayNotWait: Boolean = false): Vector[Placement] =
     Iterator.continually(nextSharer).takeWhile(_.isDefined).flatten.map(joined).toVector ++
@@ -204,13 +204,13 @@ private[scheduler] final class SchedulerState(
       cluster = cluster.adopt(attempt, flare.namespace, plan, walltime, request.memory)
       for program <- CallProgram.of(request); pack <- plan.packs; container <- pack.shared do
         shared = shared.opened(attempt, container, program, pack.location)
-    // Whether one has left it spent is not known; who comes then is placed anew.
+    // Whether a call has left it spent is not known; one that joins it then is placed again.
     if flare.state == FlareState.Running then shared = shared.up(attempt)
 
-  /** Who holds slots of a machine. */
+  /** The attempts that hold slots of a machine. */
   def holdersOn(id: InvokerId): Set[AttemptId] = cluster.packsOn(id).map(_._1).toSet
 
-  /** Packs need only so many slots any more. */
+  /** Packs now need only these slots. */
   def shrink(attempt: AttemptId, left: Vector[(Int, Int)]): Unit =
     val held = holding(attempt)
     if left.forall(_._2 == 0) then leaveShared(attempt)
@@ -228,15 +228,16 @@ private[scheduler] final class SchedulerState(
     begun(attempt)
     trust(quarantine.undecided(attempt))
 
-  /** What waits for room that a cluster does not have, for who can show that: one of those that follow one.
-    * Nothing for one that cannot. Computed anew only after some time, however often it is asked for.
+  /** What waits for room that a cluster does not have, for an invoker that can show that: one of those that
+    * follow a cluster. Nothing for one that cannot. Computed anew only after some time, however often it is
+    * asked for.
     */
   def wanted(id: InvokerId): Option[Vector[WantedPacks]] =
     machine(id).filter(_.room.isDefined).map: _ =>
       val shows = cluster.machines.iterator.find((_, it) => it.offers && it.room.isDefined).map(_._1)
       if shows.contains(id) then demandNow else Vector.empty
 
-  /** Of a forecast: who adds nodes is in no hurry. */
+  /** In lifetimes of a forecast: what adds nodes is in no hurry. */
   private val DemandLifetimes = 4
 
   private def demandNow: Vector[WantedPacks] =

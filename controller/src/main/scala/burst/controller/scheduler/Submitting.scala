@@ -42,13 +42,18 @@ private[scheduler] final class Submitting(
         val isAskedOnce = where == SchedulerLocation.Here && !Waiting.isPart(request)
         val once = if isHeld(request) then longest else limit
         val answer =
-          if isAskedOnce then submit(Some(id), once) else Repeated(id, request, submit(Some(id), _)).first(within)
-        // Whoever is told that there was no answer has no way to it: it is not to run after that.
+          if isAskedOnce then submit(Some(id), once)
+          else Repeated(id, request, submit(Some(id), _)).first(within)
+        // A caller that got no answer has no way to the flare: it is not to run after that.
         answer.andThen:
           case Failure(_) if request.submission.isEmpty && location() != SchedulerLocation.OfFormerRelease =>
             scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
 
-  private final class Repeated(id: FlareId, request: FlareRequest, submit: FiniteDuration => Future[Submitted]):
+  private final class Repeated(
+      id: FlareId,
+      request: FlareRequest,
+      submit: FiniteDuration => Future[Submitted]
+  ):
     private val pause = Submitting.pause(request)
 
     /** Nobody else asks again for a part of a sequence when the database fails. */
@@ -72,8 +77,8 @@ private[scheduler] final class Submitting(
       if rest <= Duration.Zero then Future.successful(last)
       else after(StorePause)(again(rest, patience, Success(last)))
 
-    /** What goes on is the scheduler's, which knows it. Where the store does not say whether it has ended,
-      * that is asked again of who is patient.
+    /** The scheduler knows the flares that go on. Where the store does not say whether one has ended, a
+      * patient caller asks again.
       */
     private def ended: Future[Option[Flare]] =
       stored(id).map(_.filter(_.state.isFinal)).recover { case _: StoreException if isPatient => None }

@@ -17,8 +17,8 @@ enum Collection(val singular: String, private[store] val table: SQLSyntax):
   def one: String = if this == Definitions then s"an $singular" else s"a $singular"
 
 object Collection:
-  /** Which other one has something of that name. Who takes the name asks while the namespace is held, or two
-    * could take it at once.
+  /** Which other collection has something of that name. To be asked while the namespace is held, or two could
+    * take the name at once.
     */
   private[store] def holder(namespace: String, name: String, own: Collection)(using
       DBSession

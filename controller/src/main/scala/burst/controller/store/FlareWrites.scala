@@ -98,8 +98,8 @@ private[store] final class FlareWrites(
           .apply()
       left
 
-  /** Its key may be taken, also by itself: whose connection broke cannot know whether it arrived. What
-    * arrived is replaced where it is other now, as long as it has not ended: nobody else writes it.
+  /** Its key may be taken, also by itself: a caller whose connection broke cannot know whether it arrived.
+    * What arrived is replaced where it is other now, as long as it has not ended: nobody else writes it.
     */
   private def insertSingle(row: NewRow)(using DBSession): Option[(FlareId, Option[StoreException])] =
     val flare = row.flare
@@ -120,8 +120,8 @@ private[store] final class FlareWrites(
 
   private def packageOf(flare: Flare): PackageId = flare.request.definition.packageId
 
-  /** Whether no other store has taken over. Whoever does waits for this transaction, and finds what is in it:
-    * it changes many rows, and of the two none may wait for the other's.
+  /** Whether no other store has taken over. One that does waits for this transaction, and finds what is in
+    * it: it changes many rows, and of the two none may wait for the other's.
     */
   private def isPresent()(using DBSession): Boolean =
     sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}"
@@ -192,8 +192,8 @@ private[store] final class FlareWrites(
         flare.id -> Option.when(!holds(flare))(FlareTaken(flare.id))
       ).toMap
 
-  /** An ended flare stays as it ended, but may be told that again: whose connection broke cannot know whether
-    * all arrived.
+  /** An ended flare stays as it ended, but may be told that again: a caller whose connection broke cannot
+    * know whether all arrived.
     */
   private def holds(flare: Flare)(using DBSession): Boolean =
     sql"""SELECT 1 FROM flare WHERE id = ${flare.id.value} AND writer = $writer

@@ -5,8 +5,8 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.{Failure, Success, Try}
 
 /** Has those who write at the same time share a transaction: it is begun and committed once, and statements
-  * of one kind go to the database together. Whoever comes while nobody writes does so at once; who comes
-  * meanwhile is of the next transaction, on the same thread, and no other thread waits for it.
+  * of one kind go to the database together. A write that comes while there is no other is done at once; one
+  * that comes meanwhile is of the next transaction, on the same thread, and no other thread waits for it.
   *
   * What is to be done may be done twice: where it fails, nobody knows whose fault that was, and each is tried
   * by itself.

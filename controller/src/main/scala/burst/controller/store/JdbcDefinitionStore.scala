@@ -108,7 +108,9 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
         sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update()
         DefinitionChange(there, released)
 
-  /** Whoever sealed them began with a key that is not the database's any more: nobody could open them. */
+  /** The controller that sealed them began with a key that is not the database's any more: nobody could open
+    * them.
+    */
   private def sealedByAnother(secrets: Vector[SealedSecret])(using DBSession): Option[DeployRefusal] =
     secrets.headOption.flatMap: secret =>
       SecretsKeyFile.of(database).filter(_ != secret.keyId).map(DeployRefusal.OtherKey(secret.keyId, _))

@@ -7,8 +7,8 @@ import java.nio.file.NoSuchFileException
 import scalikejdbc.*
 
 /** The logs of flares, in chunks, large ones beside the database, that are counted per flare and never
-  * counted back: who reads one in parts sees by the numbers that it was cleared meanwhile. `limit` is what a
-  * flare's log may cost.
+  * counted back: one who reads it in parts sees by the numbers that it was cleared meanwhile. `limit` is what
+  * a flare's log may cost.
   */
 private[store] final class LogTable(database: Database, blobs: FlareBlobStore, limit: Long):
   import LogTable.*

@@ -34,7 +34,9 @@ object PackageLocation:
     val first = database.write("looking where packages are"):
       sql"""INSERT INTO package_place (one_row, id, shown) VALUES (1, ${own.id}, ${own.shown})
             ON CONFLICT (one_row) DO NOTHING""".update()
-      sql"SELECT id, shown FROM package_place".row(row => PackageLocation(row.string("id"), row.string("shown")))
+      sql"SELECT id, shown FROM package_place".row(row =>
+        PackageLocation(row.string("id"), row.string("shown"))
+      )
     first.filter(_.id != own.id).foreach: first =>
       throw SetupException(
         s"the packages of this database are in ${first.shown}, and this controller would have its own in " +

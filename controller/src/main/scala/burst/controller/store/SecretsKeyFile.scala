@@ -8,7 +8,7 @@ import scalikejdbc.*
 
 /** Which key the secrets of a database are sealed by. Controllers that share a database have to share the
   * key, too: the database knows the id of the one that was first. It is a file beside the database and not in
-  * it: who reads a copy of the database reads no secret.
+  * it: one who reads a copy of the database reads no secret.
   */
 object SecretsKeyFile:
   private val log = LoggerFactory.getLogger("burst.controller.secrets")

@@ -23,7 +23,7 @@ trait SharedLock extends AutoCloseable:
     */
   def tryExclusive(): Boolean
 
-  /** Takes a share unless somebody else has the whole; whether it is held now. Who has the whole keeps a
+  /** Takes a share unless somebody else has the whole; whether it is held now. One that has the whole keeps a
     * share of it, without a moment in between. Throws [[StoreUnavailable]].
     */
   def tryShared(): Boolean

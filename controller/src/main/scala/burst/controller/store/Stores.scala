@@ -105,8 +105,9 @@ enum DeployRefusal:
   /** The packages, parameters and variables of the namespace's definitions would have so many bytes. */
   case TooLarge(bytes: Long, allowed: Long)
 
-/** A flare is written through one store at a time: the one that inserted it, until another takes it over.
-  * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
+/** A flare is written through one store at a time: the one that inserted it, until another takes it over. A
+  * controller that was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes
+  * nothing.
   */
 trait FlareStore extends LogReader, ResultReader:
   /** Stores a change on one of these threads, in a transaction that others may share; of a flare one change
@@ -272,7 +273,7 @@ trait NamespaceStore:
       overwrite: Boolean = false
   ): Option[String] = issue(namespace, limits, overwrite).map(_.credentials)
 
-  /** Creates the namespace of who starts the platform, as [[create]] does. Its key may be renewed. */
+  /** Creates the namespace of whoever starts the platform, as [[create]] does. Its key may be renewed. */
   def establish(namespace: String): Option[String]
 
   /** Replaces a key pair that the platform itself made, for an owner who lost it. Nothing when there is none:

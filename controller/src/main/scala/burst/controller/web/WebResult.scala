@@ -7,7 +7,7 @@ import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.util.ByteString
 import scala.util.Try
 
-/** What an action's result says to who asked. */
+/** What an action's result says to the client. */
 object WebResult:
   /** An error that a program returns is read as a result is. */
   def of(activation: Activation, extension: WebExtension): Either[WebProblem, HttpResponse] =

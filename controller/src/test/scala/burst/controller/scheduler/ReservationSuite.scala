@@ -66,7 +66,9 @@ class ReservationSuite extends ScalaCheckSuite:
           moment,
           view.machines
             .map(m =>
-              m.location -> m.copy(free = m.free - plan.packs.filter(_.location == m.location).map(_.size).sum)
+              m.location -> m.copy(free =
+                m.free - plan.packs.filter(_.location == m.location).map(_.size).sum
+              )
             )
             .toMap
         )

@@ -170,9 +170,9 @@ trait Driver:
   /** Starts a container for whatever pack will come, of any kind: of this size as a guess. */
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]]
 
-  /** Makes a pre-warmed container one for a pack, with its package where the answer says. It has what the
-    * pack needs, and until `confine` may have more, but for a moment only, whether that is called or not.
-    * Nothing when it could not be done; the container is then of no use.
+  /** Turns a pre-warmed container into one for a pack; the answer says where its package is. It has what the
+    * pack needs, and for a moment may have more, at most until `confine`, whether or not that is called.
+    * `None` when it could not be done: the container is then of no use.
     */
   def adopt(container: Container, resources: PackResources): Future[Option[Container]]
 

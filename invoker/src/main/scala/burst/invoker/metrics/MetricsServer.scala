@@ -20,7 +20,7 @@ final case class MetricsAddress(host: String, port: Int)
 private[invoker] object MetricsServer:
   private val log = LoggerFactory.getLogger("burst.invoker.metrics.MetricsServer")
 
-  /** Who scrapes is one or two. */
+  /** There are one or two scrapers. */
   private val MostConnections = 64
 
   private val Target = Path("/metrics")

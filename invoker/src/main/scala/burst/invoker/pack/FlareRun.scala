@@ -141,7 +141,7 @@ private[pack] final class FlareRun(
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
       case AtOnce(failure) => destroy(pack, Some(failure))
-      // Others are in the container, and are not to go for this one: the runtime is told once it has it.
+      // The container has other flares, which are not to end with this one: the runtime is told once it has it.
       case Ending(failure) if host.isJoined && aborted.isEmpty =>
         timers.startSingleTimer(AbortOverdue, timings.abort)
         opening(pack, start, exit, Some(failure))
@@ -155,7 +155,7 @@ private[pack] final class FlareRun(
   private def running(pack: LoadedPack, start: PackStart, aborted: Option[Failure]): Behavior[Command] =
     receive:
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
-      // Another scheduler that takes over does not know whether the last one said so.
+      // A scheduler that has taken over does not know whether the one before it sent this.
       case Start(id, endpoints) if id == assignment.flareId && !startAsked =>
         startAsked = true
         tell(startOf(pack, endpoints))(asAnswer)(Started(id, _))

@@ -77,14 +77,16 @@ object PackActor:
     */
   final case class Abort(flareId: FlareId, failure: Failure, atOnce: Boolean) extends Command
 
-  /** A container has come to its end. A pack watches the one it was first to have; of one that was warm it is
-    * told by the invoker, who watches those: each flare's own watch would stay for as long as the container.
+  /** A container has come to its end. A pack watches the container that it was the first to have; warm ones
+    * are watched by the invoker, which passes this on: a watch of each flare's own would stay for as long as
+    * the container.
     */
   private[invoker] final case class Exited(containerId: String, exit: ContainerExit) extends Command
 
-  /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be, or
-    * the pre-warmed container that was not needed after all. `answered` is the last flare of its group that
-    * has been, or is about to be. A pack that is `spent` is of no use to others, but may still run calls.
+  /** Sent to the invoker just before the final report: the pack to keep warm, if it may be kept, or the
+    * pre-warmed container that was not needed after all. `answered` is the last flare of its group that has
+    * been answered, or is about to be. A pack that is `spent` is of no use to others, but may still run
+    * calls.
     */
   final case class Finished(
       key: PackKey,

@@ -13,7 +13,7 @@ import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
 
 /** A container with a definition's program running in it; `throttled` when it is held to fewer CPUs than its
-  * shape says, `watched` when the invoker hears of its container's end. Who has it also holds the package in
+  * shape says, `watched` when the invoker hears of its container's end. Its holder also holds the package in
   * the cache, and must release it once the container is gone.
   */
 final case class LoadedPack(

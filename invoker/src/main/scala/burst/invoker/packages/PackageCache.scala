@@ -23,8 +23,8 @@ final case class PackageCacheSettings(
     attempts: Int
 )
 
-/** What is kept of a package: a directory with its files, or the file that was uploaded; and its name in the
-  * package's place.
+/** What is kept of a package: a directory with its files, or the file that was uploaded; and its name in
+  * the package's directory.
   */
 enum PackageForm(private[packages] val file: String):
   case Directory extends PackageForm("unpacked")
@@ -33,9 +33,9 @@ enum PackageForm(private[packages] val file: String):
 /** Packages by content, in the form they are needed in, each fetched once however many packs ask for it at
   * the same time.
   *
-  * Who acquires a package holds it until it releases it: it stays there for as long. What nobody holds
-  * goes, longest unused first, when the cache outgrows its bound. The cache starts empty: a fetch is cheap,
-  * and after a crash of the machine nobody could tell which directory is whole.
+  * A package that was acquired is held until it is released, and stays in its directory for as long. What
+  * nobody holds goes, longest unused first, when the cache outgrows its bound. The cache starts empty: a
+  * fetch is cheap, and after a crash of the machine nobody could tell which directory is whole.
   */
 object PackageCache:
   sealed trait Command

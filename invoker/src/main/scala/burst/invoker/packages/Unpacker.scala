@@ -117,8 +117,8 @@ private[burst] object Unpacker:
           budget.take(1)
           sofar + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - sofar))
 
-  /** How many more files and directories may be made. Those that a zip does not name, but goes through, are made as well:
-    * each of its paths may have hundreds.
+  /** How many more files and directories may be made. Those that a zip does not name, but goes through, are
+    * made as well: each of its paths may have hundreds.
     */
   private final class UnpackBudget(entries: Int):
     private var left = entries

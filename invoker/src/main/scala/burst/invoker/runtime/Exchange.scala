@@ -48,7 +48,8 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
 
   def sent(): Unit = isSent = true
 
-  /** Who refuses a request may hang up on the rest of it, and have said why: that may still be read. */
+  /** A server that refuses a request may hang up on the rest of it after saying why: that may still be read.
+    */
   def unsent(problem: Throwable): Unit =
     if !over && come.isEmpty then expire(Exchange.LastWord, problem)
 

@@ -4,8 +4,7 @@ import org.apache.pekko.util.ByteString
 import scala.annotation.tailrec
 
 /** Bytes that come in pieces of any size: many small ones take little more memory than their bytes, and each
-  * byte is copied a few times (by the logarithm of all). Who sends them chooses their size, and may wish us
-  * ill.
+  * byte is copied a few times (by the logarithm of all). The sender chooses their size, and may wish us ill.
   */
 private[runtime] final case class Pieces private (length: Int, lastFirst: List[ByteString]):
   def isEmpty: Boolean = length == 0

@@ -7,8 +7,8 @@ import java.io.ByteArrayOutputStream
 
 /** The metrics of a process, as Prometheus reads them. Each name is taken once.
   *
-  * Whoever counts often keeps what `labelValues` gave for its labels: then a count is an addition, without a
-  * lock.
+  * Code that counts often keeps what `labelValues` gave for its labels: then a count is an addition, without
+  * a lock.
   */
 final class MetricsRegistry:
   private val registry = PrometheusRegistry()

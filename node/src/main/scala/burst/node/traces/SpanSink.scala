@@ -6,15 +6,15 @@ import io.opentelemetry.sdk.trace.{IdGenerator, SpanProcessor}
 
 /** Where the spans of one service go. Nobody waits for that, and it never fails.
   *
-  * Spans are told when they are over, and have their ids from who began them: what a flare's trace is must
-  * outlive the process that began it.
+  * Spans are told when they are over, and have their ids from whoever began them: what a flare's trace is
+  * must outlive the process that began it.
   */
 trait SpanSink:
   /** Whether anybody wants to know. */
   def isOn: Boolean
 
-  /** The context of a new span: in the trace of `parent`, which says whether that is sampled, or in one of its
-    * own. Nothing where traces are off.
+  /** The context of a new span: in the trace of `parent`, which says whether that is sampled, or in one of
+    * its own. Nothing where traces are off.
     */
   def begin(parent: Option[TraceContext]): Option[TraceContext]
 

@@ -28,11 +28,11 @@ import scala.concurrent.duration.FiniteDuration
   * and its packs known to be dead. So there is never a moment at which a pack runs that the scheduler thinks
   * dead.
   *
-  * An id is one invoker's at a time. Who says Hello by the id of another that has a session is not answered
-  * while nothing is known: the next beat of that one has the newcomer `Refused`, which ends; without any the
-  * session ends as above, its packs are dead, and the newcomer is let in. Only for an invoker that has
-  * started again nobody waits: the lock on its data directory, by which it is known, says that its former
-  * process is dead.
+  * An id is one invoker's at a time. An invoker that says Hello by the id of another that has a session is
+  * not answered while nothing is known: the next beat of that one has the newcomer `Refused`, which ends;
+  * without any the session ends as above, its packs are dead, and the newcomer is let in. Only for an invoker
+  * that has started again nobody waits: the lock on its data directory, by which it is known, says that its
+  * former process is dead.
   *
   * A scheduler that takes over has a higher `epoch`, counted by the database; an invoker that has seen it
   * takes no session of a lower one. The one before may have seen beats until this one began, but not after:

@@ -70,7 +70,7 @@ final class Connections(limits: ConnectionLimits):
     victim.isDefined
 
 object Connections:
-  /** Who an address stands for. A host may have all addresses of an IPv6 network of 64 bits. */
+  /** The client behind an address. A host may have all addresses of an IPv6 network of 64 bits. */
   private[connection] def client(address: InetAddress): String = address match
     case six: Inet6Address => six.getAddress.take(8).map(byte => f"$byte%02x").mkString
     case other => other.getHostAddress

@@ -5,7 +5,7 @@ import java.nio.file.Path
 import scala.concurrent.{Future, Promise}
 
 /** A container of the Docker driver. `blank` is the directory it was given in place of a package, if it was
-  * there before its package. `vacated` once nothing is left of who had its address.
+  * there before its package. `vacated` once nothing is left of the one that had its address.
   */
 private[driver] final class DockerContainer(
     val id: String,

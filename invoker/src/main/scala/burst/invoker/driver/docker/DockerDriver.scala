@@ -183,7 +183,7 @@ final class DockerDriver(
     case own: DockerContainer => own.gate.close(soon(network.exclude(own.id, own.address.host)))
     case _ => ()
 
-  /** Whoever is next on the container has no longer to wait. */
+  /** The next user of the container need not wait any longer. */
   private def soon(closed: Future[Either[FirewallProblem, Unit]]): Future[Either[FirewallProblem, Unit]] =
     val bounded = Promise[Either[FirewallProblem, Unit]]()
     closed.onComplete(bounded.tryComplete)

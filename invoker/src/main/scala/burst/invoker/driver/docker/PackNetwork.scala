@@ -101,7 +101,7 @@ private[driver] final class PackNetwork(
   def forget(container: String, address: String): Unit =
     val _ = exclude(address, _ == container, false)
 
-  /** Whoever had the address is gone: who has it now may reach nothing, or why it still may. */
+  /** The former holder of the address is gone: its holder now may reach nothing, or why it still may. */
   def vacate(address: String): Future[Either[FirewallProblem, Unit]] = exclude(address, _ => true, isStale)
 
   private def exclude(

@@ -32,7 +32,7 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
     made
   private given ExecutionContext = ExecutionContext.fromExecutor(thread)
 
-  /** Whichever was wanted last is last. No lock: who starts a container must not wait for removals. */
+  /** Whichever was wanted last is last. No lock: the start of a container must not wait for removals. */
   private val known = AtomicReference(read().flatMap(settled))
 
   /** One that is about to be pulled. */

@@ -6,7 +6,7 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** Who answers containers what address a name has: those of this machine, as Docker finds them. Of one that
+/** The servers that resolve names for containers: those of this machine, as Docker finds them. Of one that
   * listens on this machine alone Docker asks by itself, in the containers' place.
   */
 private[driver] object Resolvers:

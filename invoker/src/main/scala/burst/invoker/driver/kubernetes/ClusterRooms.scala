@@ -101,7 +101,7 @@ private[driver] object ClusterRooms:
   /** Of calls: lists of a large cluster are more than one. */
   private val Patience = 3
 
-  /** What an API server answers to who may not see something. */
+  /** What an API server answers to one who may not see something. */
   private val Hidden = Set(401, 403, 404)
 
   private def isHidden(problem: Throwable): Boolean =

@@ -7,8 +7,8 @@ import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
 /** What Kubernetes is asked for in place of a pack that has no room: pure. It requests what the pack would,
-  * and is for none of the nodes that are there; who adds nodes to the cluster sees that it fits on a new one.
-  * Were it given a node, it would end at once.
+  * and is for none of the nodes that are there; whatever adds nodes to the cluster sees that it fits on a new
+  * one. Were it given a node, it would end at once.
   */
 private[driver] object DemandPod:
   val Label = "burst.demand"

@@ -289,7 +289,7 @@ final class SandboxDriver(
     case own: SandboxContainer => own.gate.close(shut(own))
     case _ => ()
 
-  /** Whoever waits for it hears that it failed before the sandbox ends. */
+  /** Those who wait for it hear that it failed before the sandbox ends. */
   private def shut(own: SandboxContainer): Future[Either[LauncherProblem, Unit]] =
     peers.forget(own.sandbox)
     // Said at once, so that it is mostly done when the next flare comes.
