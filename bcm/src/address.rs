@@ -5,10 +5,10 @@ use crate::tag::Tag;
 
 /// Who sends a message, and in which group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub(crate) struct Source {
     /// The group's; see [`crate::context`].
     pub(crate) context: u32,
-    pub(crate) source: u32,
+    pub(crate) worker: u32,
 }
 
 /// Which mailbox a message is taken from.

@@ -1,6 +1,6 @@
 //! Messages from one worker to one other.
 
-use crate::address::{Class, Destination, Origin};
+use crate::address::{Class, Destination, Source};
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
@@ -70,7 +70,7 @@ impl Communicator {
         let operation = Operation::Send;
         let to = self.destination(operation, dest)?;
         let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
-        let from = self.origin();
+        let from = self.source();
         let class = Class::Point { tag };
         self.noted(self.shared.give(&mut budget, from, to, class, value))
     }
@@ -266,10 +266,10 @@ impl Communicator {
     }
 
     #[inline]
-    pub(crate) fn origin(&self) -> Origin {
-        Origin {
+    pub(crate) fn source(&self) -> Source {
+        Source {
             context: self.group.context,
-            source: self.worker_id(),
+            worker: self.worker_id(),
         }
     }
 

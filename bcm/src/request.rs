@@ -31,17 +31,17 @@ impl SendRequest {
     ) -> Result<Self, Error> {
         let operation = Operation::Send;
         let shared = &communicator.shared;
-        let origin = communicator.origin();
+        let source = communicator.source();
         if shared.is_local(to) {
             let mut budget = WaitBudget::new(&shared.cancellation, operation);
-            shared.give(&mut budget, origin, to, class, value)?;
+            shared.give(&mut budget, source, to, class, value)?;
             return Ok(Self { sending: None });
         }
         shared.cancellation.check()?;
         // Whatever can be wrong with the value shows now; from here on its place among the
         // messages is taken, and it has to be sent.
         let encoded = payload::encode(operation, &value)?;
-        let place = shared.remote()?.reserve(origin, to, &encoded, operation)?;
+        let place = shared.remote()?.reserve(source, to, &encoded, operation)?;
         // What was encoded is not encoded again; plain memory is sent from the value's own.
         let encoded = encoded.into_owned();
         let shared = Arc::clone(shared);
@@ -124,7 +124,7 @@ impl<T: Payload> RecvRequest<T> {
             true => None,
             false => {
                 let mine = Destination::Worker(communicator.worker_id());
-                shared.remote()?.expect(mine, spec.origin())
+                shared.remote()?.expect(mine, spec.as_source())
             }
         };
         Ok(Self {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::address::{Class, Destination, Origin};
+use crate::address::{Class, Destination, Source};
 use crate::cancellation::{Cancellation, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
@@ -49,19 +49,19 @@ impl Shared {
     pub(crate) fn give<T: Payload>(
         &self,
         budget: &mut WaitBudget<'_>,
-        origin: Origin,
+        source: Source,
         destination: u32,
         class: Class,
         value: T,
     ) -> Result<(), Error> {
         budget.check(Peer::Worker(destination))?;
         if let Some(mailbox) = self.mailboxes.of(destination) {
-            mailbox.deliver(origin, class, || Message::moved(value));
+            mailbox.deliver(source, class, || Message::moved(value));
             return Ok(());
         }
         let encoded = payload::encode(budget.operation, &value)?;
         self.remote()?
-            .send(origin, destination, class, &encoded, budget)
+            .send(source, destination, class, &encoded, budget)
     }
 
     /// Takes the message wanted, if it is there.
@@ -97,7 +97,7 @@ impl Shared {
             return Ok(message);
         }
         let remote = self.remote()?;
-        let _expected = remote.expect(destination, spec.origin());
+        let _expected = remote.expect(destination, spec.as_source());
         let progress = FromWorker {
             remote,
             worker,
@@ -131,8 +131,8 @@ impl Shared {
                 .members()
                 .iter()
                 .filter(|&&worker| !self.is_local(worker))
-                .map(|&source| MatchSpec { source, ..*spec }.origin())
-                .filter_map(|origin| remote.expect(Destination::Worker(me), origin))
+                .map(|&source| MatchSpec { source, ..*spec }.as_source())
+                .filter_map(|source| remote.expect(Destination::Worker(me), source))
                 .collect(),
             None => Vec::new(),
         };

@@ -6,7 +6,7 @@
 //! The sender alone decides; who receives takes what comes, either way.
 
 use super::Call;
-use crate::address::{Destination, Origin};
+use crate::address::{Destination, Source};
 use crate::error::Error;
 use crate::group::PackMembers;
 use crate::payload::{self, Encoded, Payload};
@@ -96,9 +96,9 @@ impl Call<'_> {
         let encoded = payload::encode(self.operation(), &value)?;
         let bytes = encoded.body.len();
         if short.is_some_and(|short| bytes <= short) {
-            let Origin { source, .. } = self.origin();
+            let Source { worker, .. } = self.source();
             let bundle = bundle.get_or_insert_with(|| Bundle::of(&encoded));
-            bundle.push(source, destination, &encoded.body);
+            bundle.push(worker, destination, &encoded.body);
             return Ok(None);
         }
         let single = match encoded.into_owned() {

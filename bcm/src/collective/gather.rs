@@ -116,6 +116,6 @@ fn publish_if_long<T: Payload>(call: &mut Call<'_>, value: &T) -> Result<Option<
         return Ok(None);
     }
     let mut bundle = Bundle::of(&encoded);
-    bundle.push(call.origin().source, Destination::Pack, &encoded.body);
+    bundle.push(call.source().worker, Destination::Pack, &encoded.body);
     Ok(Some(bundle))
 }

@@ -21,7 +21,7 @@ pub(crate) mod split;
 
 use std::sync::Arc;
 
-use crate::address::{Class, Destination, Origin};
+use crate::address::{Class, Destination, Source};
 use crate::call_history::Called;
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
@@ -112,14 +112,14 @@ impl<'a> Call<'a> {
         self.shared.cancellation.cores()
     }
 
-    fn origin(&self) -> Origin {
-        self.origin_of(self.group.rank)
+    fn source(&self) -> Source {
+        self.source_of(self.group.rank)
     }
 
-    fn origin_of(&self, rank: u32) -> Origin {
-        Origin {
+    fn source_of(&self, rank: u32) -> Source {
+        Source {
             context: self.group.context,
-            source: self.group.worker(rank),
+            worker: self.group.worker(rank),
         }
     }
 
@@ -133,31 +133,31 @@ impl<'a> Call<'a> {
 
     /// Moves a value to one member.
     pub(crate) fn give<T: Payload>(&mut self, to: u32, value: T) -> Result<(), Error> {
-        let (origin, worker) = (self.origin(), self.group.worker(to));
+        let (source, worker) = (self.source(), self.group.worker(to));
         self.shared
-            .give(&mut self.budget, origin, worker, self.class, value)
+            .give(&mut self.budget, source, worker, self.class, value)
     }
 
     /// Sends to a member of another pack what is encoded.
     pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
-        let (origin, worker) = (self.origin(), self.group.worker(to));
+        let (source, worker) = (self.source(), self.group.worker(to));
         self.budget.check(Peer::Worker(worker))?;
         let remote = self.shared.remote()?;
-        remote.send(origin, worker, self.class, encoded, &mut self.budget)
+        remote.send(source, worker, self.class, encoded, &mut self.budget)
     }
 
     /// Shares a value with the other members in this pack.
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
         self.prove()?;
         self.budget.check(Peer::AnyWorker)?;
-        let origin = self.origin();
+        let source = self.source();
         for &rank in &self.group.own_pack().ranks {
             if rank == self.group.rank {
                 continue;
             }
             if let Some(mailbox) = self.shared.mailboxes.of(self.group.worker(rank)) {
                 let message = Message::shared(Arc::clone(value));
-                mailbox.deliver(origin, self.class, || message);
+                mailbox.deliver(source, self.class, || message);
             }
         }
         Ok(())
@@ -183,10 +183,10 @@ impl<'a> Call<'a> {
             .map(|pack| pack.pack)
             .filter(|&pack| pack != self.shared.pack)
             .collect();
-        let origin = self.origin();
+        let source = self.source();
         self.shared
             .remote()?
-            .broadcast(origin, &packs, self.class, encoded, &mut self.budget)
+            .broadcast(source, &packs, self.class, encoded, &mut self.budget)
     }
 
     /// Moves anything to a member of this pack.
@@ -204,12 +204,12 @@ impl<'a> Call<'a> {
     ) -> Result<(), Error> {
         let worker = self.group.worker(to);
         self.budget.check(Peer::Worker(worker))?;
-        let origin = self.origin_of(from);
+        let source = self.source_of(from);
         let mailbox = self.shared.mailboxes.of(worker);
         let message = Message::Here(ErasedValue::new(value));
         mailbox
             .ok_or(Error::Closed)?
-            .deliver(origin, self.class, || message);
+            .deliver(source, self.class, || message);
         Ok(())
     }
 
@@ -261,7 +261,7 @@ impl<'a> Call<'a> {
         let remote = self.shared.remote()?;
         Ok((0..self.group.size())
             .filter(|&rank| !self.group.is_local(rank))
-            .filter_map(|rank| remote.expect(Destination::Pack, self.origin_of(rank)))
+            .filter_map(|rank| remote.expect(Destination::Pack, self.source_of(rank)))
             .collect())
     }
 
@@ -269,7 +269,7 @@ impl<'a> Call<'a> {
     pub(crate) fn expect(&self, to: u32, from: u32) -> Result<Option<Expectation>, Error> {
         let destination = Destination::Worker(self.group.worker(to));
         let remote = self.shared.remote()?;
-        Ok(remote.expect(destination, self.origin_of(from)))
+        Ok(remote.expect(destination, self.source_of(from)))
     }
 
     fn peer(&self, rank: u32) -> Peer {

@@ -14,7 +14,7 @@ use super::remote_queue::RemoteQueue;
 use super::unexpected::{Envelope, MatchSpec, Stamp};
 use super::waiters::Waiters;
 use super::waker::{ConnectionWait, Waker};
-use crate::address::{Class, Origin};
+use crate::address::{Class, Source};
 use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::message::Message;
@@ -53,7 +53,7 @@ impl Mailbox {
     #[inline]
     pub(crate) fn deliver(
         &self,
-        Origin { context, source }: Origin,
+        Source { context, worker }: Source,
         class: Class,
         message: impl FnOnce() -> Message,
     ) {
@@ -62,11 +62,11 @@ impl Mailbox {
             stamp,
             message: message(),
         };
-        match self.lane(source) {
+        match self.lane(worker) {
             Some(lane) => lane.deliver(envelope),
             None => self
                 .remote_queue
-                .deliver([(source, envelope())].into_iter()),
+                .deliver([(worker, envelope())].into_iter()),
         }
         self.watchers.wake();
     }

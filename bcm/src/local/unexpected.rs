@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::address::{Class, Origin};
+use crate::address::{Class, Source};
 use crate::error::Error;
 use crate::message::Message;
 use crate::operation::Operation;
@@ -132,10 +132,10 @@ impl UnexpectedQueue {
 
 impl MatchSpec {
     /// Whose message is wanted.
-    pub(crate) fn origin(&self) -> Origin {
-        Origin {
+    pub(crate) fn as_source(&self) -> Source {
+        Source {
             context: self.context,
-            source: self.source,
+            worker: self.source,
         }
     }
 

@@ -11,7 +11,7 @@ use super::flow::cost;
 use super::inbox::{Expectation, Inbox};
 use super::stream::StreamKey;
 use super::{Backend, Frame};
-use crate::address::{Class, Destination, Origin};
+use crate::address::{Class, Destination, Source};
 use crate::cancellation::WaitBudget;
 use crate::error::Error;
 use crate::failure::Failure;
@@ -69,13 +69,13 @@ impl Remote {
     /// Sends to one worker of another pack.
     pub(crate) fn send(
         &self,
-        origin: Origin,
+        source: Source,
         destination: u32,
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let place = self.reserve(origin, destination, encoded, budget.operation)?;
+        let place = self.reserve(source, destination, encoded, budget.operation)?;
         self.send_at(place, class, encoded, budget)
     }
 
@@ -83,7 +83,7 @@ impl Remote {
     /// must be sent, or nothing after it arrives.
     pub(crate) fn reserve(
         &self,
-        origin: Origin,
+        source: Source,
         destination: u32,
         encoded: &Encoded<'_>,
         operation: Operation,
@@ -97,7 +97,7 @@ impl Remote {
             });
         };
         self.check_size(encoded, operation)?;
-        let key = StreamKey::new(origin, Destination::Worker(destination));
+        let key = StreamKey::new(source, Destination::Worker(destination));
         Ok(Place {
             key,
             sequence: self.next(key),
@@ -125,13 +125,13 @@ impl Remote {
     /// every time, since they count the same stream.
     pub(crate) fn broadcast(
         &self,
-        origin: Origin,
+        source: Source,
         packs: &[PackId],
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let key = StreamKey::new(origin, Destination::Pack);
+        let key = StreamKey::new(source, Destination::Pack);
         self.check_size(encoded, budget.operation)?;
         let place = (key, self.next(key));
         self.transfer(place, packs, class, encoded, budget)
@@ -214,8 +214,8 @@ impl Remote {
     }
 
     /// A worker is about to wait for a message of this source.
-    pub(crate) fn expect(&self, destination: Destination, origin: Origin) -> Option<Expectation> {
-        self.inbox.expect(StreamKey::new(origin, destination))
+    pub(crate) fn expect(&self, destination: Destination, source: Source) -> Option<Expectation> {
+        self.inbox.expect(StreamKey::new(source, destination))
     }
 
     /// A worker that waits for another one's message reads what has come from its pack.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::arrived::Arrived;
 use super::assembly::Assembly;
 use super::bundle::Bundled;
-use crate::address::{Class, Destination, Origin};
+use crate::address::{Class, Destination, Source};
 use crate::wire::Header;
 
 /// Names a stream.
@@ -18,11 +18,11 @@ pub(super) struct StreamKey {
 }
 
 impl StreamKey {
-    pub(super) fn new(origin: Origin, destination: Destination) -> Self {
+    pub(super) fn new(source: Source, destination: Destination) -> Self {
         Self {
-            source: origin.source,
+            source: source.worker,
             destination,
-            context: origin.context,
+            context: source.context,
         }
     }
 
