@@ -30,7 +30,6 @@
 //! ```
 
 mod address;
-mod admission;
 mod call_history;
 mod cancellation;
 mod collective;
@@ -39,6 +38,7 @@ mod communicator;
 mod config;
 mod connections;
 mod context;
+mod credential_request;
 mod error;
 mod failure;
 #[cfg(feature = "fuzzing")]
@@ -65,13 +65,13 @@ pub mod testing;
 mod topology;
 mod wire;
 
-pub use admission::{Admission, Admitted};
 pub use communicator::Communicator;
 pub use config::{
     BackendConfig, DEFAULT_MAX_BYTES_IN_FLIGHT, DEFAULT_MAX_MESSAGE, DEFAULT_OPERATION_TIMEOUT,
     PackConfig, Secret,
 };
 pub use connections::Connections;
+pub use credential_request::{CredentialRequest, IssuedBackend};
 pub use error::{Error, Peer};
 pub use failure::{Failure, FailureKind};
 pub use invalid::{InvalidArgument, InvalidConfiguration};
@@ -80,7 +80,9 @@ pub use operation::Operation;
 pub use pack::Pack;
 pub use pack_id::PackId;
 pub use payload::Payload;
-pub use remote::{ServerAddress, Traffic, admit, backends, default_chunk_size, servers};
+pub use remote::{
+    ServerAddress, Traffic, backends, default_chunk_size, issue_credentials, servers,
+};
 pub use request::{RecvRequest, SendRequest, wait_any};
 pub use tag::Tag;
 pub use topology::Topology;

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::admission::Admission;
+use crate::credential_request::CredentialRequest;
 
 /// How long what a flare leaves is kept after its deadline.
 pub(super) const GRACE: Duration = Duration::from_secs(60);
@@ -38,7 +38,7 @@ pub(super) struct Credentials {
 
 impl Credentials {
     /// `None` when an id cannot be part of a name.
-    pub(super) fn new(flare: &Admission<'_>) -> Option<Self> {
+    pub(super) fn new(flare: &CredentialRequest<'_>) -> Option<Self> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         let owner = owner(flare);
         if ![flare.flare_id, owner]
@@ -59,7 +59,7 @@ impl Credentials {
     }
 
     /// Whether it belongs to the flare's group, and for as long as the flare may take.
-    pub(super) fn is_for(&self, flare: &Admission<'_>) -> bool {
+    pub(super) fn is_for(&self, flare: &CredentialRequest<'_>) -> bool {
         let needed = gone_at(flare.deadline).as_secs();
         parts(&self.user)
             .is_some_and(|(until, group)| Some(group) == flare.group && until >= needed)
@@ -89,7 +89,7 @@ pub(super) fn gone_at(deadline: Option<SystemTime>) -> Duration {
 }
 
 /// Whom a flare's user is called after.
-pub(super) fn owner<'a>(flare: &Admission<'a>) -> &'a str {
+pub(super) fn owner<'a>(flare: &CredentialRequest<'a>) -> &'a str {
     flare.group.unwrap_or(flare.flare_id)
 }
 
@@ -117,43 +117,43 @@ mod tests {
     use super::*;
     use crate::config::Secret;
 
-    fn admission<'a>(flare_id: &'a str, secret: &'a Secret) -> Admission<'a> {
-        Admission {
+    fn request<'a>(flare_id: &'a str, secret: &'a Secret) -> CredentialRequest<'a> {
+        CredentialRequest {
             deadline: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1000)),
-            ..Admission::new(flare_id, secret)
+            ..CredentialRequest::new(flare_id, secret)
         }
     }
 
     #[test]
     fn packs_make_the_same_user() {
         let (secret, another) = ("secret".into(), "another".into());
-        let credentials = || Credentials::new(&admission("f1", &secret)).unwrap();
+        let credentials = || Credentials::new(&request("f1", &secret)).unwrap();
         assert_eq!(credentials().user, credentials().user);
         assert_eq!(credentials().password, credentials().password);
-        let other = Credentials::new(&admission("f1", &another)).unwrap();
+        let other = Credentials::new(&request("f1", &another)).unwrap();
         assert_ne!(credentials().password, other.password);
-        assert!(Credentials::new(&admission("f *", &secret)).is_none());
+        assert!(Credentials::new(&request("f *", &secret)).is_none());
     }
 
     #[test]
     fn a_group_has_one_user_as_long_as_it_lives() {
         let secret = "secret".into();
-        let flare = |flare_id, hours: u64| Admission {
+        let flare = |flare_id, hours: u64| CredentialRequest {
             group: Some("g1"),
             deadline: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(hours * 3600)),
-            ..admission(flare_id, &secret)
+            ..request(flare_id, &secret)
         };
         let credentials = Credentials::new(&flare("f1", 1)).unwrap();
         assert!(credentials.is_for(&flare("f2", 2)) && credentials.is_for(&flare("f3", 25)));
         assert!(!credentials.is_for(&flare("f4", 26)));
-        assert!(!credentials.is_for(&admission("g1", &secret)));
-        let other = Admission {
+        assert!(!credentials.is_for(&request("g1", &secret)));
+        let other = CredentialRequest {
             group: Some("g2"),
             ..flare("f5", 1)
         };
         assert!(!credentials.is_for(&other));
         assert_eq!(owner_of(&credentials.user), Some("g1"));
-        let wrong = Admission {
+        let wrong = CredentialRequest {
             group: Some("g *"),
             ..flare("f6", 1)
         };

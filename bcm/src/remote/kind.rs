@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::Backend;
 use super::inbox::Inbox;
-use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
+use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 
 /// How a pack opens a backend. It stands beside the kind and not in it: who only lets flares in and
@@ -23,7 +23,8 @@ pub(super) struct BackendKind {
     /// one worker's message holds up another's, go with it.
     pub(super) chunk_size: usize,
     /// Gives a flare credentials of its own.
-    pub(super) admit: fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>,
+    pub(super) issue_credentials:
+        fn(&CredentialRequest<'_>, &BackendConfig) -> Result<IssuedBackend, Error>,
     /// Deletes what a flare left.
     pub(super) clean: fn(&str, &BackendConfig) -> Result<(), Error>,
     /// See [`servers`](super::servers).
@@ -36,7 +37,7 @@ impl BackendKind {
         Self {
             name,
             chunk_size: MIB,
-            admit: |_, config| Ok(config.clone().into()),
+            issue_credentials: |_, config| Ok(config.clone().into()),
             clean: |_, _| Ok(()),
             servers: |_| Ok(Vec::new()),
         }

@@ -53,7 +53,7 @@ pub use kind::ServerAddress;
 pub(crate) use link::Remote;
 #[cfg(feature = "fuzzing")]
 pub(crate) use redis::read_all as redis_replies;
-pub use registry::{admit, backends, default_chunk_size, servers};
+pub use registry::{backends, default_chunk_size, issue_credentials, servers};
 pub(crate) use registry::{clean, open};
 
 use crate::cancellation::WaitBudget;

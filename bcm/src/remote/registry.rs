@@ -8,8 +8,8 @@ use super::faults;
 use super::inbox::Inbox;
 use super::kind::{BackendKind, MIB, Open, ServerAddress};
 use super::memory;
-use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
+use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
 
@@ -99,15 +99,18 @@ pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 /// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
 /// server cannot be reached, refuses, or is one on which credentials of a flare's own would not
 /// keep it from others' messages.
-pub fn admit(flare: &Admission<'_>, backend: &BackendConfig) -> Result<Admitted, Error> {
+pub fn issue_credentials(
+    flare: &CredentialRequest<'_>,
+    backend: &BackendConfig,
+) -> Result<IssuedBackend, Error> {
     let kind = find(&backend.kind)?;
     match backend.shared_credentials {
         true => Ok(backend.clone().into()),
-        false => (kind.admit)(flare, backend),
+        false => (kind.issue_credentials)(flare, backend),
     }
 }
 
-/// Where packs reach a backend's servers, and whoever [admits](admit) a flare to them, as far as the
+/// Where packs reach a backend's servers, and whoever [makes their users](issue_credentials), as far as the
 /// configuration says: nowhere for backends without a server, one on this machine, or one whose
 /// addresses change all the time, as Amazon's S3.
 ///

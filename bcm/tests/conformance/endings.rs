@@ -4,8 +4,8 @@
 use std::time::{Duration, SystemTime};
 
 use burst_bcm::{
-    Admission, Admitted, BackendConfig, Communicator, Error, Failure, FailureKind, Pack, admit,
-    cleanup, testing,
+    BackendConfig, Communicator, CredentialRequest, Error, Failure, FailureKind, IssuedBackend,
+    Pack, cleanup, issue_credentials, testing,
 };
 
 use crate::harness::{WATCHDOG, eventually, pattern, under_watchdog};
@@ -50,15 +50,15 @@ fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send
 }
 
 /// As a user of its own, where the backend has any.
-fn join(platform: &BackendConfig, number: u32, end: End) -> (String, Admitted, Vec<Pack>) {
+fn join(platform: &BackendConfig, number: u32, end: End) -> (String, IssuedBackend, Vec<Pack>) {
     let flare_id = format!("ends-{}-{number}", std::process::id());
     let secret = flare_id.as_str().into();
-    let flare = Admission {
+    let flare = CredentialRequest {
         packs: Some(3),
         deadline: Some(SystemTime::now() + WATCHDOG),
-        ..Admission::new(&flare_id, &secret)
+        ..CredentialRequest::new(&flare_id, &secret)
     };
-    let own = admit(&flare, platform).unwrap();
+    let own = issue_credentials(&flare, platform).unwrap();
     let packs = testing::packs(&[2, 1, 2], &own.backend, |config| {
         config.flare_id.clone_from(&flare_id);
         if end == End::TimedOut {

@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{
-    Admission, Admitted, BackendConfig, Error, FailureKind, Pack, PackConfig, PackId, admit,
-    cleanup, testing,
+    BackendConfig, CredentialRequest, Error, FailureKind, IssuedBackend, Pack, PackConfig, PackId,
+    cleanup, issue_credentials, testing,
 };
 
 use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
@@ -22,13 +22,13 @@ pub fn platform(server: &RabbitMq) -> BackendConfig {
 
 fn let_in(platform: &BackendConfig, flare_id: &str, packs: u32) -> Result<BackendConfig, Error> {
     let secret = flare_id.into();
-    let flare = Admission {
+    let flare = CredentialRequest {
         deadline: Some(soon()),
         packs: Some(packs),
-        ..Admission::new(flare_id, &secret)
+        ..CredentialRequest::new(flare_id, &secret)
     };
     // What comes between two packs' calls is no part of the name.
-    admit(&flare, platform).map(|admitted| admitted.backend)
+    issue_credentials(&flare, platform).map(|issued| issued.backend)
 }
 
 fn packs(backend: &BackendConfig, flare_id: &str, sizes: &[u32]) -> Result<Vec<Pack>, Error> {
@@ -152,12 +152,12 @@ fn admit_until(
     deadline: SystemTime,
 ) -> BackendConfig {
     let secret = flare_id.into();
-    let flare = Admission {
+    let flare = CredentialRequest {
         deadline: Some(deadline),
         packs: Some(packs),
-        ..Admission::new(flare_id, &secret)
+        ..CredentialRequest::new(flare_id, &secret)
     };
-    admit(&flare, platform).unwrap().backend
+    issue_credentials(&flare, platform).unwrap().backend
 }
 
 /// Each is told how much time is left, and knows by its own clock when that will have gone by.
@@ -211,22 +211,22 @@ fn a_group_has_one_user_and_stays_connected() {
         let proxy = Proxy::to(server.port());
         let platform = platform(server);
         let platform = platform.with_uri(server.managed_uri_at(proxy.port()));
-        let (mut kept, mut last, mut first) = (Vec::new(), None::<Admitted>, 0);
+        let (mut kept, mut last, mut first) = (Vec::new(), None::<IssuedBackend>, 0);
         for (number, flare_id) in (0..).zip(["t2-1", "t2-2", "t2-3"]) {
             let secret = flare_id.into();
-            let flare = Admission {
+            let flare = CredentialRequest {
                 group: Some("t2"),
                 packs: Some(3),
                 last: last.as_ref(),
-                ..Admission::new(flare_id, &secret)
+                ..CredentialRequest::new(flare_id, &secret)
             };
-            let admitted = admit(&flare, &platform).unwrap();
-            let same = |last: &Admitted| last.backend == admitted.backend;
+            let issued = issue_credentials(&flare, &platform).unwrap();
+            let same = |last: &IssuedBackend| last.backend == issued.backend;
             assert!(
                 last.as_ref().is_none_or(same),
                 "another user for {flare_id}"
             );
-            let packs = testing::packs_over(kept, &[1, 1, 1], &admitted.backend, |config| {
+            let packs = testing::packs_over(kept, &[1, 1, 1], &issued.backend, |config| {
                 flare_id.clone_into(&mut config.flare_id);
             });
             let packs = packs.unwrap();
@@ -237,7 +237,7 @@ fn a_group_has_one_user_and_stays_connected() {
             if number == 0 {
                 first = proxy.accepted();
             }
-            last = Some(admitted);
+            last = Some(issued);
         }
         assert_eq!(proxy.accepted(), first, "it connected again");
         drop(kept);

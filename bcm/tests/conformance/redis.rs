@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use burst_bcm::{
-    Admission, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing,
+    BackendConfig, CredentialRequest, Error, FailureKind, Pack, PackConfig, cleanup,
+    issue_credentials, testing,
 };
 
 use crate::harness::{eventually, pattern, promised, under_watchdog};
@@ -224,7 +225,7 @@ on_both! {
         let server = Redis::start();
         under_watchdog(move || {
             let secret = "secret".into();
-            let own = admit(&Admission::new("f19", &secret), &config(kind, &server)).unwrap();
+            let own = issue_credentials(&CredentialRequest::new("f19", &secret), &config(kind, &server)).unwrap();
             let limit = Duration::from_secs(7);
             a_pack_that_stands_still_is_waited_for(&own.backend, "f19", limit);
         });
@@ -295,13 +296,13 @@ on_both! {
         under_watchdog(move || {
             let platform = config(kind, &server);
             let end = std::time::SystemTime::now() + Duration::from_secs(3600);
-            let admit = |flare_id: &str| {
+            let issue = |flare_id: &str| {
                 let secret = flare_id.into();
-                let flare = Admission { deadline: Some(end), ..Admission::new(flare_id, &secret) };
-                admit(&flare, &platform).unwrap().backend
+                let flare = CredentialRequest { deadline: Some(end), ..CredentialRequest::new(flare_id, &secret) };
+                issue_credentials(&flare, &platform).unwrap().backend
             };
-            let (own, others) = (admit("own"), admit("others"));
-            assert_eq!(own, admit("own"));
+            let (own, others) = (issue("own"), issue("others"));
+            assert_eq!(own, issue("own"));
 
             let others = packs(&others, "others", &[1, 1]);
             others[0].communicators()[0].send(pattern(9000, 0, 1), 1).unwrap();

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use burst_bcm::{Admission, Admitted, BackendConfig, Error, Pack, admit, cleanup, testing};
+use burst_bcm::{
+    BackendConfig, CredentialRequest, Error, IssuedBackend, Pack, cleanup, issue_credentials,
+    testing,
+};
 
 use crate::harness::{pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
@@ -24,14 +27,14 @@ on_both! {
             let flares = ["g-1", "g-2", "g-3", "g-4", "g-5"];
             for (number, flare_id) in (0..).zip(flares) {
                 let secret = flare_id.into();
-                let flare = Admission {
+                let flare = CredentialRequest {
                     group: Some("g"),
                     last: last.as_ref(),
-                    ..Admission::new(flare_id, &secret)
+                    ..CredentialRequest::new(flare_id, &secret)
                 };
-                let admitted = admit(&flare, &platform).unwrap();
-                let own = admitted.backend.clone();
-                let same = |last: &Admitted| last.backend == own;
+                let issued = issue_credentials(&flare, &platform).unwrap();
+                let own = issued.backend.clone();
+                let same = |last: &IssuedBackend| last.backend == own;
                 assert!(last.as_ref().is_none_or(same), "another user for {flare_id}");
                 let direct = own.uri.clone().unwrap();
                 let (from, to) = (server.port().to_string(), proxy.port().to_string());
@@ -65,7 +68,7 @@ on_both! {
                 // Its packs wait for the next flare, and whatever they left behind may write.
                 let late = format!("burst:{flare_id}:late");
                 redis::cmd("SET").arg(late).arg("for ever").exec(&mut connection).unwrap();
-                last = Some(admitted);
+                last = Some(issued);
                 if number == 0 {
                     first = proxy.accepted();
                 }
@@ -199,7 +202,7 @@ fn connections_may_be_encrypted() {
         // The flare's own user talks to the same server in the same way.
         let platform = BackendConfig::new("redis-list").with_uri(&uri);
         let platform = platform.with_ca(&certificate.pem);
-        let own = admit(&Admission::new("own", &"secret".into()), &platform)
+        let own = issue_credentials(&CredentialRequest::new("own", &"secret".into()), &platform)
             .unwrap()
             .backend;
         assert!(own.uri.as_ref().unwrap().starts_with("rediss://burst."));

@@ -102,8 +102,8 @@ fn a_server_that_comes_back_lets_in_and_cleans_up() {
                 (server.keys(), server.users().len())
             };
             let own = Mutex::new(None);
-            let admit = || *own.lock().unwrap() = Some(let_in(&platform, "c1").unwrap());
-            let (_, users) = while_it_is_away(&admit);
+            let issue = || *own.lock().unwrap() = Some(let_in(&platform, "c1").unwrap());
+            let (_, users) = while_it_is_away(&issue);
             assert_eq!(users, 2);
             let own = own.into_inner().unwrap().unwrap();
             let running = packs(&own, "c1", &[1, 1, 1]);

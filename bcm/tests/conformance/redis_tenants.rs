@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{
-    Admission, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing,
+    BackendConfig, CredentialRequest, Error, FailureKind, Pack, PackConfig, cleanup,
+    issue_credentials, testing,
 };
 
 use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
@@ -46,11 +47,11 @@ fn let_in_until(
     end: SystemTime,
 ) -> Result<BackendConfig, Error> {
     let secret = flare_id.into();
-    let flare = Admission {
+    let flare = CredentialRequest {
         deadline: Some(end),
-        ..Admission::new(flare_id, &secret)
+        ..CredentialRequest::new(flare_id, &secret)
     };
-    admit(&flare, platform).map(|admitted| admitted.backend)
+    issue_credentials(&flare, platform).map(|issued| issued.backend)
 }
 
 pub fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {

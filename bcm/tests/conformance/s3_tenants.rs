@@ -6,7 +6,8 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
 use burst_bcm::{
-    Admission, Admitted, BackendConfig, Error, Pack, PackConfig, admit, cleanup, testing,
+    BackendConfig, CredentialRequest, Error, IssuedBackend, Pack, PackConfig, cleanup,
+    issue_credentials, testing,
 };
 
 use crate::harness::{pattern, under_watchdog};
@@ -17,9 +18,13 @@ fn platform(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
 }
 
-fn let_in(server: &S3Server, flare_id: &str) -> Admitted {
+fn let_in(server: &S3Server, flare_id: &str) -> IssuedBackend {
     let secret = flare_id.into();
-    admit(&Admission::new(flare_id, &secret), &platform(server)).unwrap()
+    issue_credentials(
+        &CredentialRequest::new(flare_id, &secret),
+        &platform(server),
+    )
+    .unwrap()
 }
 
 fn packs(backend: &BackendConfig, flare_id: &str, sizes: &[u32]) -> Result<Vec<Pack>, Error> {
@@ -39,7 +44,7 @@ fn exchange(packs: &[Pack]) {
 }
 
 /// Who signs, and what one has to show there.
-fn signer(given: &Admitted) -> (String, String) {
+fn signer(given: &IssuedBackend) -> (String, String) {
     let uri = given.backend.uri.as_deref().unwrap();
     let (flare, signer) = uri.split_once("?signer=").unwrap();
     let (_, token) = flare.split_once('@').unwrap().0.rsplit_once(':').unwrap();
@@ -113,7 +118,8 @@ fn a_service_that_obeys_what_is_not_signed_is_refused() {
     });
     under_watchdog(move || {
         let secret = "u5".into();
-        let error = admit(&Admission::new("u5", &secret), &platform(&server)).unwrap_err();
+        let error = issue_credentials(&CredentialRequest::new("u5", &secret), &platform(&server))
+            .unwrap_err();
         let error = error.to_string();
         assert!(error.contains("x-amz-copy-source"), "{error}");
         assert!(
@@ -122,7 +128,7 @@ fn a_service_that_obeys_what_is_not_signed_is_refused() {
         );
         assert_eq!(server.objects(""), Vec::<String>::new());
         let shared = platform(&server).with_shared_credentials();
-        let given = admit(&Admission::new("u5", &secret), &shared).unwrap();
+        let given = issue_credentials(&CredentialRequest::new("u5", &secret), &shared).unwrap();
         assert_eq!(given.backend, shared);
     });
 }
@@ -167,7 +173,8 @@ fn a_service_that_is_busy_is_asked_again() {
             ..Manners::default()
         });
         let secret = "u9".into();
-        let error = admit(&Admission::new("u9", &secret), &platform(&server)).unwrap_err();
+        let error = issue_credentials(&CredentialRequest::new("u9", &secret), &platform(&server))
+            .unwrap_err();
         (error.to_string(), server.requests()["PUT"])
     };
     under_watchdog(move || {
@@ -277,30 +284,30 @@ fn nothing_else_is_signed() {
 fn a_group_has_one_signer_for_one_flare_at_a_time() {
     let server = S3Server::shared();
     under_watchdog(move || {
-        let (mut kept, mut last) = (Vec::new(), None::<Admitted>);
+        let (mut kept, mut last) = (Vec::new(), None::<IssuedBackend>);
         for flare_id in ["u4-1", "u4-2"] {
             let secret = flare_id.into();
-            let flare = Admission {
+            let flare = CredentialRequest {
                 group: Some("u4"),
                 last: last.as_ref(),
-                ..Admission::new(flare_id, &secret)
+                ..CredentialRequest::new(flare_id, &secret)
             };
-            let admitted = admit(&flare, &platform(server)).unwrap();
-            let same = |last: &Admitted| last.backend == admitted.backend;
+            let issued = issue_credentials(&flare, &platform(server)).unwrap();
+            let same = |last: &IssuedBackend| last.backend == issued.backend;
             assert!(last.as_ref().is_none_or(same));
-            let packs = testing::packs_over(kept, &[1, 1], &admitted.backend, |config| {
+            let packs = testing::packs_over(kept, &[1, 1], &issued.backend, |config| {
                 flare_id.clone_into(&mut config.flare_id);
             });
             let packs = packs.unwrap();
             exchange(&packs);
             kept = packs.iter().map(Pack::leave).collect();
             drop(packs);
-            admitted.end();
-            let (signer, token) = signer(&admitted);
+            issued.end();
+            let (signer, token) = signer(&issued);
             let after = format!("{token}\nPUT\nsome/where/burst/{flare_id}/x");
             assert!(ask(&signer, &after).is_err());
             cleanup(flare_id, &platform(server)).unwrap();
-            last = Some(admitted);
+            last = Some(issued);
         }
         drop(kept);
         assert_eq!(server.objects("some/where/burst/u4"), Vec::<String>::new());

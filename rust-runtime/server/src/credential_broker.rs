@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use burst_bcm::{Admission, Admitted};
+use burst_bcm::{CredentialRequest, IssuedBackend};
 use burst_protocol::RunPack;
 
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub(crate) struct CredentialBroker {
 /// For all flares of a group, whose packs stay connected as long as it is the same.
 struct Issued {
     group: Option<String>,
-    admitted: Admitted,
+    backend: IssuedBackend,
 }
 
 impl CredentialBroker {
@@ -34,22 +34,19 @@ impl CredentialBroker {
         }
         let mut last = self.last();
         let of_group = |issued: &&Issued| issued.group.is_some() && issued.group == run.group;
-        let flare = Admission {
+        let request = CredentialRequest {
             flare_id: &run.flare_id,
             secret: &run.secret,
             deadline: Some(run.deadline.into()),
             packs: Some(u32::try_from(run.pack_sizes.len()).unwrap_or(u32::MAX)),
             group: run.group.as_deref(),
-            last: last
-                .as_ref()
-                .filter(of_group)
-                .map(|issued| &issued.admitted),
+            last: last.as_ref().filter(of_group).map(|issued| &issued.backend),
         };
-        let admitted = burst_bcm::admit(&flare, &run.backend)?;
-        run.backend = admitted.backend.clone();
+        let issued = burst_bcm::issue_credentials(&request, &run.backend)?;
+        run.backend = issued.backend.clone();
         *last = Some(Issued {
             group: run.group.clone(),
-            admitted,
+            backend: issued,
         });
         Ok(run)
     }
@@ -57,7 +54,7 @@ impl CredentialBroker {
     /// The flare has ended here: what is left of its program gets nothing done in its name.
     pub(crate) fn revoke(&self) {
         if let Some(issued) = &*self.last() {
-            issued.admitted.end();
+            issued.backend.end();
         }
     }
 

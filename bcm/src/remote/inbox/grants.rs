@@ -69,7 +69,7 @@ impl Inbox {
                     if state.is_wanted(key, header.sequence)
                         || (state.offers.is_empty() && self.has_room(header)) =>
                 {
-                    Some(self.admit(&mut state, *header))
+                    Some(self.grant_room(&mut state, *header))
                 }
                 Known::New => {
                     state.offers.add(*header)?;
@@ -89,7 +89,7 @@ impl Inbox {
         let granted = {
             let mut state = self.state.lock();
             *state.expected.entry(key).or_default() += 1;
-            self.admit_wanted(&mut state, key)
+            self.grant_wanted(&mut state, key)
         };
         self.grant(granted);
         Some(Expectation { inbox, key })
@@ -97,14 +97,14 @@ impl Inbox {
 
     /// Makes room for the next message of a stream, when a worker waits for it and it was offered.
     /// Only for that one: what comes after it may be as much as its sender likes.
-    pub(super) fn admit_wanted(&self, state: &mut State, key: StreamKey) -> Option<Header> {
+    pub(super) fn grant_wanted(&self, state: &mut State, key: StreamKey) -> Option<Header> {
         if state.offers.is_empty() || !state.expected.contains_key(&key) {
             return None;
         }
         let due = state.streams.get(&key).map_or(0, Stream::due);
         let offer = state.offers.take(key, due)?;
         self.count_offers(state);
-        Some(self.admit(state, offer))
+        Some(self.grant_room(state, offer))
     }
 
     fn count_offers(&self, state: &State) {
@@ -117,7 +117,7 @@ impl Inbox {
     }
 
     /// Makes room for an offered message and a place in its stream.
-    fn admit(&self, state: &mut State, offer: Header) -> Header {
+    fn grant_room(&self, state: &mut State, offer: Header) -> Header {
         let cost = cost(offer.total);
         {
             let mut budget = self.budget.lock();
@@ -184,7 +184,7 @@ impl Release for Inbox {
                 while state.offers.first().is_some_and(|it| self.has_room(it))
                     && let Some(offer) = state.offers.take_first()
                 {
-                    granted.push(self.admit(&mut state, offer));
+                    granted.push(self.grant_room(&mut state, offer));
                 }
                 self.count_offers(&state);
                 granted

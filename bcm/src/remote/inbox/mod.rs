@@ -321,7 +321,7 @@ impl Inbox {
                 }
             }
         });
-        let wanted = self.admit_wanted(&mut state, key);
+        let wanted = self.grant_wanted(&mut state, key);
         drop(state);
         self.grant(wanted);
         for (error, _) in mismatched {

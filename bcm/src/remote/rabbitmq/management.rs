@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use super::NAME;
 use super::server::{Server, error};
-use crate::admission::Admission;
 use crate::config::BackendConfig;
+use crate::credential_request::CredentialRequest;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
 use crate::remote::credentials::{self, Credentials};
@@ -308,6 +308,6 @@ pub(super) fn place(owner: &str) -> String {
 }
 
 /// The user of a flare, where its id can be part of a name at all.
-pub(super) fn account(flare: &Admission<'_>) -> Result<Credentials, Error> {
+pub(super) fn account(flare: &CredentialRequest<'_>) -> Result<Credentials, Error> {
     Credentials::new(flare).ok_or_else(|| error(credentials::ODD_ID))
 }

@@ -15,16 +15,16 @@
 //! a connection that breaks comes again, and what comes twice is dropped. Frames are not written
 //! to disk, since a flare does not outlive a server's restart. A pack deletes its queues when it
 //! leaves, and the server those that have had no reader for a minute, so that there is nothing to
-//! clean up. A flare that was let in by [`admit`] has them in a virtual host of its own, which
-//! [`clean`] deletes. A pack whose queue has lost its reader, and has none again soon, is lost; so
+//! clean up. A flare with [credentials of its own](platform::issue_credentials) has them in a virtual host of
+//! its own, which [`clean`](platform::clean) deletes. A pack whose queue has lost its reader, and has none again soon, is lost; so
 //! is one whose queue is not there.
 
-mod admission;
 mod connection;
 mod consumer;
 #[cfg(feature = "management")]
 mod management;
 mod names;
+mod platform;
 mod publisher;
 mod server;
 mod watch;
@@ -53,9 +53,9 @@ use server::{Server, error};
 const NAME: &str = "rabbitmq";
 
 pub(super) const KIND: BackendKind = BackendKind {
-    admit: admission::admit,
-    clean: admission::clean,
-    servers: admission::servers,
+    issue_credentials: platform::issue_credentials,
+    clean: platform::clean,
+    servers: platform::servers,
     ..BackendKind::new(NAME)
 };
 

@@ -9,7 +9,7 @@ use super::resp_error::RespError;
 use super::server::{self, Server};
 use super::session::Session;
 use super::threads::Task;
-use super::{LARGEST, admission};
+use super::{LARGEST, platform};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::{Error, Peer};
@@ -54,8 +54,8 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
 
 pub(super) const fn kind<L: Layout>() -> BackendKind {
     BackendKind {
-        admit: |flare, config| admission::admit(L::NAME, flare, config),
-        clean: |flare_id, config| admission::clean(L::NAME, flare_id, config),
+        issue_credentials: |flare, config| platform::issue_credentials(L::NAME, flare, config),
+        clean: |flare_id, config| platform::clean(L::NAME, flare_id, config),
         servers: |config| server::addresses(L::NAME, config),
         ..BackendKind::new(L::NAME)
     }

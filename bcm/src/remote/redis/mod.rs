@@ -13,7 +13,7 @@
 //! | threads that read, and connect again | [`threads`] |
 //! | packs that die, servers that forget | [`heartbeat`], [`presence`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
-//! | letting a flare in, cleaning up behind it | [`admission`] |
+//! | letting a flare in, cleaning up behind it | [`platform`] |
 //! | the flare's own user | [`account`] |
 //!
 //! All commands name a single key or channel and are among those DragonflyDB documents.
@@ -28,11 +28,11 @@ pub(super) mod list;
 pub(super) mod stream;
 
 mod account;
-mod admission;
 mod connections;
 mod heartbeat;
 mod keys;
 mod layout;
+mod platform;
 mod presence;
 mod resp;
 mod resp_error;

@@ -54,7 +54,7 @@ const NAME: &str = "s3";
 
 pub(super) const KIND: BackendKind = BackendKind {
     chunk_size: 4 * MIB,
-    admit: signer::admit,
+    issue_credentials: signer::issue_credentials,
     clean,
     servers: store::servers,
     ..BackendKind::new(NAME)

@@ -27,8 +27,8 @@ use tokio::sync::Semaphore;
 use super::NAME;
 use super::locations::Locations;
 use super::store::{Store, error};
-use crate::admission::{Admission, Admitted, Agent};
 use crate::config::BackendConfig;
+use crate::credential_request::{Agent, CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::remote::runtime::{Runtime, within};
 
@@ -58,11 +58,14 @@ struct SignerState {
 }
 
 /// The same bucket, whose requests are signed here.
-pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Admitted, Error> {
+pub(super) fn issue_credentials(
+    flare: &CredentialRequest<'_>,
+    config: &BackendConfig,
+) -> Result<IssuedBackend, Error> {
     if let Some(last) = flare.last
         && let Some(signer) = &last.agent
     {
-        signer.turn_to(flare.flare_id);
+        signer.begin_flare(flare.flare_id);
         return Ok(last.clone());
     }
     let (name, token) = (random()?, random()?);
@@ -89,8 +92,8 @@ pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Adm
         state,
         _runtime: runtime,
     };
-    signer.turn_to(flare.flare_id);
-    Ok(Admitted {
+    signer.begin_flare(flare.flare_id);
+    Ok(IssuedBackend {
         backend: config.clone().with_uri(uri),
         agent: Some(Arc::new(signer)),
     })
@@ -119,7 +122,7 @@ async fn refuse_obedient(
 }
 
 impl Agent for Signer {
-    fn turn_to(&self, flare_id: &str) {
+    fn begin_flare(&self, flare_id: &str) {
         let root = Locations::new(self.state.store.prefix(), flare_id).root();
         *self.state.root.lock() = Some(root);
     }
@@ -139,7 +142,7 @@ async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
             Ok((mut stream, _)) => {
                 let state = Arc::clone(&state);
                 tokio::spawn(async move {
-                    let _ = within(ASKING, state.attend(&mut stream)).await;
+                    let _ = within(ASKING, state.answer(&mut stream)).await;
                     drop(place);
                 });
             }
@@ -169,7 +172,7 @@ enum Refusal {
 }
 
 impl SignerState {
-    async fn attend(&self, stream: &mut UnixStream) -> std::io::Result<()> {
+    async fn answer(&self, stream: &mut UnixStream) -> std::io::Result<()> {
         let mut question = String::new();
         (&mut *stream)
             .take(QUESTION)

@@ -1,7 +1,7 @@
 //! The inbox under everything a backend may do, and what none should.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod admission;
+mod grants;
 
 use std::time::{Duration, Instant};
 

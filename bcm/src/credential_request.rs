@@ -1,4 +1,4 @@
-//! Who is let in by a backend's server.
+//! Credentials of a flare's own on a backend's server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::time::SystemTime;
 
 use crate::config::{BackendConfig, Secret};
 
-/// A flare whose packs are to be let in.
+/// What credentials are issued for: a flare, whose packs share them.
 #[derive(Debug, Clone, Copy)]
-pub struct Admission<'a> {
+pub struct CredentialRequest<'a> {
     /// The flare.
     pub flare_id: &'a str,
-    /// What its packs share.
+    /// The secret its packs share.
     pub secret: &'a Secret,
     /// When it ends.
     pub deadline: Option<SystemTime>,
-    /// How many packs it has, where that is known: what it may take of a server goes by it.
+    /// How many packs it has, if known: limits on the server depend on it.
     pub packs: Option<u32>,
-    /// The group it is of, if any: flares of a group run one after the other, on the same packs.
+    /// The group it belongs to, if any: the flares of a group run one after the other, on the same packs.
     pub group: Option<&'a str>,
-    /// What [`admit`](crate::admit) has given for the last flare of the group.
-    pub last: Option<&'a Admitted>,
+    /// What [`issue_credentials`](crate::issue_credentials) returned for the last flare of the group.
+    pub last: Option<&'a IssuedBackend>,
 }
 
-impl<'a> Admission<'a> {
+impl<'a> CredentialRequest<'a> {
     /// A flare of no group, which never ends.
     pub fn new(flare_id: &'a str, secret: &'a Secret) -> Self {
         Self {
@@ -37,9 +37,9 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// What a flare's packs are told of a backend. To be kept for as long as they need it.
+/// A backend as a flare's packs are told of it. Keep it for as long as they use it.
 #[derive(Clone)]
-pub struct Admitted {
+pub struct IssuedBackend {
     /// The backend, with credentials of the flare's own.
     pub backend: BackendConfig,
     pub(crate) agent: Option<Arc<dyn Agent>>,
@@ -49,15 +49,15 @@ pub struct Admitted {
 pub(crate) trait Agent: Send + Sync {
     /// The next flare of the same group has begun.
     #[cfg_attr(not(feature = "s3"), allow(dead_code))] // Nothing else has agents.
-    fn turn_to(&self, flare_id: &str);
+    fn begin_flare(&self, flare_id: &str);
 
     /// The flare is over.
     fn end(&self);
 }
 
-impl Admitted {
-    /// The pack has ended: nothing is done for its flare any more. A next flare of the same group
-    /// may still be let in by this.
+impl IssuedBackend {
+    /// The pack has ended: nothing more is done for its flare. It can still be the `last` of the next
+    /// flare of the same group.
     pub fn end(&self) {
         if let Some(agent) = &self.agent {
             agent.end();
@@ -65,7 +65,7 @@ impl Admitted {
     }
 }
 
-impl From<BackendConfig> for Admitted {
+impl From<BackendConfig> for IssuedBackend {
     fn from(backend: BackendConfig) -> Self {
         Self {
             backend,
@@ -74,8 +74,8 @@ impl From<BackendConfig> for Admitted {
     }
 }
 
-impl fmt::Debug for Admitted {
+impl fmt::Debug for IssuedBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Admitted").field(&self.backend).finish()
+        f.debug_tuple("IssuedBackend").field(&self.backend).finish()
     }
 }

@@ -8,8 +8,8 @@ use super::resp_error::RespError;
 use super::server::Server;
 use super::writer::Broken;
 use super::{SILENCE, account, keys, within};
-use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
+use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::remote::credentials::{self, Credentials, ODD_ID};
 
@@ -19,11 +19,11 @@ const CLEANING: Duration = Duration::from_secs(20);
 
 /// The same server, as a user made for the flare. Refused where that user would be no bound, and
 /// where the server may drop messages.
-pub(super) fn admit(
+pub(super) fn issue_credentials(
     name: &'static str,
-    flare: &Admission<'_>,
+    flare: &CredentialRequest<'_>,
     config: &BackendConfig,
-) -> Result<Admitted, Error> {
+) -> Result<IssuedBackend, Error> {
     let server = Server::new(name, config)?;
     let last = match flare.last {
         Some(last) => account::of(&Server::new(name, &last.backend)?),
@@ -88,7 +88,7 @@ fn tried<T>(
 fn let_in(
     server: &Server,
     account: &Credentials,
-    flare: &Admission<'_>,
+    flare: &CredentialRequest<'_>,
     go_on: GoOn<'_>,
 ) -> Result<(), RespError> {
     let mut client = Client::over(server.open().map_err(RespError::Connect)?);

@@ -8,8 +8,8 @@ use super::NAME;
 #[cfg(feature = "management")]
 use super::management::{self, Management};
 use super::server::Server;
-use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
+use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::remote::kind::ServerAddress;
 #[cfg(feature = "management")]
@@ -17,11 +17,14 @@ use crate::remote::{credentials, runtime::Runtime};
 
 /// How long letting a flare in may take.
 #[cfg(feature = "management")]
-const ADMITTING: Duration = Duration::from_secs(15);
+const ISSUING: Duration = Duration::from_secs(15);
 
 /// The same server, as a user made for the flare, in a virtual host that is the flare's alone.
 #[cfg(feature = "management")]
-pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Admitted, Error> {
+pub(super) fn issue_credentials(
+    flare: &CredentialRequest<'_>,
+    config: &BackendConfig,
+) -> Result<IssuedBackend, Error> {
     if let Some(last) = flare.last
         && Server::new(&last.backend)?.account().is_for(flare)
     {
@@ -33,7 +36,7 @@ pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Adm
     let uri = server.uri_for(&account, &place);
     let (management, packs) = (Management::of(&server, config)?, flare.packs);
     let runtime = Runtime::start(NAME)?;
-    runtime.run_for(ADMITTING, async move {
+    runtime.run_for(ISSUING, async move {
         management.make(&account, &place, packs).await
     })?;
     Ok(config.clone().with_uri(uri).into())
@@ -41,7 +44,10 @@ pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Adm
 
 /// The platform's own part.
 #[cfg(not(feature = "management"))]
-pub(super) fn admit(_: &Admission<'_>, _: &BackendConfig) -> Result<Admitted, Error> {
+pub(super) fn issue_credentials(
+    _: &CredentialRequest<'_>,
+    _: &BackendConfig,
+) -> Result<IssuedBackend, Error> {
     let reason = format!("{NAME}: this program was built without the feature \"management\"");
     Err(crate::invalid::InvalidConfiguration::OfBackend(reason).into())
 }
