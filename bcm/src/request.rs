@@ -155,7 +155,7 @@ impl<T: Payload> RecvRequest<T> {
         let shared = &self.communicator.shared;
         self.communicator.check()?;
         if !shared.is_local(self.spec.source) {
-            shared.remote()?.help(self.spec.source);
+            shared.remote()?.progress(self.spec.source);
         }
         let mailbox = shared.mailboxes.of(self.communicator.worker_id());
         let Some(message) = mailbox.ok_or(Error::Closed)?.try_take(&self.spec)? else {

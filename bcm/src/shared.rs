@@ -189,8 +189,8 @@ struct FromWorker<'a> {
 }
 
 impl RemoteProgress for FromWorker<'_> {
-    fn help(&self) -> bool {
-        self.remote.help(self.spec.source)
+    fn poll(&self) -> bool {
+        self.remote.progress(self.spec.source)
     }
 
     fn before_sleep(&self) -> Result<(), Error> {
@@ -226,8 +226,8 @@ struct FromAnyone<'a> {
 }
 
 impl RemoteProgress for FromAnyone<'_> {
-    fn help(&self) -> bool {
-        self.remote.help_anyone()
+    fn poll(&self) -> bool {
+        self.remote.progress_any()
     }
 
     fn before_sleep(&self) -> Result<(), Error> {

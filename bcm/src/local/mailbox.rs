@@ -215,7 +215,7 @@ fn when_ready<R>(
 /// What a worker does while it waits for something from other packs.
 pub(crate) trait RemoteProgress {
     /// Gets what can be had at once; `true` when that was something.
-    fn help(&self) -> bool;
+    fn poll(&self) -> bool;
 
     /// The worker is about to sleep. An error ends its wait: nothing can come any more.
     fn before_sleep(&self) -> Result<(), Error>;
@@ -266,7 +266,7 @@ fn wait<R>(
                 return Ok(found);
             }
             next = Look::Surely;
-        } else if progress.is_some_and(|progress| progress.help()) {
+        } else if progress.is_some_and(|progress| progress.poll()) {
             budget.refresh();
         }
     }

@@ -116,7 +116,7 @@ impl Flow {
                 let peer = first.map_or(Peer::AnyWorker, Peer::Pack);
                 match (budget.pause(peer)?, first) {
                     (Pause::Look, Some(pack)) => {
-                        backend.help(pack);
+                        backend.progress(pack);
                     }
                     (Pause::Look, None) => {}
                     (Pause::Park(_), Some(pack)) if is_gone(pack) => {
@@ -126,7 +126,7 @@ impl Flow {
                         });
                     }
                     (Pause::Park(limit), _) => {
-                        packs.iter().for_each(|&pack| backend.relieve(pack));
+                        packs.iter().for_each(|&pack| backend.hand_back(pack));
                         if !ticket.granted.load(Ordering::Acquire) {
                             budget.cancellation.park(limit);
                         }

@@ -219,15 +219,15 @@ impl Remote {
     }
 
     /// A worker that waits for another one's message reads what has come from its pack.
-    pub(crate) fn help(&self, source: u32) -> bool {
+    pub(crate) fn progress(&self, source: u32) -> bool {
         let pack = self.inbox.config().topology.pack_of(source);
-        pack.is_some_and(|pack| self.backend.help(pack))
+        pack.is_some_and(|pack| self.backend.progress(pack))
     }
 
-    /// As [`Remote::help`], for a message of whoever comes first.
-    pub(crate) fn help_anyone(&self) -> bool {
+    /// As [`Remote::progress`], for a message of whoever comes first.
+    pub(crate) fn progress_any(&self) -> bool {
         let packs = self.inbox.config().topology.packs();
-        packs.filter(|&pack| self.backend.help(pack)).count() > 0
+        packs.filter(|&pack| self.backend.progress(pack)).count() > 0
     }
 
     /// Whether [`Remote::sleep`] is of use.

@@ -165,15 +165,14 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         usize::MAX
     }
 
-    /// A worker waits for a message of this pack: reads what has come from it, if that takes no
-    /// waiting at all. `true` when something has come. Backends whose own threads do all the
-    /// reading need not have it.
-    fn help(&self, _pack: PackId) -> bool {
+    /// A worker waits for a message from this pack: reads what has come from it, without waiting.
+    /// `true` when something has come. A backend whose own threads do all the reading leaves this out.
+    fn progress(&self, _pack: PackId) -> bool {
         false
     }
 
-    /// The worker that helped sleeps otherwise: the backend's own threads have to read.
-    fn relieve(&self, _pack: PackId) {}
+    /// A worker that made progress goes to sleep elsewhere: the backend's own threads read again.
+    fn hand_back(&self, _pack: PackId) {}
 
     /// Whether workers may [`sleep`](Backend::sleep) here.
     fn sleeps(&self) -> bool {

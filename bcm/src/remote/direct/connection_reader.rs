@@ -34,18 +34,18 @@ pub(super) struct ConnectionReader {
     pack: PackId,
     /// Which of all connections it is.
     number: u64,
-    progress: Mutex<Progress>,
+    state: Mutex<ReadState>,
     /// A worker has read here since the reading thread last looked.
-    helped: AtomicBool,
+    read_by_worker: AtomicBool,
     pub(super) election: ReaderElection,
     /// The reading thread leaves the connection to workers.
-    called_off: AtomicBool,
+    left_to_workers: AtomicBool,
     membership: Arc<Membership>,
     reading: Arc<ReaderShared>,
 }
 
 #[derive(Debug)]
-struct Progress {
+struct ReadState {
     /// Of the present flare. What comes of an older one is dropped.
     inbox: Arc<Inbox>,
     /// The beginning of a header.
@@ -101,15 +101,15 @@ impl ConnectionReader {
             stream,
             pack,
             number,
-            progress: Mutex::new(Progress {
+            state: Mutex::new(ReadState {
                 inbox: membership.inbox(),
                 kept: Vec::new(),
                 used: false,
                 stage: Stage::Header,
             }),
-            helped: AtomicBool::new(false),
+            read_by_worker: AtomicBool::new(false),
             election: ReaderElection::default(),
-            called_off: AtomicBool::new(false),
+            left_to_workers: AtomicBool::new(false),
             membership,
             reading,
         }
@@ -125,41 +125,43 @@ impl ConnectionReader {
 
     /// The next flare begins: what is read from now on is for its inbox.
     pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
-        self.progress.lock().inbox = Arc::clone(inbox);
+        self.state.lock().inbox = Arc::clone(inbox);
     }
 
     /// A worker reads what has come, unless someone else does. Never blocks; `true` when
     /// something has come.
-    pub(super) fn help(&self) -> bool {
-        if !self.helped.load(Ordering::Relaxed) {
-            self.helped.store(true, Ordering::Relaxed);
+    pub(super) fn progress(&self) -> bool {
+        if !self.read_by_worker.load(Ordering::Relaxed) {
+            self.read_by_worker.store(true, Ordering::Relaxed);
         }
-        let progress = self.progress.try_lock();
-        progress.is_some_and(|progress| self.read_on(progress))
+        let state = self.state.try_lock();
+        state.is_some_and(|state| self.read_on(state))
     }
 
     /// A worker that slept on the connection reads what has come; `false` when that is nothing.
     /// Waits for whoever is reading, who stops after the next frame or part of a chunk.
     pub(super) fn read_here(&self) -> bool {
-        self.read_on(self.progress.lock())
+        self.read_on(self.state.lock())
     }
 
-    fn read_on(&self, mut progress: MutexGuard<'_, Progress>) -> bool {
-        if matches!(progress.stage, Stage::Ended(_)) {
+    fn read_on(&self, mut state: MutexGuard<'_, ReadState>) -> bool {
+        if matches!(state.stage, Stage::Ended(_)) {
             return false;
         }
         // What was read ahead must not stay behind: nothing would tell anybody of it.
-        let forward = progress.drive(self, || false);
-        if matches!(progress.stage, Stage::Ended(_)) {
-            drop(progress);
+        let forward = state.drive(self, || false);
+        if matches!(state.stage, Stage::Ended(_)) {
+            drop(state);
             self.reading.ended(self.number);
         }
         forward
     }
 
     /// The worker goes to sleep: the reading thread is to read again.
-    pub(super) fn relieve(&self) {
-        if self.helped.swap(false, Ordering::SeqCst) && self.called_off.load(Ordering::SeqCst) {
+    pub(super) fn hand_back(&self) {
+        if self.read_by_worker.swap(false, Ordering::SeqCst)
+            && self.left_to_workers.load(Ordering::SeqCst)
+        {
             self.reading.call();
         }
     }
@@ -167,15 +169,15 @@ impl ConnectionReader {
     /// The reading thread's turn: reads what has come, unless a worker does, which may take as long
     /// as that one has to wait for a processor.
     pub(super) fn take_turn(&self) -> Turn {
-        let Some(mut progress) = self.progress.try_lock() else {
+        let Some(mut state) = self.state.try_lock() else {
             return Turn::Left;
         };
         let mut steps = 0;
-        progress.drive(self, || {
+        state.drive(self, || {
             steps += 1;
-            steps < TURN && !self.helped.load(Ordering::Relaxed)
+            steps < TURN && !self.read_by_worker.load(Ordering::Relaxed)
         });
-        match &progress.stage {
+        match &state.stage {
             Stage::Ended(end) => Turn::Ended(end.clone()),
             _ => Turn::Taken,
         }
@@ -183,7 +185,7 @@ impl ConnectionReader {
 
     /// Why nothing more will come, once that is so.
     pub(super) fn end(&self) -> Option<ConnectionError> {
-        match &self.progress.lock().stage {
+        match &self.state.lock().stage {
             Stage::Ended(end) => Some(end.clone()),
             _ => None,
         }
@@ -191,28 +193,28 @@ impl ConnectionReader {
 
     /// Whether anything has ever come.
     pub(super) fn was_used(&self) -> bool {
-        self.progress.lock().used
+        self.state.lock().used
     }
 
     /// Whether a worker reads, which the reading thread had better not disturb.
-    pub(super) fn is_helped(&self) -> bool {
-        self.helped.load(Ordering::Acquire)
+    pub(super) fn is_read_by_worker(&self) -> bool {
+        self.read_by_worker.load(Ordering::Acquire)
     }
 
     /// The reading thread leaves the connection to workers, or comes back.
-    pub(super) fn call_off(&self, off: bool) {
-        self.called_off.store(off, Ordering::SeqCst);
+    pub(super) fn set_left_to_workers(&self, left: bool) {
+        self.left_to_workers.store(left, Ordering::SeqCst);
     }
 
     /// Whether workers still read: one has since the last time, or sleeps here.
-    pub(super) fn is_still_helped(&self) -> bool {
-        self.helped.swap(false, Ordering::SeqCst) || self.election.is_any()
+    pub(super) fn is_still_read_by_worker(&self) -> bool {
+        self.read_by_worker.swap(false, Ordering::SeqCst) || self.election.is_any()
     }
 
     /// A worker sleeps here: it reads, or another one does.
-    pub(super) fn attend(&self, waker: &Arc<Waker>) {
-        if self.election.attend(waker) {
-            self.helped.store(true, Ordering::Release);
+    pub(super) fn join(&self, waker: &Arc<Waker>) {
+        if self.election.join(waker) {
+            self.read_by_worker.store(true, Ordering::Release);
         }
     }
 
@@ -221,7 +223,7 @@ impl ConnectionReader {
     pub(super) fn leave(&self, waker: &Arc<Waker>) {
         if self.election.leave(waker) {
             // It may come back at once: the reading thread is not to come in between.
-            self.helped.store(true, Ordering::Relaxed);
+            self.read_by_worker.store(true, Ordering::Relaxed);
             self.reading.wake();
         }
     }
@@ -238,7 +240,7 @@ impl AsFd for ConnectionReader {
     }
 }
 
-impl Progress {
+impl ReadState {
     /// Reads on while there is something that was read ahead, and as long as `go_on` says; whether
     /// something has come.
     fn drive(&mut self, connection: &ConnectionReader, mut go_on: impl FnMut() -> bool) -> bool {

@@ -285,12 +285,12 @@ impl Backend for Direct {
         }
     }
 
-    fn help(&self, pack: PackId) -> bool {
-        self.links.peers.help(pack)
+    fn progress(&self, pack: PackId) -> bool {
+        self.links.peers.progress(pack)
     }
 
-    fn relieve(&self, pack: PackId) {
-        self.links.peers.relieve(pack);
+    fn hand_back(&self, pack: PackId) {
+        self.links.peers.hand_back(pack);
     }
 
     fn sleeps(&self) -> bool {

@@ -86,7 +86,7 @@ impl Peers {
     }
 
     /// A waiting worker reads what has come from a pack; `true` when something has.
-    pub(super) fn help(&self, pack: PackId) -> bool {
+    pub(super) fn progress(&self, pack: PackId) -> bool {
         let Some(peer) = self.of(pack) else {
             return false;
         };
@@ -95,7 +95,7 @@ impl Peers {
             return false;
         }
         let busy = peer.busy.load(Ordering::Relaxed);
-        if connections.get(busy).is_some_and(|it| it.help()) {
+        if connections.get(busy).is_some_and(|it| it.progress()) {
             return true;
         }
         // The next message mostly comes where the last one did; the others are tried in turn.
@@ -104,17 +104,17 @@ impl Peers {
             return false;
         }
         let other = turn / TURN % connections.len();
-        let found = other != busy && connections[other].help();
+        let found = other != busy && connections[other].progress();
         if found {
             peer.busy.store(other, Ordering::Relaxed);
         }
         found
     }
 
-    /// The worker sleeps otherwise.
-    pub(super) fn relieve(&self, pack: PackId) {
+    /// The worker goes to sleep elsewhere.
+    pub(super) fn hand_back(&self, pack: PackId) {
         if let Some(peer) = self.of(pack) {
-            peer.connections.read().iter().for_each(|it| it.relieve());
+            peer.connections.read().iter().for_each(|it| it.hand_back());
         }
     }
 

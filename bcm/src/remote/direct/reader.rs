@@ -145,7 +145,7 @@ impl Reading {
         let Some(connection) = self.connections.get(&number) else {
             return;
         };
-        let turn = match connection.is_helped() {
+        let turn = match connection.is_read_by_worker() {
             true => Turn::Left,
             false => connection.take_turn(),
         };
@@ -153,7 +153,7 @@ impl Reading {
             Turn::Taken => {}
             Turn::Left => {
                 let _ = epoll::delete(&self.shared.set, &**connection);
-                connection.call_off(true);
+                connection.set_left_to_workers(true);
                 self.left.push(Arc::clone(connection));
             }
             Turn::Ended(end) => self.end(number, end),
@@ -196,7 +196,7 @@ impl Reading {
             number,
             epoll::EventFlags::IN,
         );
-        connection.call_off(added.is_err());
+        connection.set_left_to_workers(added.is_err());
         if added.is_ok() {
             return;
         }
@@ -210,7 +210,7 @@ impl Reading {
     fn look_in(&mut self, woken: bool) {
         let left = std::mem::take(&mut self.left);
         for connection in left {
-            if connection.is_still_helped() {
+            if connection.is_still_read_by_worker() {
                 self.left.push(connection);
             } else {
                 self.watch_over(&connection);

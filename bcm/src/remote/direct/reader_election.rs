@@ -33,7 +33,7 @@ impl ReaderElection {
     }
 
     /// The worker with this waker comes; `true` when it is to read.
-    pub(super) fn attend(&self, waker: &Arc<Waker>) -> bool {
+    pub(super) fn join(&self, waker: &Arc<Waker>) -> bool {
         let mut workers = self.workers.lock();
         if workers.reader.is_some() {
             workers.queue.push_back(Arc::clone(waker));
@@ -92,9 +92,9 @@ mod tests {
     fn whoever_leaves_hands_over_to_the_next() {
         let election = ReaderElection::default();
         let [first, second, third] = [waker(), waker(), waker()];
-        assert!(election.attend(&first));
-        assert!(!election.attend(&second));
-        assert!(!election.attend(&third));
+        assert!(election.join(&first));
+        assert!(!election.join(&second));
+        assert!(!election.join(&third));
 
         assert!(!election.leave(&first));
         assert!(is_woken(&second) && !is_woken(&third));
@@ -112,8 +112,8 @@ mod tests {
     fn a_worker_that_leaves_the_queue_disturbs_nobody() {
         let election = ReaderElection::default();
         let [first, second] = [waker(), waker()];
-        election.attend(&first);
-        election.attend(&second);
+        election.join(&first);
+        election.join(&second);
         assert!(!election.leave(&second));
         assert!(election.is_any() && election.reads(&first));
         assert!(!is_woken(&first));

@@ -14,7 +14,7 @@ pub(super) fn sleep(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait
     let until = Instant::now() + wait.limit;
     let waker = wait.waker;
     for connection in connections {
-        connection.attend(waker);
+        connection.join(waker);
     }
     while read(connections, wait, until) {}
     for connection in connections {
