@@ -94,7 +94,7 @@ impl Flow {
 
     /// Waits until these packs have granted the message of this place; `offer` asks them. Who
     /// `is_gone` grants nothing.
-    pub(super) fn ask(
+    pub(super) fn wait_for_grant(
         &self,
         place: (StreamKey, u64),
         packs: &[PackId],

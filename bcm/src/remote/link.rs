@@ -189,7 +189,7 @@ impl Remote {
             let place = (key, sequence);
             self.inbox
                 .flow
-                .ask(place, packs, budget, &*self.backend, is_gone, offer)?;
+                .wait_for_grant(place, packs, budget, &*self.backend, is_gone, offer)?;
         }
         let frame = |chunk| Frame {
             header: Header { chunk, ..header },

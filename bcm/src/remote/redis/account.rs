@@ -5,7 +5,7 @@
 //! stays logged in while its user changes.
 
 use super::keys;
-use super::resp::{Reply, Talk};
+use super::resp::{Exchange, Reply};
 use super::resp_error::RespError;
 use super::server::Server;
 use crate::remote::credentials::{self, Credentials};
@@ -30,7 +30,7 @@ pub(super) fn of(server: &Server) -> Option<Credentials> {
 /// Makes the user, or finds it made; it reaches this flare's keys and channels and no others any
 /// more. Where channels cannot be kept apart, as in Redis 6.0, it has none.
 pub(super) fn make(
-    talk: &mut Talk<'_>,
+    exchange: &mut Exchange<'_>,
     account: &Credentials,
     (flare_id, database): (&str, i64),
 ) -> Result<(), RespError> {
@@ -39,7 +39,7 @@ pub(super) fn make(
             vec![[b"ACL"], [b"SETUSER"], [account.user.as_bytes()]];
         arguments.extend(rules.iter().map(|rule| [rule.as_bytes()]));
         let arguments: Vec<&[&[u8]]> = arguments.iter().map(|argument| &argument[..]).collect();
-        talk.ask(&arguments).map(drop)
+        exchange.request(&arguments).map(drop)
     };
     let rules = rules(account, flare_id, database);
     match make([&rules[..], &of_channels(flare_id)].concat()) {
@@ -73,9 +73,9 @@ fn of_channels(flare_id: &str) -> Vec<String> {
 }
 
 /// Removes the users of a flare or a group, and those of flares that are over.
-pub(super) fn remove(talk: &mut Talk<'_>, flare_id: &str) -> Result<(), RespError> {
+pub(super) fn remove(exchange: &mut Exchange<'_>, flare_id: &str) -> Result<(), RespError> {
     // Who may not see users has not made any.
-    let Some(users) = talk.try_ask(&[&[b"ACL"], &[b"USERS"]])? else {
+    let Some(users) = exchange.try_request(&[&[b"ACL"], &[b"USERS"]])? else {
         return Ok(());
     };
     let mut removed = 0;
@@ -83,9 +83,9 @@ pub(super) fn remove(talk: &mut Talk<'_>, flare_id: &str) -> Result<(), RespErro
         if let Reply::Bulk(user) = user
             && credentials::is_done_with(&String::from_utf8_lossy(user), flare_id)
         {
-            talk.command(&[&[b"ACL"], &[b"DELUSER"], &[user]])?;
+            exchange.command(&[&[b"ACL"], &[b"DELUSER"], &[user]])?;
             removed += 1;
         }
     }
-    talk.expect(removed)
+    exchange.expect(removed)
 }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::keys;
 use super::presence;
-use super::resp::{Reply, Talk};
+use super::resp::{Exchange, Reply};
 use super::resp_error::RespError;
 use super::threads::{End, Line, Task, Threads};
 use super::writer::Writer;
@@ -65,13 +65,17 @@ impl Count {
     }
 
     /// Counts. One reply, for [`Count::confirm`].
-    pub(super) fn up(&self, talk: &mut Talk<'_>) -> Result<(), RespError> {
-        talk.command(&[&[b"INCR"], &[self.key.as_bytes()]])
+    pub(super) fn up(&self, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
+        exchange.command(&[&[b"INCR"], &[self.key.as_bytes()]])
     }
 
     /// Reads where the count is now.
-    pub(super) fn confirm(&self, before: i64, talk: &mut Talk<'_>) -> Result<(), RespError> {
-        let Reply::Integer(count) = talk.reply()? else {
+    pub(super) fn confirm(
+        &self,
+        before: i64,
+        exchange: &mut Exchange<'_>,
+    ) -> Result<(), RespError> {
+        let Reply::Integer(count) = exchange.reply()? else {
             return Err(RespError::Protocol);
         };
         if count <= before {
@@ -84,9 +88,9 @@ impl Count {
     }
 
     /// Says that nobody counts any more. Two replies.
-    fn leave(&self, talk: &mut Talk<'_>, expiry: u64) -> Result<(), RespError> {
-        talk.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]])?;
-        keys::expire(talk, &self.key, expiry)
+    fn leave(&self, exchange: &mut Exchange<'_>, expiry: u64) -> Result<(), RespError> {
+        exchange.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]])?;
+        keys::expire(exchange, &self.key, expiry)
     }
 }
 
@@ -113,7 +117,7 @@ impl Heartbeat {
             watched: None,
             unsettled: 0,
         };
-        writer.control(|talk| beating.beat(talk).map(|()| 0))?;
+        writer.control(|exchange| beating.beat(exchange).map(|()| 0))?;
         threads.spawn(beating)?;
         Ok(Self { count, started })
     }
@@ -129,7 +133,7 @@ impl Heartbeat {
             return Ok(());
         }
         let expiry = writer.expiry();
-        writer.control(|talk| self.count.leave(talk, expiry).map(|()| 2))
+        writer.control(|exchange| self.count.leave(exchange, expiry).map(|()| 2))
     }
 }
 
@@ -164,18 +168,18 @@ fn key(flare_id: &str, pack: PackId) -> String {
 }
 
 impl Beating {
-    fn beat(&mut self, talk: &mut Talk<'_>) -> Result<(), RespError> {
+    fn beat(&mut self, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
         let before = self.count.confirmed();
-        self.count.up(talk)?;
-        keys::expire(talk, &self.count.key, keys::expiry(self.deadline))?;
-        self.count.confirm(before, talk)?;
-        talk.expect(1)
+        self.count.up(exchange)?;
+        keys::expire(exchange, &self.count.key, keys::expiry(self.deadline))?;
+        self.count.confirm(before, exchange)?;
+        exchange.expect(1)
     }
 
     /// What a pack's key holds; nothing when it is not there.
-    fn value(&self, pack: PackId, talk: &mut Talk<'_>) -> Result<Vec<u8>, RespError> {
+    fn value(&self, pack: PackId, exchange: &mut Exchange<'_>) -> Result<Vec<u8>, RespError> {
         let its = key(&self.flare_id, pack);
-        match talk.ask(&[&[b"GET"], &[its.as_bytes()]])? {
+        match exchange.request(&[&[b"GET"], &[its.as_bytes()]])? {
             Reply::Bulk(value) => Ok(value),
             Reply::Nil => Ok(Vec::new()),
             _ => Err(RespError::Protocol),
@@ -183,13 +187,17 @@ impl Beating {
     }
 
     /// Looks at the next pack; gives the one that is lost.
-    fn watch(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<Option<PackId>, RespError> {
+    fn watch(
+        &mut self,
+        exchange: &mut Exchange<'_>,
+        inbox: &Inbox,
+    ) -> Result<Option<PackId>, RespError> {
         self.unsettled = self.unsettled.saturating_sub(1);
         let others = self.pack.others(self.packs);
         let candidates = others.filter(|&pack| !inbox.has_left(pack));
         let mut found = None;
         for pack in candidates.take(AT_ONCE) {
-            let value = self.value(pack, talk)?;
+            let value = self.value(pack, exchange)?;
             // The goodbye of one that has left is on its way.
             if value != LEFT {
                 found = Some((pack, value));
@@ -210,7 +218,7 @@ impl Beating {
             });
             return Ok(None);
         };
-        let is_there = presence::ask(talk, &presence::channel(&self.flare_id, pack))?;
+        let is_there = presence::is_listening(exchange, &presence::channel(&self.flare_id, pack))?;
         seen.still += 1;
         seen.gone = if is_there { 0 } else { seen.gone + 1 };
         let gone = if self.unsettled > 0 { STILL } else { GONE };
@@ -228,7 +236,7 @@ impl Task for Beating {
             self.watched = None;
         }
         let own = presence::channel(&self.flare_id, self.pack);
-        line.talk(|talk, _| presence::begin(talk, &own))
+        line.exchange(|exchange, _| presence::begin(exchange, &own))
     }
 
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
@@ -236,14 +244,14 @@ impl Task for Beating {
         if line.is_aborted() {
             // A pack that failed and could not say so is missed.
             let own = presence::channel(&self.flare_id, self.pack);
-            line.talk(|talk, _| presence::end(talk, &own))?;
+            line.exchange(|exchange, _| presence::end(exchange, &own))?;
             line.pause(PERIOD, true);
             return Ok(());
         }
-        line.talk(|talk, inbox| {
-            self.beat(talk)?;
+        line.exchange(|exchange, inbox| {
+            self.beat(exchange)?;
             let lost = match self.started.load(Ordering::Acquire) {
-                true => self.watch(talk, inbox)?,
+                true => self.watch(exchange, inbox)?,
                 false => None,
             };
             if let Some(pack) = lost {
@@ -262,16 +270,16 @@ impl Task for Beating {
 
     fn finish(&mut self, line: &mut Line) {
         let expiry = keys::expiry(self.deadline);
-        let said = line.talk(|talk, _| {
-            self.count.leave(talk, expiry)?;
-            talk.expect(2)
+        let said = line.exchange(|exchange, _| {
+            self.count.leave(exchange, expiry)?;
+            exchange.expect(2)
         });
         if said.is_ok() {
             self.count.left.store(true, Ordering::Release);
         }
         let own = presence::channel(&self.flare_id, self.pack);
         if said
-            .and_then(|()| line.talk(|talk, _| presence::end(talk, &own)))
+            .and_then(|()| line.exchange(|exchange, _| presence::end(exchange, &own)))
             .is_err()
         {
             // A reply may still come on it.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
-use super::resp::{Reply, Talk};
+use super::resp::{Exchange, Reply};
 use super::resp_error::RespError;
 use crate::pack_id::PackId;
 use crate::remote::credentials::{GRACE, gone_at};
@@ -66,18 +66,25 @@ pub(super) fn expiry(deadline: Option<SystemTime>) -> u64 {
 }
 
 /// Sets when a key goes. One reply.
-pub(super) fn expire(talk: &mut Talk<'_>, key: &str, seconds: u64) -> Result<(), RespError> {
+pub(super) fn expire(
+    exchange: &mut Exchange<'_>,
+    key: &str,
+    seconds: u64,
+) -> Result<(), RespError> {
     let seconds = seconds.to_string();
-    talk.command(&[&[b"EXPIRE"], &[key.as_bytes()], &[seconds.as_bytes()]])
+    exchange.command(&[&[b"EXPIRE"], &[key.as_bytes()], &[seconds.as_bytes()]])
 }
 
 /// Deletes a key and waits for it.
-pub(super) fn delete(talk: &mut Talk<'_>, key: &str) -> Result<(), RespError> {
-    talk.ask(&[&[b"DEL"], &[key.as_bytes()]]).map(drop)
+pub(super) fn delete(exchange: &mut Exchange<'_>, key: &str) -> Result<(), RespError> {
+    exchange.request(&[&[b"DEL"], &[key.as_bytes()]]).map(drop)
 }
 
 /// Deletes every key of these flares.
-pub(super) fn delete_all(talk: &mut Talk<'_>, flares: &HashSet<String>) -> Result<(), RespError> {
+pub(super) fn delete_all(
+    exchange: &mut Exchange<'_>,
+    flares: &HashSet<String>,
+) -> Result<(), RespError> {
     let mut names = flares.iter();
     let pattern = match (names.next(), names.next()) {
         (Some(only), None) => format!("burst:{}:*", literally(only)),
@@ -85,7 +92,7 @@ pub(super) fn delete_all(talk: &mut Talk<'_>, flares: &HashSet<String>) -> Resul
     };
     let mut cursor = b"0".to_vec();
     loop {
-        let found = talk.ask(&[
+        let found = exchange.request(&[
             &[b"SCAN"],
             &[&cursor],
             &[b"MATCH"],
@@ -101,11 +108,11 @@ pub(super) fn delete_all(talk: &mut Talk<'_>, flares: &HashSet<String>) -> Resul
             if let Reply::Bulk(key) = key
                 && flare_of(key).is_some_and(|flare| flares.contains(flare))
             {
-                talk.command(&[&[b"DEL"], &[key]])?;
+                exchange.command(&[&[b"DEL"], &[key]])?;
                 commands += 1;
             }
         }
-        talk.expect(commands)?;
+        exchange.expect(commands)?;
         if next == b"0" {
             return Ok(());
         }
@@ -127,20 +134,25 @@ fn flares_of(group: &str) -> String {
 
 /// Notes that a flare is of a group, until the group is cleaned up behind. Two replies.
 pub(super) fn note_flare(
-    talk: &mut Talk<'_>,
+    exchange: &mut Exchange<'_>,
     (group, flare_id): (&str, &str),
     seconds: u64,
 ) -> Result<(), RespError> {
     let key = flares_of(group);
-    talk.command(&[&[b"SADD"], &[key.as_bytes()], &[flare_id.as_bytes()]])?;
-    expire(talk, &key, seconds)
+    exchange.command(&[&[b"SADD"], &[key.as_bytes()], &[flare_id.as_bytes()]])?;
+    expire(exchange, &key, seconds)
 }
 
 /// The flares that were noted for a group, and its own name; forgets them.
-pub(super) fn noted_flares(talk: &mut Talk<'_>, group: &str) -> Result<HashSet<String>, RespError> {
+pub(super) fn noted_flares(
+    exchange: &mut Exchange<'_>,
+    group: &str,
+) -> Result<HashSet<String>, RespError> {
     let key = flares_of(group);
-    let members = talk.ask(&[&[b"SMEMBERS"], &[key.as_bytes()]])?.array()?;
-    delete(talk, &key)?;
+    let members = exchange
+        .request(&[&[b"SMEMBERS"], &[key.as_bytes()]])?
+        .array()?;
+    delete(exchange, &key)?;
     let mut flares = HashSet::from([group.to_owned()]);
     flares.extend(members.into_iter().filter_map(|member| match member {
         Reply::Bulk(flare) => String::from_utf8(flare).ok(),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::connections::Connections;
-use super::resp::{GoOn, Talk};
+use super::resp::{Exchange, Interrupt};
 use super::resp_error::RespError;
 use super::server::{self, Server};
 use super::session::Session;
@@ -39,8 +39,12 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
     fn control(&self, to: PackId, frame: &Frame<'_>) -> String;
 
     /// Puts a frame behind the others of a key. Two replies.
-    fn add(talk: &mut Talk<'_>, key: &str, frame: &Frame<'_>, expiry: u64)
-    -> Result<(), RespError>;
+    fn add(
+        exchange: &mut Exchange<'_>,
+        key: &str,
+        frame: &Frame<'_>,
+        expiry: u64,
+    ) -> Result<(), RespError>;
 
     /// As [`Backend::send`].
     fn send(
@@ -89,10 +93,17 @@ impl<L: Layout> Redis<L> {
         Ok(Arc::new(Self { layout, session }))
     }
 
-    fn control_while(&self, to: PackId, frame: &Frame<'_>, go_on: GoOn<'_>) -> Result<(), Error> {
+    fn control_while(
+        &self,
+        to: PackId,
+        frame: &Frame<'_>,
+        interrupt: Interrupt<'_>,
+    ) -> Result<(), Error> {
         let (writer, key) = (&self.session.writer, self.layout.control(to, frame));
         let expiry = writer.expiry();
-        writer.control_while(go_on, |talk| L::add(talk, &key, frame, expiry).map(|()| 2))
+        writer.control_while(interrupt, |exchange| {
+            L::add(exchange, &key, frame, expiry).map(|()| 2)
+        })
     }
 }
 
@@ -132,9 +143,9 @@ impl<L: Layout> Backend for Redis<L> {
 
     fn leave(&self) {
         let (read, expiry) = (self.layout.read(), self.session.writer.expiry());
-        self.session.leave(&self.layout.own(), |talk, frame| {
+        self.session.leave(&self.layout.own(), |exchange, frame| {
             for key in &read {
-                L::add(talk, key, frame, expiry)?;
+                L::add(exchange, key, frame, expiry)?;
             }
             Ok(2 * read.len())
         });

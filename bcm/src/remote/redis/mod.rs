@@ -91,14 +91,14 @@ pub(crate) fn read_all(
     inbox: Option<&crate::remote::inbox::Inbox>,
 ) {
     let mut client = Client::over(server::Stream::Plain(stream.into()));
-    let go_on: resp::GoOn<'_> = &mut || Ok(());
-    let talk = &mut client.talk(go_on);
+    let interrupt: resp::Interrupt<'_> = &mut || Ok(());
+    let exchange = &mut client.exchange(interrupt);
     match inbox {
-        None => while talk.reply().is_ok() {},
+        None => while exchange.reply().is_ok() {},
         Some(inbox) => {
-            while talk.begin(b'*').is_ok()
-                && value::skip(talk).is_ok()
-                && value::read(talk, inbox).is_ok()
+            while exchange.begin(b'*').is_ok()
+                && value::skip(exchange).is_ok()
+                && value::read(exchange, inbox).is_ok()
             {}
         }
     }

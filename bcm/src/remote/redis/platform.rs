@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::resp::{Client, GoOn, Reply, Talk};
+use super::resp::{Client, Exchange, Interrupt, Reply};
 use super::resp_error::RespError;
 use super::server::Server;
 use super::writer::Broken;
@@ -33,8 +33,8 @@ pub(super) fn issue_credentials(
     let account = account
         .or_else(|| Credentials::new(flare))
         .ok_or_else(|| server.error(ODD_ID))?;
-    tried(&server, SILENCE, |go_on| {
-        let_in(&server, &account, flare, go_on)
+    tried(&server, SILENCE, |interrupt| {
+        let_in(&server, &account, flare, interrupt)
     })?;
     let uri = server.uri_for(&account.user, &account.password);
     Ok(config.clone().with_uri(uri).into())
@@ -48,19 +48,19 @@ pub(super) fn clean(
     config: &BackendConfig,
 ) -> Result<(), Error> {
     let server = Server::new(name, config)?;
-    tried(&server, CLEANING, |go_on| {
-        let mut client = Client::connect(&server, go_on)?;
-        let talk = &mut client.talk(go_on);
+    tried(&server, CLEANING, |interrupt| {
+        let mut client = Client::connect(&server, interrupt)?;
+        let exchange = &mut client.exchange(interrupt);
         let removed = match config.shared_credentials {
             true => Ok(()),
-            false => account::remove(talk, flare_id),
+            false => account::remove(exchange, flare_id),
         };
-        let flares = keys::noted_flares(talk, flare_id)?;
-        keys::delete_all(talk, &flares)?;
+        let flares = keys::noted_flares(exchange, flare_id)?;
+        keys::delete_all(exchange, &flares)?;
         if server.database() != 0 {
             // Where every connection begins.
-            talk.ask(&[&[b"SELECT"], &[b"0"]])?;
-            keys::delete_all(talk, &flares)?;
+            exchange.request(&[&[b"SELECT"], &[b"0"]])?;
+            keys::delete_all(exchange, &flares)?;
         }
         removed
     })
@@ -71,7 +71,7 @@ pub(super) fn clean(
 fn tried<T>(
     server: &Server,
     limit: Duration,
-    mut attempt: impl FnMut(GoOn<'_>) -> Result<T, RespError>,
+    mut attempt: impl FnMut(Interrupt<'_>) -> Result<T, RespError>,
 ) -> Result<T, Error> {
     let mut broken = Broken::of(server);
     let mut in_time = within(server, limit);
@@ -89,11 +89,11 @@ fn let_in(
     server: &Server,
     account: &Credentials,
     flare: &CredentialRequest<'_>,
-    go_on: GoOn<'_>,
+    interrupt: Interrupt<'_>,
 ) -> Result<(), RespError> {
     let mut client = Client::over(server.open().map_err(RespError::Connect)?);
-    let talk = &mut client.talk(go_on);
-    let stranger = talk.try_ask(&[&[b"GET"], &[b"burst:stranger"]])?;
+    let exchange = &mut client.exchange(interrupt);
+    let stranger = exchange.try_request(&[&[b"GET"], &[b"burst:stranger"]])?;
     if stranger.is_some() {
         let open = server.error(
             "the server lets in whoever asks, as its user `default` has no password, so that no \
@@ -102,10 +102,10 @@ fn let_in(
         );
         return Err(open.into());
     }
-    talk.log_in(server)?;
-    refuse_evicting(server, talk)?;
+    exchange.log_in(server)?;
+    refuse_evicting(server, exchange)?;
     let flare_id = flare.flare_id;
-    let made = account::make(talk, account, (flare_id, server.database()));
+    let made = account::make(exchange, account, (flare_id, server.database()));
     made.map_err(|reason| match reason {
         RespError::Refused(reason) => RespError::from(server.error(format!(
             "the server lets the platform's user make none for the flare (ACL SETUSER): \
@@ -116,16 +116,16 @@ fn let_in(
     match flare.group {
         // A group's user may write after its flare was cleaned up behind, until the next begins.
         Some(group) => {
-            keys::note_flare(talk, (group, flare_id), credentials::DAYS)?;
-            talk.expect(2)
+            keys::note_flare(exchange, (group, flare_id), credentials::DAYS)?;
+            exchange.expect(2)
         }
         None => Ok(()),
     }
 }
 
 /// A server that is short of memory must refuse messages, and not drop those it has taken.
-fn refuse_evicting(server: &Server, talk: &mut Talk<'_>) -> Result<(), RespError> {
-    let text = match talk.ask(&[&[b"INFO"], &[b"memory"]]) {
+fn refuse_evicting(server: &Server, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
+    let text = match exchange.request(&[&[b"INFO"], &[b"memory"]]) {
         Ok(Reply::Bulk(text)) => text,
         Err(RespError::Refused(reason)) => {
             let hidden = server.error(format!(

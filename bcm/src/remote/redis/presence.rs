@@ -9,7 +9,7 @@
 //! speak it, or does not let its user listen, knows of nobody.
 
 use super::keys;
-use super::resp::{Reply, Talk};
+use super::resp::{Exchange, Reply};
 use super::resp_error::RespError;
 use crate::pack_id::PackId;
 
@@ -19,36 +19,36 @@ pub(super) fn channel(flare_id: &str, pack: PackId) -> String {
 }
 
 /// Listens, where the server allows it.
-pub(super) fn begin(talk: &mut Talk<'_>, channel: &str) -> Result<(), RespError> {
-    if talk.try_ask(&[&[b"HELLO"], &[b"3"]])?.is_none() {
+pub(super) fn begin(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), RespError> {
+    if exchange.try_request(&[&[b"HELLO"], &[b"3"]])?.is_none() {
         return Ok(());
     }
-    talk.client.listens = true;
-    match talk.try_ask(&[&[b"SUBSCRIBE"], &[channel.as_bytes()]])? {
-        None => speak_as_before(talk, 0),
+    exchange.client.listens = true;
+    match exchange.try_request(&[&[b"SUBSCRIBE"], &[channel.as_bytes()]])? {
+        None => speak_as_before(exchange, 0),
         Some(_) => Ok(()),
     }
 }
 
 /// Makes it a connection like any other again.
-pub(super) fn end(talk: &mut Talk<'_>, channel: &str) -> Result<(), RespError> {
-    if !talk.client.listens {
+pub(super) fn end(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), RespError> {
+    if !exchange.client.listens {
         return Ok(());
     }
-    talk.command(&[&[b"UNSUBSCRIBE"], &[channel.as_bytes()]])?;
-    speak_as_before(talk, 1)
+    exchange.command(&[&[b"UNSUBSCRIBE"], &[channel.as_bytes()]])?;
+    speak_as_before(exchange, 1)
 }
 
 /// In RESP2, after so many other replies.
-fn speak_as_before(talk: &mut Talk<'_>, before: usize) -> Result<(), RespError> {
-    talk.command(&[&[b"HELLO"], &[b"2"]])?;
-    talk.expect(before + 1)?;
-    talk.client.listens = false;
+fn speak_as_before(exchange: &mut Exchange<'_>, before: usize) -> Result<(), RespError> {
+    exchange.command(&[&[b"HELLO"], &[b"2"]])?;
+    exchange.expect(before + 1)?;
+    exchange.client.listens = false;
     Ok(())
 }
 
 /// Whether anybody listens.
-pub(super) fn ask(talk: &mut Talk<'_>, channel: &str) -> Result<bool, RespError> {
-    let heard = talk.try_ask(&[&[b"PUBLISH"], &[channel.as_bytes()], &[b"?"]])?;
+pub(super) fn is_listening(exchange: &mut Exchange<'_>, channel: &str) -> Result<bool, RespError> {
+    let heard = exchange.try_request(&[&[b"PUBLISH"], &[channel.as_bytes()], &[b"?"]])?;
     Ok(matches!(heard, Some(Reply::Integer(1..))))
 }

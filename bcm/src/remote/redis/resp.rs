@@ -20,7 +20,7 @@ const READ_AHEAD: usize = 16 << 10;
 const DEPTH: u32 = 5;
 
 /// Asked while waiting; an error ends the wait.
-pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
+pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
 /// A reply, kept whole.
 #[derive(Debug, PartialEq, Eq)]
@@ -60,17 +60,17 @@ impl Client {
     }
 
     /// Connects and logs in.
-    pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
+    pub(super) fn connect(server: &Server, interrupt: Interrupt<'_>) -> Result<Self, RespError> {
         let mut client = Self::over(server.open().map_err(RespError::Connect)?);
-        client.talk(go_on).log_in(server)?;
+        client.exchange(interrupt).log_in(server)?;
         Ok(client)
     }
 
     /// What is said on it, by someone who is asked while waiting.
-    pub(super) fn talk<'a>(&'a mut self, go_on: GoOn<'a>) -> Talk<'a> {
-        Talk {
+    pub(super) fn exchange<'a>(&'a mut self, interrupt: Interrupt<'a>) -> Exchange<'a> {
+        Exchange {
             client: self,
-            go_on,
+            interrupt,
         }
     }
 
@@ -80,12 +80,12 @@ impl Client {
 }
 
 /// Commands and replies on a connection.
-pub(super) struct Talk<'a> {
+pub(super) struct Exchange<'a> {
     pub(super) client: &'a mut Client,
-    go_on: GoOn<'a>,
+    interrupt: Interrupt<'a>,
 }
 
-impl Talk<'_> {
+impl Exchange<'_> {
     /// Becomes the user the server's address names, in its database.
     pub(super) fn log_in(&mut self, server: &Server) -> Result<(), RespError> {
         let mut replies = 0;
@@ -107,7 +107,7 @@ impl Talk<'_> {
     }
 
     /// Gives a command and reads the reply.
-    pub(super) fn ask(&mut self, arguments: &[&[&[u8]]]) -> Result<Reply, RespError> {
+    pub(super) fn request(&mut self, arguments: &[&[&[u8]]]) -> Result<Reply, RespError> {
         self.command(arguments)?;
         self.reply()
     }
@@ -132,7 +132,7 @@ impl Talk<'_> {
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             let written = self.client.stream.get_mut().write_vectored(left);
-            IoSlice::advance_slices(&mut left, done(written, self.go_on)?);
+            IoSlice::advance_slices(&mut left, done(written, self.interrupt)?);
         }
         Ok(())
     }
@@ -165,9 +165,12 @@ impl Talk<'_> {
         refused.map_or(Ok(()), |reason| Err(RespError::Refused(reason)))
     }
 
-    /// As [`Talk::ask`]; nothing when the server refuses.
-    pub(super) fn try_ask(&mut self, arguments: &[&[&[u8]]]) -> Result<Option<Reply>, RespError> {
-        match self.ask(arguments) {
+    /// As [`Exchange::request`]; nothing when the server refuses.
+    pub(super) fn try_request(
+        &mut self,
+        arguments: &[&[&[u8]]],
+    ) -> Result<Option<Reply>, RespError> {
+        match self.request(arguments) {
             Err(RespError::Refused(_)) => Ok(None),
             answer => answer.map(Some),
         }
@@ -210,7 +213,7 @@ impl Talk<'_> {
     }
 
     /// Reads the beginning of an array or a bulk string, `None` for nil. What follows is read
-    /// with [`Talk::bulk`], [`Talk::rest`] or [`Talk::skip`].
+    /// with [`Exchange::bulk`], [`Exchange::rest`] or [`Exchange::skip`].
     pub(super) fn begin(&mut self, kind: u8) -> Result<Option<usize>, RespError> {
         let (found, line) = self.line()?;
         match found {
@@ -225,7 +228,7 @@ impl Talk<'_> {
     /// Reads the next bytes of a bulk string straight to where they belong.
     pub(super) fn bulk(&mut self, mut place: &mut [u8]) -> Result<(), RespError> {
         while !place.is_empty() {
-            let count = done(self.client.stream.read(place), self.go_on)?;
+            let count = done(self.client.stream.read(place), self.interrupt)?;
             place = &mut place[count..];
         }
         Ok(())
@@ -259,7 +262,7 @@ impl Talk<'_> {
                 return Err(RespError::Protocol);
             }
             let stream = &mut self.client.stream;
-            let count = done(stream.fill_buf().map(<[u8]>::len), self.go_on)?;
+            let count = done(stream.fill_buf().map(<[u8]>::len), self.interrupt)?;
             let buffered = &stream.buffer()[..count];
             let end = buffered.iter().position(|&byte| byte == b'\n');
             let taken = end.map_or(count, |place| place + 1);
@@ -276,14 +279,14 @@ impl Talk<'_> {
 }
 
 /// How much a system call has done: nothing when it only passed time.
-fn done(result: std::io::Result<usize>, go_on: GoOn<'_>) -> Result<usize, RespError> {
+fn done(result: std::io::Result<usize>, interrupt: Interrupt<'_>) -> Result<usize, RespError> {
     match result {
         Ok(0) => Err(RespError::HungUp),
         Ok(count) => Ok(count),
         Err(error) => match error.kind() {
             ErrorKind::Interrupted => Ok(0),
             ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                go_on().map(|()| 0).map_err(RespError::GivenUp)
+                interrupt().map(|()| 0).map_err(RespError::GivenUp)
             }
             _ => Err(RespError::Broken(error)),
         },
@@ -313,9 +316,10 @@ mod tests {
     #[test]
     fn commands_and_replies_have_the_protocols_form() {
         let (mut client, mut server) = client();
-        let go_on: GoOn<'_> = &mut || Ok(());
-        let mut talk = client.talk(go_on);
-        talk.command(&[&[b"SET"], &[b"key"], &[b"he", b"", b"llo"]])
+        let interrupt: Interrupt<'_> = &mut || Ok(());
+        let mut exchange = client.exchange(interrupt);
+        exchange
+            .command(&[&[b"SET"], &[b"key"], &[b"he", b"", b"llo"]])
             .unwrap();
         let expected = b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nhello\r\n";
         let mut written = vec![0; expected.len()];
@@ -325,7 +329,7 @@ mod tests {
         server
             .write_all(b"+OK\r\n:7\r\n$-1\r\n*2\r\n$1\r\na\r\n*1\r\n$0\r\n\r\n-ERR no\r\n")
             .unwrap();
-        let mut next = || talk.reply().unwrap();
+        let mut next = || exchange.reply().unwrap();
         assert_eq!(next(), Reply::Status);
         assert_eq!(next(), Reply::Integer(7));
         assert_eq!(next(), Reply::Nil);
@@ -334,7 +338,7 @@ mod tests {
             next(),
             Reply::Array(vec![Reply::Bulk(b"a".to_vec()), inner])
         );
-        assert!(matches!(talk.reply(), Err(RespError::Refused(reason)) if reason == "ERR no"));
+        assert!(matches!(exchange.reply(), Err(RespError::Refused(reason)) if reason == "ERR no"));
     }
 
     #[test]
@@ -345,7 +349,7 @@ mod tests {
         let map = "%1\r\n$5\r\nproto\r\n:3\r\n";
         let said = format!("{map}{message}_\r\n{message}{message}:1\r\n");
         server.write_all(said.as_bytes()).unwrap();
-        let mut next = || client.talk(&mut || Ok(())).reply().unwrap();
+        let mut next = || client.exchange(&mut || Ok(())).reply().unwrap();
         let proto = Reply::Bulk(b"proto".to_vec());
         assert_eq!(next(), Reply::Array(vec![proto, Reply::Integer(3)]));
         assert_eq!(next(), Reply::Nil);
@@ -364,7 +368,10 @@ mod tests {
             let (mut client, mut server) = client();
             server.write_all(wrong.as_bytes()).unwrap();
             drop(server);
-            assert!(client.talk(&mut || Ok(())).reply().is_err(), "{wrong:?}");
+            assert!(
+                client.exchange(&mut || Ok(())).reply().is_err(),
+                "{wrong:?}"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connections::Connections;
 use super::heartbeat::{Count, Heartbeat};
-use super::resp::Talk;
+use super::resp::Exchange;
 use super::resp_error::RespError;
 use super::threads::{Task, Threads};
 use super::writer::Writer;
@@ -76,7 +76,7 @@ impl Session {
     pub(super) fn leave(
         &self,
         own: &[String],
-        mut wake: impl FnMut(&mut Talk<'_>, &Frame<'_>) -> Result<usize, RespError>,
+        mut wake: impl FnMut(&mut Exchange<'_>, &Frame<'_>) -> Result<usize, RespError>,
     ) {
         let config = self.inbox.config();
         let frame = Frame {
@@ -84,7 +84,7 @@ impl Session {
             payload: &[],
         };
         self.threads
-            .leave(|| self.writer.control(|talk| wake(talk, &frame)));
+            .leave(|| self.writer.control(|exchange| wake(exchange, &frame)));
         self.take_leave(own);
     }
 

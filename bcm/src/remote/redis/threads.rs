@@ -11,7 +11,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::connections::Connections;
-use super::resp::{Client, Talk};
+use super::resp::{Client, Exchange};
 use super::resp_error::RespError;
 use super::server::{Hook, Server};
 use super::writer::Broken;
@@ -294,19 +294,22 @@ impl Line {
 
     /// Drops a connection that the server has closed since the last flare.
     fn check(&mut self) {
-        if self.talk(|talk, _| talk.ask(&[&[b"PING"]])).is_err() {
+        if self
+            .exchange(|exchange, _| exchange.request(&[&[b"PING"]]))
+            .is_err()
+        {
             self.client = None;
         }
     }
 
     /// Says something on the connection, and hears what comes for the inbox.
-    pub(super) fn talk<T, E: From<RespError>>(
+    pub(super) fn exchange<T, E: From<RespError>>(
         &mut self,
-        what: impl FnOnce(&mut Talk<'_>, &Inbox) -> Result<T, E>,
+        what: impl FnOnce(&mut Exchange<'_>, &Inbox) -> Result<T, E>,
     ) -> Result<T, E> {
         let client = self.client.as_mut().ok_or(RespError::HungUp)?;
-        let go_on = &mut attention(&self.connections.server, &self.finish);
-        what(&mut client.talk(go_on), &self.inbox)
+        let interrupt = &mut attention(&self.connections.server, &self.finish);
+        what(&mut client.exchange(interrupt), &self.inbox)
     }
 
     /// It is of no use any more.
@@ -344,10 +347,10 @@ mod tests {
         let config = BackendConfig::new("redis-list").with_uri("redis://localhost");
         let server = Server::new("redis-list", &config).unwrap();
         let finish = Finish::default();
-        let mut go_on = attention(&server, &finish);
+        let mut interrupt = attention(&server, &finish);
         thread::sleep(SILENCE + Duration::from_millis(500));
-        assert_eq!(go_on(), Ok(()));
+        assert_eq!(interrupt(), Ok(()));
         finish.change(|state| state.now = true);
-        assert_eq!(go_on(), Err(Error::Closed));
+        assert_eq!(interrupt(), Err(Error::Closed));
     }
 }

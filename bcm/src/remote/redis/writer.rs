@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::connections::{Connections, ControlConnection};
-use super::resp::{Client, GoOn, Talk};
+use super::resp::{Client, Exchange, Interrupt};
 use super::resp_error::RespError;
 use super::server::Server;
 use super::{AGAIN, SILENCE, SILENCE_AFTER_FAILURE, keys, within_or_recovery};
@@ -52,7 +52,7 @@ impl Writer {
         &self,
         peer: Peer,
         budget: &mut WaitBudget<'_>,
-        mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
+        mut write: impl FnMut(&mut Exchange<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let mut broken = Broken::of(&self.connections.server);
         loop {
@@ -71,7 +71,7 @@ impl Writer {
         &self,
         peer: Peer,
         budget: &mut WaitBudget<'_>,
-        write: &mut impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
+        write: &mut impl FnMut(&mut Exchange<'_>) -> Result<usize, RespError>,
     ) -> Result<(), RespError> {
         let server = &self.connections.server;
         let connect = |budget: &mut WaitBudget<'_>| {
@@ -82,9 +82,9 @@ impl Writer {
             })
         };
         let mut client = self.connections.pool.acquire(peer, budget, connect)?;
-        let go_on: GoOn<'_> = &mut || budget.remaining(peer).map(drop);
-        let talk = &mut client.talk(go_on);
-        let result = write(talk).and_then(|replies| talk.expect(replies));
+        let interrupt: Interrupt<'_> = &mut || budget.remaining(peer).map(drop);
+        let exchange = &mut client.exchange(interrupt);
+        let result = write(exchange).and_then(|replies| exchange.expect(replies));
         match result {
             Ok(()) => self.connections.pool.put_back(client),
             Err(_) => self.connections.pool.forget(),
@@ -95,7 +95,7 @@ impl Writer {
     /// Runs commands for a control frame. `write` gives the number of replies to come.
     pub(super) fn control(
         &self,
-        write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
+        write: impl FnMut(&mut Exchange<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         self.control_while(&mut || Ok(()), write)
     }
@@ -103,8 +103,8 @@ impl Writer {
     /// As [`Writer::control`], for somebody who may have to end before the server has said anything.
     pub(super) fn control_while(
         &self,
-        may_wait: GoOn<'_>,
-        mut write: impl FnMut(&mut Talk<'_>) -> Result<usize, RespError>,
+        may_wait: Interrupt<'_>,
+        mut write: impl FnMut(&mut Exchange<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let server = &self.connections.server;
         let mut control = loop {
@@ -116,16 +116,16 @@ impl Writer {
         let mut in_time = self.in_time();
         let mut broken = Broken::of(server);
         loop {
-            let go_on: GoOn<'_> = &mut || {
+            let interrupt: Interrupt<'_> = &mut || {
                 may_wait()?;
                 in_time()
             };
             let result = match &mut *control {
                 ControlConnection::Open(client) => {
-                    let talk = &mut client.talk(go_on);
-                    write(talk).and_then(|replies| talk.expect(replies))
+                    let exchange = &mut client.exchange(interrupt);
+                    write(exchange).and_then(|replies| exchange.expect(replies))
                 }
-                ControlConnection::Broken => match Client::connect(server, go_on) {
+                ControlConnection::Broken => match Client::connect(server, interrupt) {
                     Ok(client) => {
                         *control = ControlConnection::Open(client);
                         continue;
@@ -170,9 +170,9 @@ impl Writer {
 
     /// Deletes what nobody will read any more. What cannot be deleted now expires.
     pub(super) fn delete(&self, leftovers: &[String]) {
-        let _ = self.control(|talk| {
+        let _ = self.control(|exchange| {
             for key in leftovers {
-                talk.command(&[&[b"DEL"], &[key.as_bytes()]])?;
+                exchange.command(&[&[b"DEL"], &[key.as_bytes()]])?;
             }
             Ok(leftovers.len())
         });

@@ -256,7 +256,7 @@ fn who_has_just_left_is_not_gone() {
     let begun = Instant::now();
     setup.inbox.left(OTHER);
     let place = (StreamKey::of(&message(0, &vec![], 1)[0].0), 0);
-    let asked = setup.inbox.flow.ask(
+    let asked = setup.inbox.flow.wait_for_grant(
         place,
         &[OTHER],
         &mut budget,

@@ -1,7 +1,7 @@
 //! The commands on chunks that many packs read, each on a single key.
 
 use super::super::keys::delete;
-use super::super::resp::{Reply, Talk};
+use super::super::resp::{Exchange, Reply};
 use super::super::resp_error::RespError;
 use crate::remote::Frame;
 
@@ -12,7 +12,7 @@ fn left(chunk: &str) -> String {
 
 /// Stores a chunk for many readers. Two replies.
 pub(super) fn store(
-    talk: &mut Talk<'_>,
+    exchange: &mut Exchange<'_>,
     key: &str,
     frame: &Frame<'_>,
     readers: usize,
@@ -20,14 +20,14 @@ pub(super) fn store(
 ) -> Result<(), RespError> {
     let (expiry, readers) = (expiry.to_string(), readers.to_string());
     let (left, expiry) = (left(key), [expiry.as_bytes()]);
-    talk.command(&[
+    exchange.command(&[
         &[b"SET"],
         &[left.as_bytes()],
         &[readers.as_bytes()],
         &[b"EX"],
         &expiry,
     ])?;
-    talk.command(&[
+    exchange.command(&[
         &[b"SET"],
         &[key.as_bytes()],
         &[frame.payload],
@@ -37,12 +37,12 @@ pub(super) fn store(
 }
 
 /// Says that a stored chunk was read; the last reader deletes it.
-pub(super) fn release(talk: &mut Talk<'_>, key: &str) -> Result<(), RespError> {
+pub(super) fn release(exchange: &mut Exchange<'_>, key: &str) -> Result<(), RespError> {
     let left = left(key);
-    match talk.ask(&[&[b"DECR"], &[left.as_bytes()]])? {
+    match exchange.request(&[&[b"DECR"], &[left.as_bytes()]])? {
         Reply::Integer(readers) if readers <= 0 => {
-            delete(talk, &left)?;
-            delete(talk, key)
+            delete(exchange, &left)?;
+            delete(exchange, key)
         }
         _ => Ok(()),
     }

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use super::BATCH;
 use super::keys::{Keys, expire};
 use super::layout::{self, Layout};
-use super::resp::Talk;
+use super::resp::Exchange;
 use super::resp_error::RespError;
 use super::session::Session;
 use crate::cancellation::WaitBudget;
@@ -98,15 +98,15 @@ impl Layout for Lists {
     }
 
     fn add(
-        talk: &mut Talk<'_>,
+        exchange: &mut Exchange<'_>,
         list: &str,
         frame: &Frame<'_>,
         expiry: u64,
     ) -> Result<(), RespError> {
         let header = frame.seal();
-        talk.command(&[&[b"RPUSH"], &[list.as_bytes()], &[&header, frame.payload]])?;
+        exchange.command(&[&[b"RPUSH"], &[list.as_bytes()], &[&header, frame.payload]])?;
         // An emptied list is gone, its expiry with it, so each push sets it anew.
-        expire(talk, list, expiry)
+        expire(exchange, list, expiry)
     }
 
     fn send(
@@ -122,12 +122,12 @@ impl Layout for Lists {
         let small = matches!(frames, [frame] if frame.payload.len() <= INLINE);
         let stored = to.len() > 1 && !small;
         Frame::batches(frames, BATCH).try_for_each(|batch| {
-            session.writer.run(peer, budget, |talk| {
+            session.writer.run(peer, budget, |exchange| {
                 for frame in batch {
                     let mut frame = frame.sealed();
                     if stored {
                         let key = self.keys.chunk(&frame.header);
-                        commands::store(talk, &key, &frame, to.len(), expiry)?;
+                        commands::store(exchange, &key, &frame, to.len(), expiry)?;
                         frame = Frame {
                             header: Header {
                                 kind: Kind::Stored,
@@ -137,7 +137,7 @@ impl Layout for Lists {
                         };
                     }
                     for list in &lists {
-                        Self::add(talk, list, &frame, expiry)?;
+                        Self::add(exchange, list, &frame, expiry)?;
                     }
                 }
                 Ok(2 * (usize::from(stored) + lists.len()) * batch.len())

@@ -1,7 +1,7 @@
 //! What a receiving thread does: takes one frame after another from a list.
 
 use super::super::keys::Keys;
-use super::super::resp::Talk;
+use super::super::resp::Exchange;
 use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
@@ -26,7 +26,12 @@ impl Receiver {
         }
     }
 
-    fn read_stored(&self, talk: &mut Talk<'_>, inbox: &Inbox, header: &Header) -> Result<(), End> {
+    fn read_stored(
+        &self,
+        exchange: &mut Exchange<'_>,
+        inbox: &Inbox,
+        header: &Header,
+    ) -> Result<(), End> {
         let header = Header {
             kind: Kind::Data,
             ..*header
@@ -36,15 +41,15 @@ impl Receiver {
             return Ok(());
         };
         let key = self.keys.chunk(&header);
-        talk.command(&[&[b"GET"], &[key.as_bytes()]])?;
-        let Some(length) = talk.begin(b'$')? else {
+        exchange.command(&[&[b"GET"], &[key.as_bytes()]])?;
+        let Some(length) = exchange.begin(b'$')? else {
             let gone = "a stored chunk is gone before it was read".to_owned();
             return Err(RespError::Refused(gone).into());
         };
         value::check(chunk.bytes().len(), length)?;
-        talk.rest(chunk.bytes())?;
+        exchange.rest(chunk.bytes())?;
         chunk.verify_and_commit()?;
-        commands::release(talk, &key)?;
+        commands::release(exchange, &key)?;
         Ok(())
     }
 }
@@ -52,14 +57,14 @@ impl Receiver {
 impl Task for Receiver {
     /// Takes one frame from the list, or nothing after a second.
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        line.talk(|talk, inbox| {
-            talk.command(&[&[b"BLPOP"], &[self.list.as_bytes()], &[BLOCK_SECONDS]])?;
-            if talk.begin(b'*')?.is_none() {
+        line.exchange(|exchange, inbox| {
+            exchange.command(&[&[b"BLPOP"], &[self.list.as_bytes()], &[BLOCK_SECONDS]])?;
+            if exchange.begin(b'*')?.is_none() {
                 return Ok(());
             }
-            value::skip(talk)?;
-            match value::read(talk, inbox)? {
-                Some(header) => self.read_stored(talk, inbox, &header),
+            value::skip(exchange)?;
+            match value::read(exchange, inbox)? {
+                Some(header) => self.read_stored(exchange, inbox, &header),
                 None => Ok(()),
             }
         })

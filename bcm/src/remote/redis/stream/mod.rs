@@ -29,7 +29,7 @@ use std::sync::Arc;
 use super::BATCH;
 use super::keys::{Keys, expire};
 use super::layout::{self, Layout};
-use super::resp::Talk;
+use super::resp::Exchange;
 use super::resp_error::RespError;
 use super::session::Session;
 use crate::cancellation::WaitBudget;
@@ -110,13 +110,13 @@ impl Layout for Streams {
     }
 
     fn add(
-        talk: &mut Talk<'_>,
+        exchange: &mut Exchange<'_>,
         stream: &str,
         frame: &Frame<'_>,
         expiry: u64,
     ) -> Result<(), RespError> {
-        commands::add(talk, stream, frame)?;
-        expire(talk, stream, expiry)
+        commands::add(exchange, stream, frame)?;
+        expire(exchange, stream, expiry)
     }
 
     fn send(
@@ -144,20 +144,20 @@ impl Layout for Streams {
             for frame in batch.iter().take(lanes) {
                 touched.extend(to.iter().map(|&pack| stream(pack, frame)));
             }
-            session.writer.run(peer, budget, |talk| {
+            session.writer.run(peer, budget, |exchange| {
                 let before = count.confirmed();
                 for frame in batch {
                     let frame = frame.sealed();
                     for &pack in to {
-                        commands::add(talk, &stream(pack, &frame), &frame)?;
+                        commands::add(exchange, &stream(pack, &frame), &frame)?;
                     }
                 }
                 for stream in &touched {
-                    expire(talk, stream, expiry)?;
+                    expire(exchange, stream, expiry)?;
                 }
-                count.up(talk)?;
-                talk.expect(batch.len() * to.len() + touched.len())?;
-                count.confirm(before, talk).map(|()| 0)
+                count.up(exchange)?;
+                exchange.expect(batch.len() * to.len() + touched.len())?;
+                count.confirm(before, exchange).map(|()| 0)
             })
         })
     }

@@ -4,7 +4,7 @@
 use std::time::SystemTime;
 
 use super::super::keys::{Keys, expiry};
-use super::super::resp::Talk;
+use super::super::resp::Exchange;
 use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
@@ -50,18 +50,18 @@ impl Reader {
     }
 
     /// Reads one entry.
-    fn entry(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<(), End> {
-        expect(talk.begin(b'*')?, 2)?;
-        let length = talk.begin(b'$')?.unwrap_or(0);
+    fn entry(&mut self, exchange: &mut Exchange<'_>, inbox: &Inbox) -> Result<(), End> {
+        expect(exchange.begin(b'*')?, 2)?;
+        let length = exchange.begin(b'$')?.unwrap_or(0);
         if length > LONGEST_ID {
             return Err(RespError::Protocol.into());
         }
         let mut id = vec![0; length];
-        talk.rest(&mut id)?;
-        expect(talk.begin(b'*')?, 2)?;
-        value::skip(talk)?;
-        let (header, length) = value::begin(talk)?;
-        let new = value::receive(talk, inbox, &header, length)?;
+        exchange.rest(&mut id)?;
+        expect(exchange.begin(b'*')?, 2)?;
+        value::skip(exchange)?;
+        let (header, length) = value::begin(exchange)?;
+        let new = value::receive(exchange, inbox, &header, length)?;
         if !self.common {
             self.done.push(id.clone());
         } else if new && header.kind == Kind::Data {
@@ -72,32 +72,32 @@ impl Reader {
     }
 
     /// Takes what has come, and what was taken out of the stream.
-    fn read(&mut self, talk: &mut Talk<'_>, inbox: &Inbox) -> Result<(), End> {
+    fn read(&mut self, exchange: &mut Exchange<'_>, inbox: &Inbox) -> Result<(), End> {
         let (me, expiry) = ((self.pack, self.readers), expiry(self.deadline));
         while let Some((id, readers)) = self.read.last() {
-            if commands::note(talk, readers, me, expiry)? {
+            if commands::note(exchange, readers, me, expiry)? {
                 self.done.push(id.clone());
             }
             self.read.pop();
         }
         let removing = !self.done.is_empty();
         if removing {
-            commands::remove(talk, &self.stream, &self.done)?;
+            commands::remove(exchange, &self.stream, &self.done)?;
         }
-        commands::read(talk, &self.stream, &self.after)?;
+        commands::read(exchange, &self.stream, &self.after)?;
         if removing {
-            talk.expect(1)?;
+            exchange.expect(1)?;
             self.done.clear();
         }
-        match talk.begin(b'*')? {
+        match exchange.begin(b'*')? {
             None => return Ok(()),
             streams => expect(streams, 1)?,
         }
-        expect(talk.begin(b'*')?, 2)?;
-        value::skip(talk)?;
-        let entries = talk.begin(b'*')?.unwrap_or(0);
+        expect(exchange.begin(b'*')?, 2)?;
+        value::skip(exchange)?;
+        let entries = exchange.begin(b'*')?.unwrap_or(0);
         for _ in 0..entries {
-            self.entry(talk, inbox)?;
+            self.entry(exchange, inbox)?;
         }
         Ok(())
     }
@@ -105,7 +105,7 @@ impl Reader {
 
 impl Task for Reader {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        line.talk(|talk, inbox| self.read(talk, inbox))
+        line.exchange(|exchange, inbox| self.read(exchange, inbox))
     }
 }
 
