@@ -61,7 +61,7 @@ struct Made(AtomicU64);
 pub(crate) struct Caller {
     pub(crate) worker: u32,
     /// Which it is of the members in this pack.
-    pub(crate) place: usize,
+    pub(crate) index: usize,
     /// How many these are.
     pub(crate) members: usize,
 }
@@ -160,16 +160,16 @@ impl CallHistory {
             return Ok(());
         }
         let mut calls = self.calls.lock();
-        let Some(place) = calls.place(number, || self.made_by_all()) else {
+        let Some(index) = calls.index_of(number, || self.made_by_all()) else {
             return Ok(());
         };
-        if let Some(entry) = calls.entries[place] {
+        if let Some(entry) = calls.entries[index] {
             return called.compare(number, entry.called, entry.by);
         }
         let by = caller.worker;
-        calls.entries[place] = Some(Entry { called, by });
-        // Somebody who is ahead may have made a later call of the same place.
-        if calls.entries.len() - place <= RECENT {
+        calls.entries[index] = Some(Entry { called, by });
+        // Somebody who is ahead may have made a later call of the same index.
+        if calls.entries.len() - index <= RECENT {
             recent.told.store(called.outline(number), Ordering::Release);
             recent.called.store(fingerprint, Ordering::Release);
         }
@@ -182,7 +182,7 @@ impl CallHistory {
         let made = self
             .made
             .get_or_init(|| (0..caller.members).map(|_| Made::default()).collect());
-        if let Some(mine) = made.get(caller.place) {
+        if let Some(mine) = made.get(caller.index) {
             mine.0.store(number + 1, Ordering::Relaxed);
         }
     }
@@ -193,10 +193,10 @@ impl CallHistory {
             return Ok(());
         }
         let mut calls = self.calls.lock();
-        let Some(place) = number.checked_sub(calls.first) else {
+        let Some(index) = number.checked_sub(calls.first) else {
             return Ok(());
         };
-        match calls.entries.get(place as usize).copied().flatten() {
+        match calls.entries.get(index as usize).copied().flatten() {
             Some(entry) => entry.called.compare(number, other, by),
             None => {
                 if calls.ahead.len() >= AHEAD {
@@ -220,18 +220,18 @@ impl CallHistory {
 
 impl Calls {
     /// Where a call's entry is, for which it makes room. None where it is long past.
-    fn place(&mut self, number: u64, made_by_all: impl FnOnce() -> u64) -> Option<usize> {
-        let place = number.checked_sub(self.first)? as usize;
-        let new = (place + 1).saturating_sub(self.entries.len());
+    fn index_of(&mut self, number: u64, made_by_all: impl FnOnce() -> u64) -> Option<usize> {
+        let index = number.checked_sub(self.first)? as usize;
+        let new = (index + 1).saturating_sub(self.entries.len());
         // Now and then, and when calls have gone by that needed no entry.
-        if place > PAST && (new > PAST || new > 0 && place.is_multiple_of(PAST)) {
+        if index > PAST && (new > PAST || new > 0 && index.is_multiple_of(PAST)) {
             self.forget(made_by_all());
         }
-        let place = number.checked_sub(self.first)? as usize;
-        if place >= self.entries.len() {
-            self.entries.resize(place + 1, None);
+        let index = number.checked_sub(self.first)? as usize;
+        if index >= self.entries.len() {
+            self.entries.resize(index + 1, None);
         }
-        Some(place)
+        Some(index)
     }
 
     /// All members of this pack have made so many calls: forgets those of them that are long past.
@@ -311,7 +311,7 @@ mod tests {
     fn by(worker: u32, members: usize) -> Caller {
         Caller {
             worker,
-            place: worker as usize % members,
+            index: worker as usize % members,
             members,
         }
     }

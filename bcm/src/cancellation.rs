@@ -148,13 +148,13 @@ const LONGEST_PARK: Duration = Duration::from_millis(250);
 /// runs on another core; when both share one, it just keeps the sender from running. Which of the
 /// two it is changes as the system moves threads, so each thread learns from its own waits.
 #[derive(Debug, Clone, Copy)]
-struct Habit {
+struct SpinEstimate {
     spins: u32,
     waits: u32,
 }
 
 thread_local! {
-    static HABIT: Cell<Habit> = const { Cell::new(Habit { spins: MOST_SPINS, waits: 0 }) };
+    static SPIN_ESTIMATE: Cell<SpinEstimate> = const { Cell::new(SpinEstimate { spins: MOST_SPINS, waits: 0 }) };
 }
 
 /// What a waiting thread does next.
@@ -199,29 +199,29 @@ impl<'a> WaitBudget<'a> {
     pub(crate) fn refresh(&mut self) {
         self.round = 0;
         self.yielding_since = None;
-        let habit = HABIT.get();
+        let estimate = SPIN_ESTIMATE.get();
         self.spins = if self.cancellation.crowded() {
             FEWEST_SPINS
-        } else if habit.waits.is_multiple_of(PROBE) {
+        } else if estimate.waits.is_multiple_of(PROBE) {
             MOST_SPINS
         } else {
-            habit.spins
+            estimate.spins
         };
     }
 
     /// The wait is over and has found what it waited for.
-    pub(crate) fn rewarded(&self) {
+    pub(crate) fn record_success(&self) {
         if self.round == 0 || self.cancellation.crowded() {
             return;
         }
-        let habit = HABIT.get();
+        let estimate = SPIN_ESTIMATE.get();
         let spins = match self.yielding_since {
             None => MOST_SPINS,
-            Some(_) => (habit.spins / 2).max(FEWEST_SPINS),
+            Some(_) => (estimate.spins / 2).max(FEWEST_SPINS),
         };
-        HABIT.set(Habit {
+        SPIN_ESTIMATE.set(SpinEstimate {
             spins,
-            waits: habit.waits.wrapping_add(1),
+            waits: estimate.waits.wrapping_add(1),
         });
     }
 

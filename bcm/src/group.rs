@@ -29,7 +29,7 @@ pub(crate) struct Group {
     packs: Vec<PackMembers>,
     own_pack: usize,
     /// Which of its pack's members this one is.
-    my_place: usize,
+    index_in_pack: usize,
     /// Longest ranges of ranks within one pack, in rank order: what a reduction may combine
     /// before it leaves the pack without changing the order.
     runs: Vec<Range<u32>>,
@@ -62,7 +62,7 @@ impl Group {
         let mut packs: Vec<PackMembers> = Vec::new();
         let mut runs: Vec<Range<u32>> = Vec::new();
         let mut last = None;
-        let (mut own_pack, mut my_place) = (0, 0);
+        let (mut own_pack, mut index_in_pack) = (0, 0);
         for (member, &worker) in (0u32..).zip(&members) {
             let pack = topology.pack_of(worker).unwrap_or_default();
             if last == Some(pack) {
@@ -74,8 +74,8 @@ impl Group {
             }
             last = Some(pack);
             // Packs mostly come in order, so the one sought is mostly the last.
-            let place = match packs.iter().rposition(|known| known.pack == pack) {
-                Some(place) => place,
+            let index = match packs.iter().rposition(|known| known.pack == pack) {
+                Some(index) => index,
                 None => {
                     packs.push(PackMembers {
                         pack,
@@ -84,9 +84,9 @@ impl Group {
                     packs.len() - 1
                 }
             };
-            packs[place].ranks.push(member);
+            packs[index].ranks.push(member);
             if member == rank {
-                (own_pack, my_place) = (place, packs[place].ranks.len() - 1);
+                (own_pack, index_in_pack) = (index, packs[index].ranks.len() - 1);
             }
         }
         Self {
@@ -95,7 +95,7 @@ impl Group {
             members,
             packs,
             own_pack,
-            my_place,
+            index_in_pack,
             runs,
             next: AtomicU64::new(0),
             next_split,
@@ -125,8 +125,8 @@ impl Group {
         if self.members.get(worker as usize) == Some(&worker) {
             return Some(worker);
         }
-        let place = self.members.iter().position(|&member| member == worker);
-        place.map(|place| place as u32)
+        let index = self.members.iter().position(|&member| member == worker);
+        index.map(|index| index as u32)
     }
 
     pub(crate) fn packs(&self) -> &[PackMembers] {
@@ -147,7 +147,7 @@ impl Group {
     pub(crate) fn caller(&self) -> Caller {
         Caller {
             worker: self.worker(self.rank),
-            place: self.my_place,
+            index: self.index_in_pack,
             members: self.own_pack().ranks.len(),
         }
     }
@@ -160,7 +160,7 @@ impl Group {
         &self.runs
     }
 
-    /// The place of a rank's run among [`Group::runs`].
+    /// The index of a rank's run among [`Group::runs`].
     pub(crate) fn run_of(&self, rank: u32) -> usize {
         self.runs.partition_point(|run| run.end <= rank)
     }

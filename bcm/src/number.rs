@@ -24,7 +24,7 @@ mod sealed {
 
 /// The integers and floating-point numbers of the language.
 pub trait Number: crate::Payload + Copy + sealed::Sealed {
-    /// Combines each element of `into` with the one at the same place of `from`.
+    /// Combines each element of `into` with the one at the same index of `from`.
     #[doc(hidden)]
     fn combine(reducer: Reducer, into: &mut [Self], from: &[Self]);
 }

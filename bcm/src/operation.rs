@@ -37,7 +37,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Every operation with its name; its place is its number on the wire.
+    /// Every operation with its name; its index is its number on the wire.
     const ALL: [(Self, &'static str); 14] = [
         (Self::Send, "send"),
         (Self::Recv, "recv"),
@@ -98,8 +98,8 @@ mod tests {
 
     #[test]
     fn codes_and_operations_match_one_to_one() {
-        for (place, (operation, _)) in Operation::ALL.into_iter().enumerate() {
-            assert_eq!(usize::from(operation.code()), place);
+        for (index, (operation, _)) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(operation.code()), index);
             assert_eq!(Operation::from_code(operation.code()), Some(operation));
         }
         assert_eq!(Operation::from_code(Operation::ALL.len() as u8), None);

@@ -32,7 +32,7 @@ impl PackId {
         (1..packs).map(move |distance| Self((self.0 + distance) % packs))
     }
 
-    /// Its place where there is something for each pack.
+    /// Its index in a list with one element for each pack.
     pub(crate) fn index(self) -> usize {
         self.0 as usize
     }

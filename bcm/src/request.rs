@@ -41,7 +41,7 @@ impl SendRequest {
         // Whatever can be wrong with the value shows now; from here on its place among the
         // messages is taken, and it has to be sent.
         let encoded = payload::encode(operation, &value)?;
-        let place = shared.remote()?.reserve(source, to, &encoded, operation)?;
+        let slot = shared.remote()?.reserve(source, to, &encoded, operation)?;
         // What was encoded is not encoded again; plain memory is sent from the value's own.
         let encoded = encoded.into_owned();
         let shared = Arc::clone(shared);
@@ -51,9 +51,7 @@ impl SendRequest {
                 Some(encoded) => encoded,
                 None => payload::encode(operation, &value)?,
             };
-            shared
-                .remote()?
-                .send_at(place, class, &encoded, &mut budget)
+            shared.remote()?.send_at(slot, class, &encoded, &mut budget)
         };
         let sending = thread::Builder::new()
             .name("bcm-send".to_owned())
@@ -177,7 +175,7 @@ impl<T: Payload> RecvRequest<T> {
     }
 }
 
-/// Waits until one of the requests, all of one worker, has its value: gives the place it had, and
+/// Waits until one of the requests, all of one worker, has its value: returns its index, and
 /// takes it out of the list.
 ///
 /// # Errors
@@ -208,14 +206,14 @@ pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize
     let shared = &communicator.shared;
     let mut budget = WaitBudget::new(&shared.cancellation, operation);
     let attempt = || {
-        for (place, request) in requests.iter_mut().enumerate() {
+        for (index, request) in requests.iter_mut().enumerate() {
             if let Some(value) = request.test()? {
-                return Ok(Some((place, value)));
+                return Ok(Some((index, value)));
             }
         }
         Ok(None)
     };
-    let found = shared.watch(&mut budget, communicator.worker_id(), attempt);
+    let found = shared.wait_for(&mut budget, communicator.worker_id(), attempt);
     let found = communicator.noted(found)?;
     drop(requests.remove(found.0));
     Ok(found)

@@ -136,11 +136,11 @@ impl Shared {
                 .collect(),
             None => Vec::new(),
         };
-        self.watch(budget, me, attempt)
+        self.wait_for(budget, me, attempt)
     }
 
     /// Waits until `attempt` finds something in a worker's mailbox, from wherever it comes.
-    pub(crate) fn watch<R>(
+    pub(crate) fn wait_for<R>(
         &self,
         budget: &mut WaitBudget<'_>,
         worker: u32,
@@ -149,7 +149,7 @@ impl Shared {
         let mailbox = self.mailboxes.of(worker).ok_or(Error::Closed)?;
         let anyone = self.remote.get().map(|remote| FromAnyone { remote });
         let progress = anyone.as_ref().map(|anyone| anyone as &dyn RemoteProgress);
-        mailbox.watch(Peer::AnyWorker, budget, attempt, progress)
+        mailbox.wait_for(Peer::AnyWorker, budget, attempt, progress)
     }
 
     pub(crate) fn remote(&self) -> Result<&Remote, Error> {

@@ -44,8 +44,8 @@ pub(crate) fn reduce_scatter<T: Payload>(
             true => std::mem::take(&mut own),
             false => call.take_here::<Vec<T>>(member)?,
         };
-        for (place, value) in combined.iter_mut().zip(share) {
-            *place = Some(match place.take() {
+        for (element, value) in combined.iter_mut().zip(share) {
+            *element = Some(match element.take() {
                 Some(left) => op(left, value),
                 None => value,
             });

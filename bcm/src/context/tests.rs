@@ -94,9 +94,9 @@ proptest! {
         let all = results.into_iter().collect::<Result<Vec<_>, _>>().unwrap();
         for group in all.iter().flatten() {
             let members = group.group.members().to_vec();
-            let place = (group.pack_id(), group.group.context);
-            let first = known.entry(place).or_insert_with(|| members.clone());
-            prop_assert_eq!(&members, first, "{:?}", place);
+            let key = (group.pack_id(), group.group.context);
+            let first = known.entry(key).or_insert_with(|| members.clone());
+            prop_assert_eq!(&members, first, "{:?}", key);
         }
         // And a worker's groups have different ones, but for a pack's own pack and leaders' own leaders.
         for groups in &all {

@@ -43,19 +43,19 @@ impl Lane {
     /// envelope is made where it is to lie.
     #[inline]
     pub(super) fn deliver(&self, envelope: impl FnOnce() -> Envelope) {
-        let place = match self.overflowing.load(Ordering::Relaxed) {
+        let reservation = match self.overflowing.load(Ordering::Relaxed) {
             false => self.ring.reserve(),
             true => None,
         };
-        match place {
-            Some(place) => place.fill(envelope()),
-            None => self.pile_up(envelope()),
+        match reservation {
+            Some(reservation) => reservation.fill(envelope()),
+            None => self.push_overflow(envelope()),
         }
         self.waiters.wake();
     }
 
     #[cold]
-    fn pile_up(&self, envelope: Envelope) {
+    fn push_overflow(&self, envelope: Envelope) {
         let mut overflow = self.overflow.lock();
         self.overflowing.store(true, Ordering::SeqCst);
         overflow.push_back(envelope);
@@ -81,7 +81,7 @@ impl Lane {
             }
             // SAFETY: only the holder of `unexpected` pops, and the claim orders one after the other.
             while let Some(first) = unsafe { self.ring.first() } {
-                match spec.matches(first.look().stamp) {
+                match spec.matches(first.peek().stamp) {
                     Ok(true) => return Ok(Some(first.take().message)),
                     Ok(false) => unexpected.keep(first.take()),
                     Err(error) => {
@@ -92,7 +92,7 @@ impl Lane {
             }
         }
         if self.overflowing.load(Ordering::SeqCst) {
-            self.clear_up(&mut unexpected);
+            self.drain_overflow(&mut unexpected);
             return unexpected.take(spec);
         }
         Ok(None)
@@ -100,7 +100,7 @@ impl Lane {
 
     /// Empties the overflow. What is in the ring by now was sent before it.
     #[cold]
-    fn clear_up(&self, unexpected: &mut UnexpectedQueue) {
+    fn drain_overflow(&self, unexpected: &mut UnexpectedQueue) {
         let mut overflow = self.overflow.lock();
         while !self.ring.drained() {
             // SAFETY: as in `try_take`, whose claim this is.

@@ -8,10 +8,10 @@ use super::ring::{First, Ring};
 use super::waiters::Waiters;
 
 fn push<T>(ring: &Ring<T>, value: T) -> bool {
-    let place = ring.reserve();
-    let room = place.is_some();
-    if let Some(place) = place {
-        place.fill(value);
+    let reservation = ring.reserve();
+    let room = reservation.is_some();
+    if let Some(reservation) = reservation {
+        reservation.fill(value);
     }
     room
 }
@@ -109,23 +109,23 @@ fn whoever_sleeps_is_woken_by_what_comes() {
 #[test]
 fn what_is_published_under_a_lock_wakes_too() {
     loom::model(|| {
-        let place = Arc::new(Mutex::<Option<u32>>::default());
+        let delivered = Arc::new(Mutex::<Option<u32>>::default());
         let ended = Arc::new(AtomicBool::new(false));
         let waiters = Arc::new(Waiters::default());
         let sender = {
-            let (place, ended) = (Arc::clone(&place), Arc::clone(&ended));
+            let (delivered, ended) = (Arc::clone(&delivered), Arc::clone(&ended));
             let waiters = Arc::clone(&waiters);
             thread::spawn(move || {
-                *place.lock() = Some(7);
+                *delivered.lock() = Some(7);
                 waiters.wake();
                 // And as an abort does it.
                 ended.store(true, Ordering::Release);
                 waiters.wake_all();
             })
         };
-        while place.lock().is_none() {
+        while delivered.lock().is_none() {
             waiters.announce(None);
-            if place.lock().is_none() {
+            if delivered.lock().is_none() {
                 thread::park();
             }
             waiters.withdraw();

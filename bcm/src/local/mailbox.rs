@@ -110,9 +110,9 @@ impl Mailbox {
         turn: usize,
     ) -> Result<Option<(u32, Message)>, Error> {
         let count = self.lanes.len();
-        for place in (0..count).map(|step| (turn + step) % count) {
-            if let Some(lane) = self.lanes[place].get() {
-                let source = self.first_worker + place as u32;
+        for index in (0..count).map(|step| (turn + step) % count) {
+            if let Some(lane) = self.lanes[index].get() {
+                let source = self.first_worker + index as u32;
                 if let Some(message) = lane
                     .try_take(&MatchSpec { source, ..*spec }, 1)
                     .map_err(|error| *error)?
@@ -157,7 +157,7 @@ impl Mailbox {
     }
 
     /// Waits until `attempt`, which may look at all that has come, finds something.
-    pub(crate) fn watch<R>(
+    pub(crate) fn wait_for<R>(
         &self,
         peer: Peer,
         budget: &mut WaitBudget<'_>,
@@ -246,7 +246,7 @@ fn wait<R>(
     loop {
         budget.check(peer)?;
         if let Some(found) = look(next)? {
-            budget.rewarded();
+            budget.record_success();
             return Ok(found);
         }
         next = Look::IfReady;

@@ -46,21 +46,21 @@ struct Senders {
     emptied: AtomicUsize,
 }
 
-/// A place that only its holder may fill. Those behind it wait until it has.
-#[must_use = "nothing behind it is found until it is filled"]
-pub(super) struct Place<'a, T> {
+/// A place that only its holder may fill; nothing behind it can be taken before.
+#[must_use = "nothing behind it can be taken until it is filled"]
+pub(super) struct Reservation<'a, T> {
     slot: &'a Slot<T>,
     turn: usize,
 }
 
-impl<T> Place<'_, T> {
+impl<T> Reservation<'_, T> {
     #[inline]
     pub(super) fn fill(self, value: T) {
         // SAFETY: the slot's last value was taken out before `head` passed it, and only this
         // place's holder has it until the turn is stored.
         self.slot
             .value
-            .with_mut(|place| unsafe { (*place).write(value) });
+            .with_mut(|slot| unsafe { (*slot).write(value) });
         self.slot.turn.swap(self.turn, Ordering::SeqCst);
     }
 }
@@ -74,12 +74,12 @@ pub(super) struct First<'a, T> {
 
 impl<T> First<'_, T> {
     #[inline]
-    pub(super) fn look(&self) -> &T {
+    pub(super) fn peek(&self) -> &T {
         // SAFETY: the turn said that the slot is filled, and no sender touches it before `head`
         // has passed it, which takes this.
         self.slot
             .value
-            .with_mut(|place| unsafe { (*place).assume_init_ref() })
+            .with_mut(|slot| unsafe { (*slot).assume_init_ref() })
     }
 
     #[inline]
@@ -88,7 +88,7 @@ impl<T> First<'_, T> {
         let value = self
             .slot
             .value
-            .with_mut(|place| unsafe { (*place).assume_init_read() });
+            .with_mut(|slot| unsafe { (*slot).assume_init_read() });
         self.head.store(self.next, Ordering::Release);
         value
     }
@@ -125,7 +125,7 @@ impl<T> Ring<T> {
 
     /// The next place, which must be filled; `None` when there is no room.
     #[inline]
-    pub(super) fn reserve(&self) -> Option<Place<'_, T>> {
+    pub(super) fn reserve(&self) -> Option<Reservation<'_, T>> {
         let Senders { tail, emptied } = &self.senders.0;
         let mut at = tail.load(Ordering::Relaxed);
         loop {
@@ -145,7 +145,7 @@ impl<T> Ring<T> {
             let next = at.wrapping_add(1);
             match tail.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    return Some(Place {
+                    return Some(Reservation {
                         slot: &self.slots[at % CAPACITY],
                         turn: next,
                     });
@@ -205,8 +205,8 @@ mod tests {
 
     fn push<T>(ring: &Ring<T>, value: T) -> Result<(), T> {
         match ring.reserve() {
-            Some(place) => {
-                place.fill(value);
+            Some(reservation) => {
+                reservation.fill(value);
                 Ok(())
             }
             None => Err(value),

@@ -114,15 +114,15 @@ impl UnexpectedQueue {
             return Ok(None);
         };
         let queue = entry.get_mut();
-        let mut place = None;
+        let mut wanted = None;
         for (index, envelope) in queue.iter().enumerate() {
             if spec.matches(envelope.stamp)? {
-                place = Some(index);
+                wanted = Some(index);
                 break;
             }
         }
         // The first one nearly always; `remove` is then a `pop_front`.
-        let found = place.and_then(|index| queue.remove(index));
+        let found = wanted.and_then(|index| queue.remove(index));
         if queue.is_empty() {
             entry.remove();
         }

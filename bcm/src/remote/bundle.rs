@@ -225,8 +225,8 @@ mod tests {
             mut bytes in prop::collection::vec(any::<u8>(), 0..80), count in 0u8..6, plain: bool
         ) {
             // Mostly of the right shape, or hardly any would get past its first bytes.
-            for (place, value) in [(0, 3), (1, 0), (2, 0), (3, 0), (4, count), (5, 0), (6, 0), (7, 0)] {
-                if let (true, Some(byte)) = (plain, bytes.get_mut(place)) {
+            for (at, value) in [(0, 3), (1, 0), (2, 0), (3, 0), (4, count), (5, 0), (6, 0), (7, 0)] {
+                if let (true, Some(byte)) = (plain, bytes.get_mut(at)) {
                     *byte = value;
                 }
             }

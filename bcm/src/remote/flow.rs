@@ -92,11 +92,11 @@ impl Flow {
         }
     }
 
-    /// Waits until these packs have granted the message of this place; `offer` asks them. Who
+    /// Waits until these packs have granted the message, which `offer` offers to them. A pack that
     /// `is_gone` grants nothing.
     pub(super) fn wait_for_grant(
         &self,
-        place: (StreamKey, u64),
+        message: (StreamKey, u64),
         packs: &[PackId],
         budget: &mut WaitBudget<'_>,
         backend: &dyn Backend,
@@ -108,7 +108,7 @@ impl Flow {
             granted: AtomicBool::new(false),
             thread: thread::current(),
         });
-        self.waiting.lock().insert(place, Arc::clone(&ticket));
+        self.waiting.lock().insert(message, Arc::clone(&ticket));
         let result = offer(budget).and_then(|()| {
             budget.refresh();
             while !ticket.granted.load(Ordering::Acquire) {
@@ -135,7 +135,7 @@ impl Flow {
             }
             Ok(())
         });
-        self.waiting.lock().remove(&place);
+        self.waiting.lock().remove(&message);
         result
     }
 

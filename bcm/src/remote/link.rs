@@ -32,9 +32,9 @@ pub(crate) struct Remote {
     ended: AtomicBool,
 }
 
-/// The place of a message among those to one worker of another pack.
+/// The sequence number reserved for a message to one worker of another pack.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct SequenceSlot {
     key: StreamKey,
     sequence: u64,
     pack: PackId,
@@ -75,19 +75,19 @@ impl Remote {
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let place = self.reserve(source, destination, encoded, budget.operation)?;
-        self.send_at(place, class, encoded, budget)
+        let slot = self.reserve(source, destination, encoded, budget.operation)?;
+        self.send_at(slot, class, encoded, budget)
     }
 
-    /// Takes the next place among the messages to one worker of another pack. What has a place
-    /// must be sent, or nothing after it arrives.
+    /// Reserves the next sequence number of the messages to one worker of another pack. It must be
+    /// used, or nothing after it arrives.
     pub(crate) fn reserve(
         &self,
         source: Source,
         destination: u32,
         encoded: &Encoded<'_>,
         operation: Operation,
-    ) -> Result<Place, Error> {
+    ) -> Result<SequenceSlot, Error> {
         let Some(pack) = self.inbox.config().topology.pack_of(destination) else {
             return Err(Error::InvalidArgument {
                 operation,
@@ -98,26 +98,26 @@ impl Remote {
         };
         self.check_size(encoded, operation)?;
         let key = StreamKey::new(source, Destination::Worker(destination));
-        Ok(Place {
+        Ok(SequenceSlot {
             key,
             sequence: self.next(key),
             pack,
         })
     }
 
-    /// Sends a message at its place.
+    /// Sends a message under its reserved number.
     pub(crate) fn send_at(
         &self,
-        place: Place,
+        slot: SequenceSlot,
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let Place {
+        let SequenceSlot {
             key,
             sequence,
             pack,
-        } = place;
+        } = slot;
         self.transfer((key, sequence), &[pack], class, encoded, budget)
     }
 
@@ -133,8 +133,8 @@ impl Remote {
     ) -> Result<(), Error> {
         let key = StreamKey::new(source, Destination::Pack);
         self.check_size(encoded, budget.operation)?;
-        let place = (key, self.next(key));
-        self.transfer(place, packs, class, encoded, budget)
+        let message = (key, self.next(key));
+        self.transfer(message, packs, class, encoded, budget)
     }
 
     fn check_size(&self, encoded: &Encoded<'_>, operation: Operation) -> Result<(), Error> {
@@ -186,10 +186,15 @@ impl Remote {
                 let frame = Frame { header, payload };
                 (packs.iter()).try_for_each(|&pack| self.backend.offer(pack, &frame, budget))
             };
-            let place = (key, sequence);
-            self.inbox
-                .flow
-                .wait_for_grant(place, packs, budget, &*self.backend, is_gone, offer)?;
+            let message = (key, sequence);
+            self.inbox.flow.wait_for_grant(
+                message,
+                packs,
+                budget,
+                &*self.backend,
+                is_gone,
+                offer,
+            )?;
         }
         let frame = |chunk| Frame {
             header: Header { chunk, ..header },

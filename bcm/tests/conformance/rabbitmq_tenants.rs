@@ -184,8 +184,8 @@ fn a_pack_that_is_somewhere_else_is_missed() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
-        let places = ["t9", "t9", "t9-elsewhere"];
-        let backends = places.map(|place| let_in(&platform, place, 3).unwrap());
+        let owners = ["t9", "t9", "t9-elsewhere"];
+        let backends = owners.map(|owner| let_in(&platform, owner, 3).unwrap());
         let packs = packs_let_in("t9", &backends);
         let begun = Instant::now();
         for (worker, result) in (0..).zip(testing::run_on(&packs, |worker| worker.barrier())) {
@@ -198,8 +198,8 @@ fn a_pack_that_is_somewhere_else_is_missed() {
         }
         promised(Duration::from_secs(7), begun);
         drop(packs);
-        for place in places {
-            cleanup(place, &platform).unwrap();
+        for owner in owners {
+            cleanup(owner, &platform).unwrap();
         }
     });
 }
@@ -263,8 +263,8 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
         while !made_for(server, "t3-over").is_empty() {
             cleanup("t3-another", &platform).unwrap();
         }
-        let places = server.ask(&["list_vhosts"]);
-        assert!(places.iter().any(|place| place == "burst.t3-running"));
+        let vhosts = server.ask(&["list_vhosts"]);
+        assert!(vhosts.iter().any(|vhost| vhost == "burst.t3-running"));
         cleanup("t3-running", &platform).unwrap();
         assert_eq!(made_for(server, "t3-running"), Vec::<String>::new());
     });
@@ -389,10 +389,10 @@ fn what_cannot_be_removed_keeps_nothing_else() {
 fn what_cannot_be_removed_at_once_is_tried_again() {
     under_watchdog(|| {
         let refused = |asked: &[String]| {
-            let places = asked
+            let vhosts = asked
                 .iter()
                 .filter(|line| line.starts_with("DELETE /api/vhosts"));
-            places.count() < 2
+            vhosts.count() < 2
         };
         let answer = move |line: &str, asked: &[String]| match line {
             line if line.starts_with("GET") => ("200 OK", r#"[{"name":"burst.9999999999.t11"}]"#),
@@ -402,8 +402,8 @@ fn what_cannot_be_removed_at_once_is_tried_again() {
         let (platform, server) = management(answer, "DELETE /api/users");
         cleanup("t11", &platform).unwrap();
         let asked = server.join().unwrap();
-        let places = asked.iter().filter(|line| line.contains("vhosts"));
-        assert_eq!(places.count(), 3, "{asked:#?}");
+        let vhosts = asked.iter().filter(|line| line.contains("vhosts"));
+        assert_eq!(vhosts.count(), 3, "{asked:#?}");
     });
 }
 

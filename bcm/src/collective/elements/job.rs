@@ -56,9 +56,9 @@ impl<E: Number> Job<E> {
             let length = SLICE.min(self.length - start);
             // SAFETY: the range lies in the vector, and `next` gives it to this thread alone.
             let into = unsafe { std::slice::from_raw_parts_mut(self.into.add(start), length) };
-            for (place, into) in (start..).step_by(tile).zip(into.chunks_mut(tile)) {
+            for (offset, into) in (start..).step_by(tile).zip(into.chunks_mut(tile)) {
                 for part in &self.parts {
-                    E::combine(self.reducer, into, &part[place..place + into.len()]);
+                    E::combine(self.reducer, into, &part[offset..offset + into.len()]);
                 }
             }
         }

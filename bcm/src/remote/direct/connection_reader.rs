@@ -289,12 +289,12 @@ impl ReadState {
                     }
                 }
                 Stage::Chunk { chunk, filled } => {
-                    let place = &mut chunk.bytes()[*filled..];
-                    let left = place.len();
-                    let here = ahead.take(place);
+                    let buffer = &mut chunk.bytes()[*filled..];
+                    let left = buffer.len();
+                    let here = ahead.take(buffer);
                     *filled += here;
                     if here < left {
-                        match read(stream, &mut place[here..])? {
+                        match read(stream, &mut buffer[here..])? {
                             0 => return Ok(Step::Stuck),
                             got => *filled += got,
                         }
@@ -380,9 +380,9 @@ fn begin(bytes: &[u8], pack: PackId, inbox: &Inbox) -> Result<Stage, ConnectionE
 }
 
 /// Reads what has come; 0 when nothing has.
-fn read(mut stream: &Socket, place: &mut [u8]) -> Result<usize, ConnectionError> {
+fn read(mut stream: &Socket, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
     loop {
-        match stream.read(place) {
+        match stream.read(buffer) {
             Ok(0) => return Err(ConnectionError::NoGoodbye),
             Ok(count) => return Ok(count),
             Err(error) => match error.kind() {

@@ -110,7 +110,7 @@ impl Shared {
             // Interrupted or not, everybody is looked at.
             let _ = poll(&mut watched, limit.as_ref());
             let spoken: Vec<_> = watched.iter().map(|it| !it.revents().is_empty()).collect();
-            let spoken = |place: usize| spoken.get(1 + listening.len() + place) == Some(&true);
+            let spoken = |index: usize| spoken.get(1 + listening.len() + index) == Some(&true);
             let peers = unauthenticated.listen(spoken, &self.credentials, (self.pack, self.packs));
             for (peer, stream) in peers {
                 self.let_in(&peer, stream);

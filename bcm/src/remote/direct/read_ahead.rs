@@ -51,9 +51,9 @@ impl ReadAhead {
     }
 
     /// Moves bytes to their place; how many.
-    pub(super) fn take(&mut self, place: &mut [u8]) -> usize {
-        let count = (self.end - self.start).min(place.len());
-        place[..count].copy_from_slice(&self.room[self.start..self.start + count]);
+    pub(super) fn take(&mut self, buffer: &mut [u8]) -> usize {
+        let count = (self.end - self.start).min(buffer.len());
+        buffer[..count].copy_from_slice(&self.room[self.start..self.start + count]);
         self.start += count;
         count
     }

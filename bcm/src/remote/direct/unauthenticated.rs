@@ -74,8 +74,8 @@ impl Unauthenticated {
         let oldest = (self.pending.iter())
             .position(|peer| most.is_some_and(|(source, _)| source == peer.source));
         match oldest {
-            Some(place) => {
-                self.pending.remove(place).turn_away();
+            Some(index) => {
+                self.pending.remove(index).turn_away();
                 true
             }
             None => false,
@@ -92,7 +92,7 @@ impl Unauthenticated {
         Some(STAY.saturating_sub(oldest.since.elapsed()))
     }
 
-    /// Listens to those at these places among the [streams](Unauthenticated::streams), and turns away whose
+    /// Listens to those at these indexes among the [streams](Unauthenticated::streams), and turns away whose
     /// time is up: who has proved to be a pack.
     pub(super) fn listen(
         &mut self,
@@ -102,8 +102,8 @@ impl Unauthenticated {
     ) -> Vec<(AuthenticatedPeer, Socket)> {
         let mut authenticated = Vec::new();
         let mut stay = Vec::with_capacity(self.pending.len());
-        for (place, mut peer) in self.pending.drain(..).enumerate() {
-            let proof = match spoken(place) {
+        for (index, mut peer) in self.pending.drain(..).enumerate() {
+            let proof = match spoken(index) {
                 true => (peer.reception).hear(&peer.stream, credentials, pack, packs),
                 false => Ok(None),
             };

@@ -234,9 +234,9 @@ impl Inbox {
         };
         match self.open(header)? {
             PayloadTarget::Chunk(mut chunk) => {
-                let place = chunk.bytes();
-                right_length(place.len())?;
-                place.copy_from_slice(payload);
+                let buffer = chunk.bytes();
+                right_length(buffer.len())?;
+                buffer.copy_from_slice(payload);
                 chunk.commit();
             }
             PayloadTarget::Notice(length) => {

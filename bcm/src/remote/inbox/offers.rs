@@ -68,11 +68,11 @@ impl Offers {
     /// Takes that of one message.
     pub(super) fn take(&mut self, key: StreamKey, sequence: u64) -> Option<Header> {
         let stream = self.streams.get_mut(&key)?;
-        let place = stream.remove(&sequence)?;
+        let number = stream.remove(&sequence)?;
         if stream.is_empty() {
             self.streams.remove(&key);
         }
-        let offer = self.waiting.remove(&place)?;
+        let offer = self.waiting.remove(&number)?;
         if let Some(count) = self.counts.get_mut(offer.pack.index()) {
             *count -= 1;
         }

@@ -83,21 +83,21 @@ impl Management {
     pub(super) async fn make(
         &self,
         account: &Credentials,
-        place: &str,
+        vhost: &str,
         packs: Option<u32>,
     ) -> Result<(), Error> {
-        tried(|| self.make_once(account, place, packs)).await
+        tried(|| self.make_once(account, vhost, packs)).await
     }
 
     /// The user comes first and goes last: who has one may have the other.
     async fn make_once(
         &self,
         account: &Credentials,
-        place: &str,
+        vhost: &str,
         packs: Option<u32>,
     ) -> Result<(), Error> {
         let name = &account.user;
-        let permission = format!("permissions/{place}/{name}");
+        let permission = format!("permissions/{vhost}/{name}");
         // Given last: with it everything is there, and a pack that comes later has asked once.
         let made = self.call(Method::GET, &permission, None).await?;
         if made.is_some() {
@@ -105,15 +105,15 @@ impl Management {
         }
         let user = json!({"password": account.password, "tags": ""});
         self.put(&format!("users/{name}"), user).await?;
-        self.put(&format!("vhosts/{place}"), json!({})).await?;
-        self.started(place).await?;
+        self.put(&format!("vhosts/{vhost}"), json!({})).await?;
+        self.started(vhost).await?;
         if let Some(packs) = packs {
             for (limit, each) in [
                 ("max-queues", QUEUES_OF_A_PACK),
                 ("max-connections", CONNECTIONS_OF_A_PACK),
             ] {
                 let value = json!({"value": packs.saturating_mul(each)});
-                self.put(&format!("vhost-limits/{place}/{limit}"), value)
+                self.put(&format!("vhost-limits/{vhost}/{limit}"), value)
                     .await?;
             }
         }
@@ -125,16 +125,16 @@ impl Management {
     /// the same one meanwhile before that.
     async fn started(&self, name: &str) -> Result<(), Error> {
         #[derive(Deserialize)]
-        struct Place {
+        struct Vhost {
             #[serde(default)]
             cluster_state: BTreeMap<String, String>,
         }
         let path = format!("vhosts/{name}?columns=cluster_state");
         loop {
             let answer = self.call(Method::GET, &path, None).await?;
-            let place: Place = serde_json::from_str(&answer.unwrap_or_default())
+            let vhost: Vhost = serde_json::from_str(&answer.unwrap_or_default())
                 .map_err(|_| self.failed("it does not know the virtual host it has made"))?;
-            if place.cluster_state.values().all(|state| state == "running") {
+            if vhost.cluster_state.values().all(|state| state == "running") {
                 return Ok(());
             }
             tokio::time::sleep(AGAIN).await;
@@ -196,7 +196,7 @@ impl Management {
     }
 
     async fn remove_one(&self, owner: &str, users: &[String]) -> Result<(), Error> {
-        self.delete(&format!("vhosts/{}", place(owner))).await?;
+        self.delete(&format!("vhosts/{}", vhost(owner))).await?;
         for user in users {
             self.delete(&format!("users/{user}")).await?;
         }
@@ -303,7 +303,7 @@ fn are_over(users: &[String]) -> bool {
 }
 
 /// The virtual host of a flare or a group. No user has that name.
-pub(super) fn place(owner: &str) -> String {
+pub(super) fn vhost(owner: &str) -> String {
     format!("burst.{owner}")
 }
 

@@ -32,12 +32,12 @@ pub(super) fn issue_credentials(
     }
     let server = Server::new(config)?;
     let account = management::account(flare)?;
-    let place = management::place(credentials::owner(flare));
-    let uri = server.uri_for(&account, &place);
+    let vhost = management::vhost(credentials::owner(flare));
+    let uri = server.uri_for(&account, &vhost);
     let (management, packs) = (Management::of(&server, config)?, flare.packs);
     let runtime = Runtime::start(NAME)?;
     runtime.run_for(ISSUING, async move {
-        management.make(&account, &place, packs).await
+        management.make(&account, &vhost, packs).await
     })?;
     Ok(config.clone().with_uri(uri).into())
 }

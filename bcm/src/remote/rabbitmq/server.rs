@@ -88,14 +88,14 @@ impl Server {
 
     /// The same server's address for another user, in this virtual host.
     #[cfg(feature = "management")]
-    pub(super) fn uri_for(&self, account: &Credentials, place: &str) -> String {
+    pub(super) fn uri_for(&self, account: &Credentials, vhost: &str) -> String {
         let mut uri = self.uri();
         uri.authority.userinfo.username.clone_from(&account.user);
         uri.authority
             .userinfo
             .password
             .clone_from(&account.password);
-        uri.vhost = place.to_owned();
+        uri.vhost = vhost.to_owned();
         uri.to_string()
     }
 

@@ -115,9 +115,9 @@ impl Exchange<'_> {
     /// Writes a command. An argument is given in parts, which are not copied together.
     pub(super) fn command(&mut self, arguments: &[&[&[u8]]]) -> Result<(), RespError> {
         let mut lines = Vec::with_capacity(arguments.len());
-        for (place, argument) in arguments.iter().enumerate() {
+        for (index, argument) in arguments.iter().enumerate() {
             let length: usize = argument.iter().map(|part| part.len()).sum();
-            lines.push(match place {
+            lines.push(match index {
                 0 => format!("*{}\r\n${length}\r\n", arguments.len()),
                 _ => format!("\r\n${length}\r\n"),
             });
@@ -226,17 +226,17 @@ impl Exchange<'_> {
     }
 
     /// Reads the next bytes of a bulk string straight to where they belong.
-    pub(super) fn bulk(&mut self, mut place: &mut [u8]) -> Result<(), RespError> {
-        while !place.is_empty() {
-            let count = done(self.client.stream.read(place), self.interrupt)?;
-            place = &mut place[count..];
+    pub(super) fn bulk(&mut self, mut buffer: &mut [u8]) -> Result<(), RespError> {
+        while !buffer.is_empty() {
+            let count = done(self.client.stream.read(buffer), self.interrupt)?;
+            buffer = &mut buffer[count..];
         }
         Ok(())
     }
 
     /// Reads the last bytes of a bulk string, and its end.
-    pub(super) fn rest(&mut self, place: &mut [u8]) -> Result<(), RespError> {
-        self.bulk(place)?;
+    pub(super) fn rest(&mut self, buffer: &mut [u8]) -> Result<(), RespError> {
+        self.bulk(buffer)?;
         let mut end = [0; 2];
         self.bulk(&mut end)?;
         match &end {
@@ -265,7 +265,7 @@ impl Exchange<'_> {
             let count = done(stream.fill_buf().map(<[u8]>::len), self.interrupt)?;
             let buffered = &stream.buffer()[..count];
             let end = buffered.iter().position(|&byte| byte == b'\n');
-            let taken = end.map_or(count, |place| place + 1);
+            let taken = end.map_or(count, |at| at + 1);
             line.extend_from_slice(&buffered[..taken]);
             stream.consume(taken);
         }

@@ -224,11 +224,11 @@ impl Stream {
 }
 
 impl Read for Stream {
-    fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         match self {
-            Self::Plain(socket) => socket.read(place),
+            Self::Plain(socket) => socket.read(buffer),
             #[cfg(feature = "tls")]
-            Self::Tls(stream) => stream.read(place),
+            Self::Tls(stream) => stream.read(buffer),
         }
     }
 }

@@ -127,7 +127,7 @@ fn over(
     });
     let checked = Arc::clone(&shared);
     runtime.run_for(CONNECTING, async move { checked.check().await })?;
-    let (deleter, doomed) = tokio::sync::mpsc::unbounded_channel();
+    let (deleter, deletions) = tokio::sync::mpsc::unbounded_channel();
     let mut writers = Vec::new();
     for pack in config.topology.packs() {
         let (other, shared) = (pack != config.pack, Arc::clone(&shared));
@@ -136,7 +136,7 @@ fn over(
             Writer::start(&runtime, shared, pack)
         }));
     }
-    runtime.spawn(reader::delete(Arc::clone(&shared), doomed));
+    runtime.spawn(reader::delete(Arc::clone(&shared), deletions));
     Ok(Arc::new(S3 {
         shared,
         writers,

@@ -115,9 +115,9 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
         return Ok(());
     };
     let location = shared.locations.data(&header);
-    let place = chunk.bytes();
-    let expected = place.len();
-    let found = shared.store.get_into(&location, place).await?;
+    let buffer = chunk.bytes();
+    let expected = buffer.len();
+    let found = shared.store.get_into(&location, buffer).await?;
     let found = found.ok_or_else(|| error("a stored chunk is gone before it was read"))?;
     if found != expected {
         return Err(WireError::Length { expected, found }.into());
@@ -130,12 +130,12 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
 }
 
 /// Deletes what was read, many objects with one request.
-pub(super) async fn delete(shared: Arc<Shared>, mut doomed: mpsc::UnboundedReceiver<Path>) {
-    while let Some(first) = doomed.recv().await {
+pub(super) async fn delete(shared: Arc<Shared>, mut deletions: mpsc::UnboundedReceiver<Path>) {
+    while let Some(first) = deletions.recv().await {
         let mut some = vec![first];
         let gathering = async {
             while some.len() < DELETED_AT_ONCE
-                && let Some(next) = doomed.recv().await
+                && let Some(next) = deletions.recv().await
             {
                 some.push(next);
             }

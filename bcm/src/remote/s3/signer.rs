@@ -133,9 +133,9 @@ impl Agent for Signer {
 }
 
 async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let permits = Arc::new(Semaphore::new(AT_ONCE));
     loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+        let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
         match listener.accept().await {
@@ -143,7 +143,7 @@ async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
                 let state = Arc::clone(&state);
                 tokio::spawn(async move {
                     let _ = within(ASKING, state.answer(&mut stream)).await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             // Out of descriptors, say: others end meanwhile.

@@ -155,9 +155,9 @@ impl Store {
 
     /// Whether the service does what headers say that a signature does not cover: then who may
     /// write one object may have any other that the credentials reach copied into it. Tried on two
-    /// objects under `place`, which are removed if the service lets them be.
-    pub(super) async fn obeys_unsigned(&self, place: &Path) -> Result<bool, Error> {
-        let (source, target) = (place.clone().join("source"), place.clone().join("target"));
+    /// objects under `prefix`, which are removed if the service lets them be.
+    pub(super) async fn obeys_unsigned(&self, prefix: &Path) -> Result<bool, Error> {
+        let (source, target) = (prefix.clone().join("source"), prefix.clone().join("target"));
         let obeyed = self.copies_unsigned(&source, &target).await;
         // Not every service deletes several at once, nor may all credentials delete: what stays
         // there goes with the flare.
@@ -232,25 +232,25 @@ impl Store {
     }
 
     /// One request, whose bytes are put where they are to be as they come. Gives the object's
-    /// size, and reads nothing when that is not the place's; `None` when there is no such object.
+    /// size, and reads nothing when that is not the buffer's; `None` when there is no such object.
     pub(super) async fn get_into(
         &self,
         location: &Path,
-        place: &mut [u8],
+        buffer: &mut [u8],
     ) -> Result<Option<usize>, Error> {
         let result = match self.again(|| self.client.get(location)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             result => result.map_err(failed)?,
         };
         let size = usize::try_from(result.meta.size).unwrap_or(usize::MAX);
-        if size != place.len() {
+        if size != buffer.len() {
             return Ok(Some(size));
         }
         let (mut bytes, mut filled) = (result.into_stream(), 0);
         while let Some(some) = bytes.try_next().await.map_err(failed)? {
             let end = filled + some.len();
-            match place.get_mut(filled..end) {
-                Some(place) => place.copy_from_slice(&some),
+            match buffer.get_mut(filled..end) {
+                Some(part) => part.copy_from_slice(&some),
                 None => return Ok(Some(end)),
             }
             filled = end;

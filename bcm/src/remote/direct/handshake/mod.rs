@@ -172,23 +172,23 @@ pub(super) fn introduce(
         .map_err(|_| HandshakeError::Secret)
 }
 
-/// Fills a place in time, however little comes at once. What is there is read before it is late: this process may have
+/// Fills a buffer in time, however little comes at once. What is there is read before it is late: this process may have
 /// stood still.
 fn read_in_time(
     mut stream: &Socket,
-    mut place: &mut [u8],
+    mut buffer: &mut [u8],
     patience: &mut Patience,
 ) -> Result<(), HandshakeError> {
-    while !place.is_empty() {
-        match stream.read(place) {
+    while !buffer.is_empty() {
+        match stream.read(buffer) {
             Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
-            Ok(count) => place = &mut place[count..],
+            Ok(count) => buffer = &mut buffer[count..],
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
                 _ => return Err(error.into()),
             },
         }
-        if !place.is_empty() && patience.is_over() {
+        if !buffer.is_empty() && patience.is_over() {
             return Err(HandshakeError::Slow);
         }
     }

@@ -132,8 +132,8 @@ fn whoever_dials_waits_for_a_slow_listener_no_longer_than_it_may_take() {
     // A byte now and then, for as long as somebody reads.
     let dribbling = thread::spawn(move || while theirs.write_all(&[0]).is_ok() {});
     let ours = Socket::from(ours);
-    let mut place = vec![0; 1 << 30];
-    let read = read_in_time(&ours, &mut place, &mut patience);
+    let mut buffer = vec![0; 1 << 30];
+    let read = read_in_time(&ours, &mut buffer, &mut patience);
     assert!(matches!(read, Err(HandshakeError::Slow)));
     drop(ours);
     dribbling.join().unwrap();
@@ -143,9 +143,9 @@ fn whoever_dials_waits_for_a_slow_listener_no_longer_than_it_may_take() {
 fn what_has_come_is_heard_however_late_it_is() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(&[1; CODE]).unwrap();
-    let (ours, mut place) = (Socket::from(ours), [0; CODE]);
-    read_in_time(&ours, &mut place, &mut Patience::of(Duration::ZERO)).unwrap();
-    assert_eq!(place, [1; CODE]);
+    let (ours, mut buffer) = (Socket::from(ours), [0; CODE]);
+    read_in_time(&ours, &mut buffer, &mut Patience::of(Duration::ZERO)).unwrap();
+    assert_eq!(buffer, [1; CODE]);
 }
 
 #[test]

@@ -141,9 +141,9 @@ proptest! {
             .collect();
         // A cheap shuffle that proptest can replay.
         let mut state = seed | 1;
-        for place in (1..frames.len()).rev() {
+        for index in (1..frames.len()).rev() {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            frames.swap(place, (state >> 33) as usize % (place + 1));
+            frames.swap(index, (state >> 33) as usize % (index + 1));
         }
         for (header, payload) in &frames {
             setup.inbox.accept(header, payload).unwrap();
@@ -255,9 +255,9 @@ fn who_has_just_left_is_not_gone() {
     let mut budget = WaitBudget::new(cancellation, Operation::Send);
     let begun = Instant::now();
     setup.inbox.left(OTHER);
-    let place = (StreamKey::of(&message(0, &vec![], 1)[0].0), 0);
+    let key = (StreamKey::of(&message(0, &vec![], 1)[0].0), 0);
     let asked = setup.inbox.flow.wait_for_grant(
-        place,
+        key,
         &[OTHER],
         &mut budget,
         &*setup.recorder,
