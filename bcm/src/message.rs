@@ -14,7 +14,7 @@ use crate::remote::Arrived;
 pub(crate) enum Message {
     /// From this pack: a `T` that moves to the receiver, or an `Arc<T>` that sender and
     /// receivers share.
-    Here(ErasedValue),
+    Local(ErasedValue),
     /// Bytes from another pack.
     Remote(Box<Arrived>),
 }
@@ -22,11 +22,11 @@ pub(crate) enum Message {
 impl Message {
     #[inline]
     pub(crate) fn moved<T: Payload>(value: T) -> Self {
-        Self::Here(ErasedValue::new(value))
+        Self::Local(ErasedValue::new(value))
     }
 
     pub(crate) fn shared<T: Payload>(value: Arc<T>) -> Self {
-        Self::Here(ErasedValue::new(value))
+        Self::Local(ErasedValue::new(value))
     }
 
     /// The value, which the receiver now owns.
@@ -34,7 +34,7 @@ impl Message {
     pub(crate) fn open<T: Payload>(self, operation: Operation, peer: Peer) -> Result<T, Error> {
         match self {
             // Only broadcasts share, and their receivers ask for the shared value.
-            Self::Here(erased) => erased
+            Self::Local(erased) => erased
                 .take::<T>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(arrived) => {
@@ -45,13 +45,13 @@ impl Message {
     }
 
     /// A value that can only be from this pack.
-    pub(crate) fn open_here<T: Send + 'static>(
+    pub(crate) fn open_local<T: Send + 'static>(
         self,
         operation: Operation,
         peer: Peer,
     ) -> Result<T, Error> {
         match self {
-            Self::Here(erased) => erased
+            Self::Local(erased) => erased
                 .take::<T>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(_) => Err(mismatch::<T>(operation, peer, "bytes")),
@@ -65,7 +65,7 @@ impl Message {
         peer: Peer,
     ) -> Result<Arc<T>, Error> {
         match self {
-            Self::Here(erased) => erased
+            Self::Local(erased) => erased
                 .take::<Arc<T>>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(_) => self.open(operation, peer).map(Arc::new),

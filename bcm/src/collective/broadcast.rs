@@ -20,7 +20,7 @@ pub(crate) fn broadcast<T: Payload>(
             InvalidArgument::NothingToBroadcast,
         ));
     }
-    let call = Call::begin_unproven::<T>(communicator, Operation::Broadcast, root)?;
+    let call = Call::begin_unverified::<T>(communicator, Operation::Broadcast, root)?;
     spread(call, value.map(Arc::new), root)
 }
 

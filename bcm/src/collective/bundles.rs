@@ -75,7 +75,7 @@ impl Call<'_> {
             }
             match carrier(&packs[mine], pack) {
                 carrier if carrier == group.rank => carried.push((pack, bundle)),
-                carrier => self.give_here(carrier, bundle)?,
+                carrier => self.give_local(carrier, bundle)?,
             }
         }
         Ok(Sorted {
@@ -120,7 +120,7 @@ impl Call<'_> {
         let mut bundles: Vec<Bundle> = own.into_iter().collect();
         for &rank in &self.group.own_pack().ranks {
             if rank != self.group.rank {
-                bundles.extend(self.take_here::<Option<Bundle>>(rank)?);
+                bundles.extend(self.take_local::<Option<Bundle>>(rank)?);
             }
         }
         Ok(bundles)

@@ -31,11 +31,11 @@ pub(crate) fn reduce<E: Number>(
     let mut call = Call::begin::<[E]>(communicator, Operation::Reduce, root)?;
     let pack = Collectors::of(call.group, root);
     match combine_in_pack(&mut call, std::mem::take(values), pack.mine, reducer)? {
-        None => *values = call.take_here(pack.mine)?,
+        None => *values = call.take_local(pack.mine)?,
         Some((combined, parts)) => {
             // Each frees its own memory, or uses it again.
             for (rank, part) in others(call.group, pack.mine).zip(parts) {
-                call.give_here(rank, part)?;
+                call.give_local(rank, part)?;
             }
             *values = combine_packs(&mut call, combined, &pack, reducer)?;
         }
@@ -59,7 +59,7 @@ pub(crate) fn all_reduce<E: Number>(
     let mut call = Call::begin::<[E]>(communicator, Operation::AllReduce, root)?;
     let Some((combined, parts)) = combined else {
         // With the vector this worker passed, whose memory it frees itself.
-        let (_, result): (Vec<E>, _) = call.take_here(pack.mine)?;
+        let (_, result): (Vec<E>, _) = call.take_local(pack.mine)?;
         return Ok(result);
     };
     let is_root = call.group.rank == root;
@@ -68,7 +68,7 @@ pub(crate) fn all_reduce<E: Number>(
         false => call.take_published(root)?,
     });
     for (rank, part) in others(call.group, pack.mine).zip(parts) {
-        call.give_here(rank, (part, Arc::clone(&result)))?;
+        call.give_local(rank, (part, Arc::clone(&result)))?;
     }
     if is_root {
         call.publish(&*result)?;
@@ -159,20 +159,20 @@ fn combine_in_pack<E: Number>(
     }
     let shared = size_of_val(values.as_slice()) * members >= WORTH_SHARING;
     if group.rank != collector {
-        call.give_here(collector, values)?;
+        call.give_local(collector, values)?;
         if shared {
-            let job: Arc<Job<E>> = call.take_here(collector)?;
+            let job: Arc<Job<E>> = call.take_local(collector)?;
             job.work();
             // Whoever lets go of it last says so in the collector's name, who waits for itself.
             if let Some(done) = Arc::into_inner(job) {
-                call.give_here_as(collector, collector, done)?;
+                call.give_local_as(collector, collector, done)?;
             }
         }
         return Ok(None);
     }
     let mut parts = Vec::with_capacity(members - 1);
     for rank in others(group, collector) {
-        let part: Vec<E> = call.take_here(rank)?;
+        let part: Vec<E> = call.take_local(rank)?;
         if part.len() != values.len() {
             return Err(different_lengths(call.operation()));
         }
@@ -186,12 +186,12 @@ fn combine_in_pack<E: Number>(
     }
     let job = Arc::new(Job::new(values, parts, reducer));
     for rank in others(group, collector) {
-        call.give_here(rank, Arc::clone(&job))?;
+        call.give_local(rank, Arc::clone(&job))?;
     }
     job.work();
     let done = match Arc::into_inner(job) {
         Some(done) => done,
-        None => call.take_here::<Job<E>>(collector)?,
+        None => call.take_local::<Job<E>>(collector)?,
     };
     Ok(Some(done.into_vectors()))
 }

@@ -31,7 +31,7 @@ pub(crate) fn gather<T: Payload>(
     let single = call.bundle(&mut bundle, short, destination, value)?;
     let carries = group.rank == members[0];
     if !carries {
-        call.give_here(members[0], bundle.take())?;
+        call.give_local(members[0], bundle.take())?;
     }
     if let Some((single, _)) = single {
         call.give_single(root, single)?;
@@ -77,7 +77,7 @@ pub(crate) fn all_gather<T: Payload>(
     if group.rank != leader {
         let bundle = publish_if_long(&mut call, &value)?;
         if group.packs().len() > 1 {
-            call.give_here(leader, bundle)?;
+            call.give_local(leader, bundle)?;
         }
         call.give(leader, value)?;
         return call.take_shared(leader);

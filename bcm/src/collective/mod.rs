@@ -45,7 +45,7 @@ pub(crate) struct Call<'a> {
     pub(crate) group: &'a Group,
     class: Class,
     /// This call and its number, until it is known that another worker has made the same.
-    unproven: Option<(u64, Called)>,
+    unverified: Option<(u64, Called)>,
     budget: WaitBudget<'a>,
 }
 
@@ -57,14 +57,14 @@ impl<'a> Call<'a> {
         operation: Operation,
         root: u32,
     ) -> Result<Self, Error> {
-        let mut call = Self::begin_unproven::<T>(communicator, operation, root)?;
-        call.prove()?;
+        let mut call = Self::begin_unverified::<T>(communicator, operation, root)?;
+        call.verify()?;
         Ok(call)
     }
 
     /// As [`Call::begin`], for a call whose every message is a `T` of its root's: others' calls are looked at when
     /// something is to be published or waited for. Who gets the message at once has no other proof to seek.
-    fn begin_unproven<T: ?Sized + 'static>(
+    fn begin_unverified<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
         root: u32,
@@ -89,14 +89,14 @@ impl<'a> Call<'a> {
                 operation,
                 root,
             },
-            unproven: Some((number, called)),
+            unverified: Some((number, called)),
             budget: WaitBudget::new(&shared.cancellation, operation),
         })
     }
 
     /// Compares this call with what the others in this pack have made as the same one.
-    fn prove(&mut self) -> Result<(), Error> {
-        let Some((number, called)) = self.unproven.take() else {
+    fn verify(&mut self) -> Result<(), Error> {
+        let Some((number, called)) = self.unverified.take() else {
             return Ok(());
         };
         let history = self.group.history(&self.shared.mailboxes.histories);
@@ -148,7 +148,7 @@ impl<'a> Call<'a> {
 
     /// Shares a value with the other members in this pack.
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
-        self.prove()?;
+        self.verify()?;
         self.budget.check(Peer::AnyWorker)?;
         let source = self.source();
         for &rank in &self.group.own_pack().ranks {
@@ -175,7 +175,7 @@ impl<'a> Call<'a> {
 
     /// As [`Call::publish`], where there are other packs.
     pub(crate) fn publish_encoded(&mut self, encoded: &Encoded<'_>) -> Result<(), Error> {
-        self.prove()?;
+        self.verify()?;
         let packs: Vec<PackId> = self
             .group
             .packs()
@@ -190,13 +190,13 @@ impl<'a> Call<'a> {
     }
 
     /// Moves anything to a member of this pack.
-    pub(crate) fn give_here<T: Send + 'static>(&mut self, to: u32, value: T) -> Result<(), Error> {
-        self.give_here_as(self.group.rank, to, value)
+    pub(crate) fn give_local<T: Send + 'static>(&mut self, to: u32, value: T) -> Result<(), Error> {
+        self.give_local_as(self.group.rank, to, value)
     }
 
-    /// As [`Call::give_here`], in the name of another member of this pack: for what the receiver
+    /// As [`Call::give_local`], in the name of another member of this pack: for what the receiver
     /// gets once, from whichever member it is that has it.
-    pub(crate) fn give_here_as<T: Send + 'static>(
+    pub(crate) fn give_local_as<T: Send + 'static>(
         &mut self,
         from: u32,
         to: u32,
@@ -206,17 +206,17 @@ impl<'a> Call<'a> {
         self.budget.check(Peer::Worker(worker))?;
         let source = self.source_of(from);
         let mailbox = self.shared.mailboxes.of(worker);
-        let message = Message::Here(ErasedValue::new(value));
+        let message = Message::Local(ErasedValue::new(value));
         mailbox
             .ok_or(Error::Closed)?
             .deliver(source, self.class, || message);
         Ok(())
     }
 
-    /// Takes what a member of this pack moved here with [`Call::give_here`].
-    pub(crate) fn take_here<T: Send + 'static>(&mut self, from: u32) -> Result<T, Error> {
+    /// Takes what a member of this pack moved here with [`Call::give_local`].
+    pub(crate) fn take_local<T: Send + 'static>(&mut self, from: u32) -> Result<T, Error> {
         let message = self.message(self.mine(), from)?;
-        message.open_here(self.operation(), self.peer(from))
+        message.open_local(self.operation(), self.peer(from))
     }
 
     /// Takes what a member moved to this one.
@@ -239,14 +239,14 @@ impl<'a> Call<'a> {
 
     fn message(&mut self, destination: Destination, from: u32) -> Result<Message, Error> {
         let spec = self.spec(from);
-        if let Some((number, _)) = self.unproven {
+        if let Some((number, _)) = self.unverified {
             if let Some(message) = self.shared.try_take(destination, &spec)? {
-                self.unproven = None;
+                self.unverified = None;
                 let history = self.group.history(&self.shared.mailboxes.histories);
                 history.pass(number, self.group.caller());
                 return Ok(message);
             }
-            self.prove()?;
+            self.verify()?;
         }
         let me = self.group.worker(self.group.rank);
         self.shared.take(&mut self.budget, me, destination, &spec)

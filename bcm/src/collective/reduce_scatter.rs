@@ -35,14 +35,14 @@ pub(crate) fn reduce_scatter<T: Payload>(
     for (member, share) in run.clone().zip(shares) {
         match member == me {
             true => own = share,
-            false => call.give_here(member, share)?,
+            false => call.give_local(member, share)?,
         }
     }
     let mut combined: Vec<Option<T>> = (0..own.len()).map(|_| None).collect();
     for member in run.clone() {
         let share = match member == me {
             true => std::mem::take(&mut own),
-            false => call.take_here::<Vec<T>>(member)?,
+            false => call.take_local::<Vec<T>>(member)?,
         };
         for (element, value) in combined.iter_mut().zip(share) {
             *element = Some(match element.take() {

@@ -42,7 +42,7 @@ fn prefixes<T: Payload + Clone>(
     let run = group.runs()[mine].clone();
     if group.rank != run.start {
         call.give(run.start, value)?;
-        return call.take_here(run.start);
+        return call.take_local(run.start);
     }
     let mut values = vec![value];
     for rank in run.start + 1..run.end {
@@ -71,7 +71,7 @@ fn prefixes<T: Payload + Clone>(
         let prefixes = (left.replace(with.clone()), with);
         match rank == group.rank {
             true => own = Some(prefixes),
-            false => call.give_here(rank, prefixes)?,
+            false => call.give_local(rank, prefixes)?,
         }
     }
     own.ok_or_else(|| invalid(operation, InvalidArgument::MissingValue))
