@@ -1,5 +1,5 @@
-//! What was called as which collective of a group, so that who calls something else is told at once: what it would
-//! wait for never comes, or it would wait for nothing and never know.
+//! Which collectives the members of a group have called, so that a worker that calls another one gets an error at
+//! once: else it would wait for a message that never comes, or go on without noticing.
 //!
 //! The members of the group in this pack enter what they call. What workers of other packs called is known from
 //! their messages, and compared as far as those speak of calls that are remembered.

@@ -12,8 +12,8 @@ use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::operation::Operation;
 
-/// Workers of a pack, and the processors that this process had then. The system reads files to know them, and a pack may
-/// last for milliseconds. A container is given others with packs of another size.
+/// The size of the last pack, and the processors this process had for it. Counting them reads files, and a pack may
+/// last only milliseconds. A container gets other processors for a pack of another size.
 static CORES: Mutex<(usize, usize)> = Mutex::new((0, 0));
 
 fn cores(workers: usize) -> usize {
@@ -136,7 +136,7 @@ impl Cancellation {
 const MOST_SPINS: u32 = 10;
 /// Fewest rounds: what a message that is just being delivered may take.
 const FEWEST_SPINS: u32 = 1;
-/// Every so many waits the most is tried again.
+/// After this many waits the maximum is tried again.
 const PROBE: u32 = 64;
 /// How long the core is offered to others before the thread sleeps. A wake-up costs the waker a
 /// system call and the sleeper some 20 µs, so it pays to stay awake a little longer than that.

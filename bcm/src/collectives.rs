@@ -19,7 +19,7 @@ impl Communicator {
     /// pack.
     ///
     /// # Errors
-    /// As every operation, and [`Error::CollectiveMismatch`] when another worker called
+    /// Those of every operation, and [`Error::CollectiveMismatch`] when another worker called
     /// something else.
     ///
     /// ```
@@ -36,8 +36,8 @@ impl Communicator {
     /// Gives the root's value to every worker.
     ///
     /// The root passes `Some`; what other workers pass is dropped. Workers of one pack share
-    /// one value and it is never copied between them; use `Arc::unwrap_or_clone` to get one of
-    /// one's own. The root does not wait for its own pack.
+    /// one value, which is never copied between them; `Arc::unwrap_or_clone` makes a copy of one's
+    /// own. The root does not wait for its own pack.
     ///
     /// Cost: one pointer per worker of a pack, one message per other pack.
     ///

@@ -13,12 +13,12 @@ use crate::shared::Shared;
 
 /// One worker's end of the flare's communication.
 ///
-/// A fresh one is of the group of all workers, whose ranks are the worker ids; there are others
-/// ([`my_pack`](Communicator::my_pack), [`split`](Communicator::split)), and collectives involve
-/// the members of their group only. Values may differ in size from worker to worker everywhere,
-/// so that `gather`, `scatter`, `all_gather` and `all_to_all` of vectors are also what MPI has
-/// its `v` forms for, each vector moved and not copied into one with the others; only [`reduce_elements`](Communicator::reduce_elements) and its like need
-/// equal lengths.
+/// A new one belongs to the group of all workers, whose ranks are the worker ids;
+/// [`my_pack`](Communicator::my_pack) and [`split`](Communicator::split) make other groups. A
+/// collective involves only the members of its group. Values may always differ in size from worker
+/// to worker, so `gather`, `scatter`, `all_gather` and `all_to_all` of vectors also cover MPI's `v`
+/// forms; each vector is moved, not copied into one with the others. Only
+/// [`reduce_elements`](Communicator::reduce_elements) and the like need equal lengths.
 ///
 /// Every method takes `&self`; a handle may be cloned and used from several threads of the same
 /// worker, but collectives must then still be called by all workers in the same order.
@@ -171,7 +171,8 @@ impl Communicator {
         self.shared.interruptions.of(self.worker)
     }
 
-    /// Passes on what this worker is told. Every method that may wait or be refused ends with it.
+    /// Notes an error that interrupts this worker, and returns the result. Every method that may wait or be refused
+    /// ends with it.
     #[inline]
     pub(crate) fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         self.shared.interruptions.noted(self.worker, result)

@@ -11,7 +11,7 @@ use crate::topology::Topology;
 /// The connections of a pack that has [left](crate::Pack::leave) its flare, for the next one of
 /// the same packs. Dropped, they are closed.
 ///
-/// What a server has closed meanwhile, or does not answer any more, is made anew. A connection between packs that has broken
+/// What a server has closed meanwhile, or does not answer any more, is made again. A broken connection between packs
 /// fails the next flare: its other end is gone.
 #[derive(Debug)]
 pub struct Connections {

@@ -131,8 +131,8 @@ impl Pack {
         })
     }
 
-    /// Where other packs reach this one, for backends that need a table of packs; `None` when
-    /// the flare has one pack only or the backend has a server.
+    /// Where other packs reach this one; `None` when the flare has one pack only or the backend has
+    /// a server.
     pub fn endpoint(&self) -> Option<String> {
         match self.shared.remote.get() {
             Some(remote) => remote.endpoint(),

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 pub struct PackId(pub u32);
 
 impl PackId {
-    /// The packs of a flare of so many, in order.
+    /// The packs of a flare that has this many, in order.
     pub(crate) fn all(packs: u32) -> impl Iterator<Item = Self> {
         (0..packs).map(Self)
     }

@@ -23,10 +23,9 @@ const NO_TAG: Tag = Tag(0);
 impl Communicator {
     /// Sends a value to one worker, itself included.
     ///
-    /// To a worker of the same pack the value is moved, whatever its size, and nobody is waited
-    /// for. To another pack it returns once the backend has taken the bytes, which waits only
-    /// while that pack holds more unreceived bytes than it may; it does not wait for the
-    /// receiver otherwise.
+    /// To a worker of the same pack the value is moved, whatever its size, without waiting. To
+    /// another pack this returns once the backend has taken the bytes. It waits for the receiver
+    /// only while that pack holds more unreceived bytes than it may.
     ///
     /// Cost: locally one pointer; remotely one message of the value's size.
     ///
@@ -48,7 +47,7 @@ impl Communicator {
         self.send_tagged(value, dest, NO_TAG)
     }
 
-    /// As [`Communicator::send`], for whoever receives this tag.
+    /// As [`Communicator::send`], for a receiver of this tag.
     ///
     /// # Errors
     /// As [`Communicator::send`].
@@ -174,8 +173,8 @@ impl Communicator {
 
     /// Begins to send a value and returns at once.
     ///
-    /// To a worker of the same pack that is all of it. To another pack a thread of its own does
-    /// the sending, so it pays for large values only. The order of messages is that of the calls.
+    /// To a worker of the same pack the value is then delivered. To another pack a separate thread
+    /// sends it, which pays off for large values only. Messages arrive in the order of the calls.
     ///
     /// # Errors
     /// As [`Communicator::send`], as far as they show at once; the others come from the request.

@@ -20,7 +20,8 @@ use crate::payload::{self, Payload};
 use crate::remote::Remote;
 use crate::topology::Topology;
 
-/// How long a worker waits before it says so: longer than workers that do the same are apart, as a rule.
+/// How long a worker waits before it tells the other pack: longer than workers that make the same calls usually
+/// drift apart.
 const LONG: Duration = Duration::from_secs(1);
 
 /// One pack: its mailboxes, and the way to the other packs.
@@ -33,7 +34,7 @@ pub(crate) struct Shared {
     pub(crate) cancellation: Arc<Cancellation>,
     pub(crate) mailboxes: Arc<Mailboxes>,
     pub(crate) interruptions: Interruptions,
-    /// With whom the next look for a message of any worker begins.
+    /// Where the next search for a message of any worker starts.
     pub(crate) turn: AtomicUsize,
     /// Set by `start` when there are other packs.
     pub(crate) remote: OnceLock<Remote>,
@@ -184,7 +185,7 @@ struct FromWorker<'a> {
     operation: Operation,
     /// When it was first about to sleep.
     began: Cell<Option<Instant>>,
-    /// How long it has to have waited for the other pack to be told next.
+    /// How long it has to have waited before it tells the other pack again.
     told_at: Cell<Duration>,
 }
 
@@ -204,7 +205,7 @@ impl RemoteProgress for FromWorker<'_> {
         let began = self.began.get().unwrap_or_else(Instant::now);
         self.began.set(Some(began));
         if began.elapsed() >= self.told_at.get() {
-            // Again later: who was told may not have known of the group.
+            // Again later: the other pack may not have known the group yet.
             self.told_at.set(self.told_at.get() * 2);
             self.remote.waits(self.worker, &self.spec);
         }

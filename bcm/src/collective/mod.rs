@@ -62,8 +62,8 @@ impl<'a> Call<'a> {
         Ok(call)
     }
 
-    /// As [`Call::begin`], for a call whose every message is a `T` of its root's: others' calls are looked at when
-    /// something is to be published or waited for. Who gets the message at once has no other proof to seek.
+    /// As [`Call::begin`], for a call whose every message is a `T` from its root: it is compared with others' calls
+    /// only before it publishes or waits. A message that is there at once shows that the calls are the same.
     fn begin_unverified<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
@@ -299,7 +299,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Of so many workers each is to get one of these values.
+/// Checks that there is one value for each worker.
 fn check_one_each<T>(operation: Operation, workers: u32, values: &[T]) -> Result<(), Error> {
     let values = values.len();
     match values == workers as usize {

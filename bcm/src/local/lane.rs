@@ -21,7 +21,7 @@ use crate::message::Message;
 #[derive(Debug)]
 pub(super) struct Lane {
     ring: Ring<Envelope>,
-    /// The receiving end: whoever holds it may pop the ring.
+    /// The receiving end: its holder may pop the ring.
     unexpected: CachePadded<Claim<UnexpectedQueue>>,
     overflowing: AtomicBool,
     overflow: Mutex<VecDeque<Envelope>>,

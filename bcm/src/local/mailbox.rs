@@ -48,7 +48,7 @@ impl Mailbox {
         Some(lane.get_or_init(|| Box::new(Lane::new())))
     }
 
-    /// Puts a message into its place and wakes whoever waits for it. Never blocks. The message is
+    /// Puts a message into its place and wakes the workers that wait for it. Never blocks. The message is
     /// made where it is to lie.
     #[inline]
     pub(crate) fn deliver(

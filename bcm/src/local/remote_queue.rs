@@ -19,7 +19,7 @@ pub(super) struct RemoteQueue {
 }
 
 impl RemoteQueue {
-    /// Whoever sleeps is woken once, with all of them there.
+    /// Sleepers are woken once, with all of them there.
     pub(super) fn deliver(&self, envelopes: impl Iterator<Item = (u32, Envelope)>) {
         {
             let mut by_source = self.by_source.lock();

@@ -1,7 +1,7 @@
 //! Threads that sleep until something is delivered.
 //!
-//! Whoever delivers publishes first and then looks whether anyone sleeps; whoever goes to sleep
-//! says so first and then looks for something published. All four are sequentially consistent,
+//! A sender publishes first and then looks whether anyone sleeps; a thread that goes to sleep says
+//! so first and then looks for something published. All four are sequentially consistent,
 //! so at least one of the two sees the other. (What is published under a lock, and looked for
 //! under the same one, needs no more than that lock.)
 
@@ -48,7 +48,7 @@ impl Waiters {
         self.count.store(threads.len(), Ordering::Relaxed);
     }
 
-    /// Wakes whoever sleeps. Called after publishing.
+    /// Wakes all sleepers. Called after publishing.
     #[inline]
     pub(super) fn wake(&self) {
         both_orders();
@@ -67,7 +67,7 @@ impl Waiters {
         };
         for waiter in threads {
             match waiter.waker {
-                // Who reads what it waits for itself is awake.
+                // A thread that reads what it waits for is awake.
                 Some(_) if waiter.thread.id() == current().id() => {}
                 Some(waker) => waker.wake(),
                 None => waiter.thread.unpark(),

@@ -140,7 +140,7 @@ fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
                 payload: &held.payload,
             };
             let mut budget = WaitBudget::new(&cancellation, Operation::Send);
-            // Who has left in the meantime misses nothing.
+            // A pack that has left in the meantime misses nothing.
             let _ = match frame.header.kind {
                 Kind::Data => inner.send(&[held.to], &[frame], &mut budget),
                 _ => inner.control(held.to, &frame),

@@ -1,5 +1,5 @@
-//! Who may send how much: the windows of this pack towards the others, and the offers it waits
-//! for. The receiving half is in [`super::inbox`].
+//! How much this pack may send: its windows towards the others, and the offers it waits for. The
+//! receiving half is in [`super::inbox`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::pack_id::PackId;
 
-/// What a message costs besides its bytes, so that empty ones are not free.
+/// What a message takes besides its bytes, so that empty ones are not free.
 const OVERHEAD: u64 = 256;
 
-/// What a message counts for.
+/// How much of a window a message takes.
 pub(super) fn cost(total: u64) -> u64 {
     total.saturating_add(OVERHEAD)
 }

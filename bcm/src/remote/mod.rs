@@ -71,7 +71,7 @@ pub(crate) struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Splits frames into what one sender writes at a time: about so many bytes.
+    /// Splits frames into batches of about this many bytes, which a sender writes one at a time.
     pub(crate) fn batches(frames: &[Self], bytes: usize) -> slice::Chunks<'_, Self> {
         let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
         frames.chunks((bytes / largest).max(1))

@@ -24,7 +24,7 @@ impl Layout {
         Self::of(total, chunks)
     }
 
-    /// Of so many chunks at most: fewer may do once their size is rounded up.
+    /// At most this many chunks: fewer may do once their size is rounded up.
     fn of(total: usize, chunks: u32) -> Self {
         let size = total.div_ceil(chunks as usize);
         let chunks = total.div_ceil(size.max(1)).max(1) as u32;

@@ -1,4 +1,4 @@
-//! The reading end of one connection, which whoever has time may drive.
+//! The reading end of one connection, which any thread with time may drive.
 //!
 //! A worker that waits for a message reads it from the socket itself, without blocking: that
 //! spares two wake-ups, of the reading thread and by it. The reading thread ([`super::reader`])
@@ -139,7 +139,7 @@ impl ConnectionReader {
     }
 
     /// A worker that slept on the connection reads what has come; `false` when that is nothing.
-    /// Waits for whoever is reading, who stops after the next frame or part of a chunk.
+    /// Waits for another reader, which stops after the next frame or part of a chunk.
     pub(super) fn read_here(&self) -> bool {
         self.read_on(self.state.lock())
     }

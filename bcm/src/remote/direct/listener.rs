@@ -87,7 +87,7 @@ impl Listener {
         &self.endpoint
     }
 
-    /// Ends the thread, and with it whoever has not proved himself. Does nothing the second time.
+    /// Ends the thread, and hangs up on peers that have not proved themselves. Does nothing the second time.
     pub(super) fn close(&self) {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.waker.wake();

@@ -65,7 +65,7 @@ use connection_error::ConnectionError;
 use links::Links;
 
 const NAME: &str = "direct";
-/// How often who waits for what became of a pack looks whether it has long been gone.
+/// How often a wait for news of a pack checks whether it has long been gone.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) const KIND: BackendKind = BackendKind::new(NAME);
@@ -120,13 +120,13 @@ impl Direct {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Says goodbye on every connection; on those that are taken whoever gives them back does.
+    /// Says goodbye on every connection; those in use say it when they are given back.
     fn say_goodbye(&self) {
         self.ended.store(true, Ordering::Release);
         self.with_last_words(|frames| self.links.last_words(frames));
     }
 
-    /// The goodbye, and before it why the flare has failed if it has: the watch's word of that may be slower.
+    /// The goodbye, preceded by the failure if the flare has failed: the watch may report that later.
     fn with_last_words(&self, say: impl FnOnce(&[Frame<'_>])) {
         let config = self.inbox.config();
         let goodbye = Frame {

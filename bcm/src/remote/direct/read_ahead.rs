@@ -43,7 +43,7 @@ impl ReadAhead {
         self.start == self.end
     }
 
-    /// The next bytes, when so many are there.
+    /// The next bytes, if that many are there.
     pub(super) fn next(&mut self, count: usize) -> Option<&[u8]> {
         let next = self.room[self.start..self.end].get(..count)?;
         self.start += count;
@@ -58,7 +58,7 @@ impl ReadAhead {
         count
     }
 
-    /// Drops bytes, so many at most; how many.
+    /// Drops at most this many bytes; returns how many.
     pub(super) fn skip(&mut self, most: usize) -> usize {
         let count = (self.end - self.start).min(most);
         self.start += count;

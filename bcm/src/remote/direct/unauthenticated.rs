@@ -14,7 +14,7 @@ use socket2::{SockAddr, Socket};
 use super::handshake::{AuthenticatedPeer, Credentials, HandshakeError, Reception};
 use crate::pack_id::PackId;
 
-/// How long whoever has connected may take to prove himself.
+/// How long a peer that has connected may take to prove itself.
 pub(super) const STAY: Duration = Duration::from_secs(3);
 
 /// See the module's documentation.

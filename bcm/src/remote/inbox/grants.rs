@@ -95,8 +95,8 @@ impl Inbox {
         Some(Expectation { inbox, key })
     }
 
-    /// Makes room for the next message of a stream, when a worker waits for it and it was offered.
-    /// Only for that one: what comes after it may be as much as its sender likes.
+    /// Grants the next message of a stream if it was offered and a worker waits for it. No later one:
+    /// its sender may offer any amount after it.
     pub(super) fn grant_wanted(&self, state: &mut State, key: StreamKey) -> Option<Header> {
         if state.offers.is_empty() || !state.expected.contains_key(&key) {
             return None;

@@ -1,4 +1,4 @@
-//! A connection that is made anew when it broke.
+//! A connection that is made again when it breaks.
 
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;

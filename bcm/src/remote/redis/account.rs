@@ -74,7 +74,7 @@ fn of_channels(flare_id: &str) -> Vec<String> {
 
 /// Removes the users of a flare or a group, and those of flares that are over.
 pub(super) fn remove(exchange: &mut Exchange<'_>, flare_id: &str) -> Result<(), RespError> {
-    // Who may not see users has not made any.
+    // A user that may not see users has not made any.
     let Some(users) = exchange.try_request(&[&[b"ACL"], &[b"USERS"]])? else {
         return Ok(());
     };

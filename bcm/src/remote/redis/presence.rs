@@ -39,7 +39,7 @@ pub(super) fn end(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), Resp
     speak_as_before(exchange, 1)
 }
 
-/// In RESP2, after so many other replies.
+/// In RESP2, after this many other replies.
 fn speak_as_before(exchange: &mut Exchange<'_>, before: usize) -> Result<(), RespError> {
     exchange.command(&[&[b"HELLO"], &[b"2"]])?;
     exchange.expect(before + 1)?;

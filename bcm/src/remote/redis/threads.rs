@@ -201,7 +201,7 @@ impl Threads {
 
     /// Ends the threads. Does nothing the second time.
     pub(super) fn close(&self) {
-        // Who is cut off before it has said that it leaves may be taken for dead.
+        // A pack that is cut off before it has said that it leaves may be taken for dead.
         self.finish.change(|state| state.told = true);
         if !self.running.lock().is_empty() {
             self.finish.wait(LAST_WORDS, |state| state.last_ended);
@@ -229,7 +229,7 @@ impl Drop for Threads {
 impl Line {
     fn run(&mut self, mut task: impl Task) {
         self.repeat(&mut task);
-        // Who could not tell the others is missed.
+        // A pack that could not tell the others is missed.
         if task.is_last() && self.finish.is_told() && !self.is_aborted() {
             task.finish(self);
         }

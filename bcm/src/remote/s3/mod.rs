@@ -173,7 +173,7 @@ impl S3 {
         writer.ok_or_else(|| error(format!("there is no other pack {to}")))
     }
 
-    /// Waits until a chunk of so many bytes may be copied.
+    /// Waits until a chunk of this many bytes may be copied.
     fn room(
         &self,
         peer: Peer,

@@ -106,7 +106,7 @@ impl Line {
     }
 }
 
-/// A notice of one of so many packs, and how many bytes follow its header.
+/// A notice of one of these many packs, and how many bytes follow its header.
 fn check(bytes: &[u8], packs: u32) -> Result<(Header, usize), WireError> {
     let header = Header::decode(bytes)?;
     match header.kind {
