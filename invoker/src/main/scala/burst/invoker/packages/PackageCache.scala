@@ -23,8 +23,8 @@ final case class PackageCacheSettings(
     attempts: Int
 )
 
-/** What is kept of a package: a directory with its files, or the file that was uploaded; and its name in
-  * the package's directory.
+/** What is kept of a package: a directory with its files, or the file that was uploaded; and its name in the
+  * package's directory.
   */
 enum PackageForm(private[packages] val file: String):
   case Directory extends PackageForm("unpacked")
