@@ -1,9 +1,8 @@
 //! Waiting for a flare to end, or a group to open.
 //!
-//! Who starts it and waits can stop it: it is started without blocking and then asked about, since only
-//! so is its id known from the start, which is what Ctrl-C needs to stop it and nothing else. The pauses between the questions grow
-//! with the time that has passed, so a flare of a few milliseconds is seen to end within another,
-//! and one of minutes is asked about ten times per second.
+//! Ctrl-C stops it: it is started without blocking and then polled, since only so is its id known from the start, which
+//! Ctrl-C needs to stop it and nothing else. The pauses between the polls grow with the time that has passed, so that a
+//! flare of a few milliseconds is seen to end within another, and one of minutes is polled ten times per second.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -65,13 +64,13 @@ impl Kind {
     }
 }
 
-/// Someone who waits for what they have started, and may want to stop.
+/// Waits for a flare or a group that the command has started, and stops it on Ctrl-C.
 pub struct Watcher<'a> {
     /// The platform.
     pub client: &'a Client,
     /// What is waited for.
     pub kind: Kind,
-    /// The wish to stop.
+    /// Ctrl-C.
     pub interrupts: Interrupts,
 }
 
@@ -95,7 +94,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Asks about the one of this id until `look` finds what it waits for.
+    /// Polls the one of this id until `look` finds what it waits for.
     pub fn until<A: Send + 'static, T>(
         &self,
         id: &str,
@@ -111,8 +110,8 @@ impl Watcher<'_> {
                 stopping = false;
             }
             let asked = Instant::now();
-            let (client, place) = (self.client.clone(), id.to_owned());
-            match self.interrupts.during(move || ask(&client, &place)) {
+            let (client, own_id) = (self.client.clone(), id.to_owned());
+            match self.interrupts.during(move || ask(&client, &own_id)) {
                 Err(_) => stopping = true,
                 Ok(asked_for) => match asked_for.map_err(Error::from).and_then(&mut look) {
                     Ok(Some(found)) => return Ok(found),
@@ -164,8 +163,8 @@ fn interrupted(what: &str) -> Error {
     }
 }
 
-/// Looks until there is what is waited for, with pauses of up to so long. Ctrl-C ends those who only look on as it
-/// ends any program.
+/// Polls with `look` until it finds what it waits for, with pauses of at most `longest`. Ctrl-C is left to end the
+/// command, as it does any program.
 pub fn watch<T>(
     longest: Duration,
     mut look: impl FnMut() -> Result<Option<T>, Error>,
@@ -183,7 +182,7 @@ pub fn watch<T>(
     }
 }
 
-/// When to ask again.
+/// When to poll again.
 struct Pace {
     begin: Instant,
     /// Since when it gives no answers.
@@ -229,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_heard_of_has_some_time_to_come_back_from_the_first_answer_that_did_not_come() {
+    fn a_platform_that_has_answered_has_some_time_to_come_back_after_its_first_missing_answer() {
         let broken = Error::Api(burst_client::Error::Broken {
             host: "h".to_owned(),
             cause: "reset".to_owned(),

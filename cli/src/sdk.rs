@@ -13,7 +13,7 @@ const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// The crate's name; that of its library is `burst`.
 const CRATE: &str = "burst-compute";
 /// Where the SDK is in a checkout.
-const PLACE: &str = "rust-runtime/sdk";
+const SDK_PATH: &str = "rust-runtime/sdk";
 /// Where a distribution has what a checkout has.
 const SHARE: &str = "share/burst";
 
@@ -33,9 +33,9 @@ impl Sdk {
             return Self::named(given);
         }
         let program = env::current_exe().and_then(fs::canonicalize);
-        let places = [program, env::current_dir()].into_iter().flatten();
-        let found = places
-            .filter_map(|place| place.ancestors().find_map(sources))
+        let directories = [program, env::current_dir()].into_iter().flatten();
+        let found = directories
+            .filter_map(|directory| directory.ancestors().find_map(sources))
             .next();
         match found {
             Some(directory) => Ok(Self::Directory(directory)),
@@ -52,11 +52,11 @@ impl Sdk {
         if given.contains("://") {
             return Ok(Self::Repository(given.into()));
         }
-        let place = fs::canonicalize(given).map_err(Error::file("read", given))?;
-        let found = sources(&place).or_else(|| is_sdk(&place).then_some(place));
+        let directory = fs::canonicalize(given).map_err(Error::file("read", given))?;
+        let found = sources(&directory).or_else(|| is_sdk(&directory).then_some(directory));
         found.map(Self::Directory).ok_or_else(|| {
             Error::Usage(format!(
-                "{given} is no checkout of Burst's repository, nor a distribution: it has no {PLACE}"
+                "{given} is no checkout of Burst's repository, nor a distribution: it has no {SDK_PATH}"
             ))
         })
     }
@@ -88,13 +88,16 @@ fn quoted(text: &str) -> String {
 }
 
 /// The SDK's sources in a checkout or a distribution.
-fn sources(place: &Path) -> Option<PathBuf> {
-    let places = [place.join(PLACE), place.join(SHARE).join(PLACE)];
-    places.into_iter().find(|sdk| is_sdk(sdk))
+fn sources(directory: &Path) -> Option<PathBuf> {
+    let directories = [
+        directory.join(SDK_PATH),
+        directory.join(SHARE).join(SDK_PATH),
+    ];
+    directories.into_iter().find(|sdk| is_sdk(sdk))
 }
 
-fn is_sdk(place: &Path) -> bool {
-    let manifest = fs::read_to_string(place.join("Cargo.toml"));
+fn is_sdk(directory: &Path) -> bool {
+    let manifest = fs::read_to_string(directory.join("Cargo.toml"));
     let name = format!("name = \"{CRATE}\"");
     manifest.is_ok_and(|text| text.lines().any(|line| line == name))
 }
@@ -107,9 +110,9 @@ mod tests {
     #[test]
     fn a_checkout_or_the_crate_in_it_is_a_path() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        let sdk = fs::canonicalize(root.join(PLACE)).unwrap();
-        for place in [root, &sdk] {
-            let found = Sdk::find(Some(place.to_str().unwrap())).unwrap();
+        let sdk = fs::canonicalize(root.join(SDK_PATH)).unwrap();
+        for directory in [root, &sdk] {
+            let found = Sdk::find(Some(directory.to_str().unwrap())).unwrap();
             assert_eq!(found, Sdk::Directory(sdk.clone()));
         }
         let refused = Sdk::find(Some("/")).unwrap_err().to_string();

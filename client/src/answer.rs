@@ -48,7 +48,7 @@ impl<T: DeserializeOwned> Answer<T> {
 /// give up the rest.
 pub struct Body<T> {
     response: Response,
-    place: Place,
+    origin: Origin,
     observer: Option<Arc<dyn Observer>>,
     says: PhantomData<fn() -> T>,
 }
@@ -62,7 +62,7 @@ impl<T> Body<T> {
     ) -> Self {
         Self {
             response,
-            place: Place {
+            origin: Origin {
                 host: host.into(),
                 timeout,
             },
@@ -79,7 +79,7 @@ impl<T> Body<T> {
             Err(cause) if cause.kind() == io::ErrorKind::InvalidData => {
                 return Err(Error::BadAnswer("it is not UTF-8".into()));
             }
-            Err(cause) => return Err(self.place.broken(&cause)),
+            Err(cause) => return Err(self.origin.broken(&cause)),
         }
         self.observe(&text);
         let says = PhantomData;
@@ -89,7 +89,7 @@ impl<T> Body<T> {
     /// Reads the next bytes of it, as many as there are and fit; none are left when there are none.
     pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
         let read = self.response.read(piece);
-        read.map_err(|cause| self.place.broken(&cause))
+        read.map_err(|cause| self.origin.broken(&cause))
     }
 
     /// Reads JSON as it comes, so that no more of it need be held than the reader keeps.
@@ -104,7 +104,7 @@ impl<T> Body<T> {
             Ok(value)
         });
         read.map_err(|cause| match cause.classify() {
-            Category::Io => self.place.broken(&cause.into()),
+            Category::Io => self.origin.broken(&cause.into()),
             _ => Error::BadAnswer(cause.to_string()),
         })
     }
@@ -144,13 +144,13 @@ impl<T> fmt::Debug for Body<T> {
     }
 }
 
-/// Where an answer comes from.
-struct Place {
+/// Where an answer comes from, for error messages.
+struct Origin {
     host: String,
     timeout: Duration,
 }
 
-impl Place {
+impl Origin {
     /// What it means that an answer stops in the middle.
     fn broken(&self, cause: &io::Error) -> Error {
         let (host, timeout) = (self.host.clone(), self.timeout);

@@ -164,7 +164,7 @@ fn takes_no_more_than_its_share(driver: Driver, settings: Settings) {
 }
 
 #[test]
-fn who_takes_too_much_memory_goes_down_alone() {
+fn a_pack_that_takes_too_much_memory_goes_down_alone() {
     Settings::isolated()
         .into_iter()
         .for_each(too_much_memory_ends_its_own_pack);
@@ -210,7 +210,7 @@ fn eaten(platform: &Platform, flare: &Flare) -> u32 {
 }
 
 #[test]
-fn who_ends_its_runtime_loses_its_own_pack_only() {
+fn a_program_that_ends_its_runtime_loses_its_own_pack_only() {
     Settings::isolated()
         .into_iter()
         .for_each(ending_its_runtime_ends_its_own_pack);

@@ -33,7 +33,7 @@ fn flags(keys: &Certified) -> Vec<String> {
 }
 
 #[test]
-fn who_proves_nothing_stays_outside() {
+fn a_node_without_proof_stays_outside() {
     let directory = account::directory("burst-keys-");
     let authority = Authority::new(directory.path(), "own");
     let other = Authority::new(directory.path(), "other");
@@ -75,7 +75,7 @@ fn who_proves_nothing_stays_outside() {
 }
 
 #[test]
-fn who_has_the_key_gets_in_under_an_id_of_its_own() {
+fn a_node_with_the_key_joins_under_an_id_of_its_own() {
     let directory = account::directory("burst-keys-");
     let cluster = Cluster::start(one());
     let mode = fs::metadata(cluster.key()).unwrap().permissions().mode() & 0o777;

@@ -195,8 +195,8 @@ function main({ file }) {
 fn a_call_that_fails_leaves_those_beside_it_alone() {
     let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
-    let place = tempfile::tempdir().unwrap();
-    let file = place.path().join("go");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("go");
     store(api, "fails", FAILS, json!({"concurrency": 3}));
     let id = staying(api, "fails", &json!({"file": file}));
     let failed = invoke(api, "fails", &json!({}));

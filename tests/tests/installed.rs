@@ -20,24 +20,24 @@ fn the_runtime_has_no_more_code_than_it_needs() {
 /// Its `burst new` makes a crate whose dependencies are all there, and read as cargo reads them.
 #[test]
 fn a_new_crate_depends_on_what_came_with_the_program() {
-    let place = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let copied = Command::new("cp")
         .arg("-r")
         .arg(built::repository().join("dist/share"))
-        .arg(place.path())
+        .arg(directory.path())
         .status();
     assert!(copied.unwrap().success());
-    fs::create_dir(place.path().join("bin")).unwrap();
-    let burst = place.path().join("bin/burst");
+    fs::create_dir(directory.path().join("bin")).unwrap();
+    let burst = directory.path().join("bin/burst");
     fs::copy(built::dist("bin/burst"), &burst).unwrap();
 
     let made = Command::new(burst)
         .args(["new", "hello"])
-        .current_dir(&place)
+        .current_dir(&directory)
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");
-    let root = place.path().join("hello");
+    let root = directory.path().join("hello");
     // So that the test needs no network.
     fs::copy(
         built::repository().join("Cargo.lock"),
@@ -56,6 +56,6 @@ fn a_new_crate_depends_on_what_came_with_the_program() {
         .lines()
         .find(|line| line.starts_with("burst-compute "))
         .unwrap();
-    let expected = place.path().canonicalize().unwrap().join("share/burst");
+    let expected = directory.path().canonicalize().unwrap().join("share/burst");
     assert!(sdk.contains(expected.to_str().unwrap()), "{sdk}");
 }

@@ -50,7 +50,7 @@ fn what_one_borrower_leaves_no_other_finds() {
 }
 
 #[test]
-fn who_fails_takes_the_platform_along() {
+fn a_failed_test_takes_the_platform_along() {
     let mut pid = None;
     let failed = catch_unwind(AssertUnwindSafe(|| {
         let platform = Platform::lent(settings().slots(5));

@@ -19,8 +19,8 @@ const INTERNET: &str = "198.51.100.7";
 const SANDBOXES: [&str; 2] = ["169.254.170.2", "203.0.113.7"];
 const PUBLIC: &str = "203.0.113.9";
 
-/// Whom a worker met, by the words of the program.
-type Met = BTreeMap<SocketAddr, Option<String>>;
+/// The kind of error that a worker got at each address; none if it was reached.
+type Errors = BTreeMap<SocketAddr, Option<String>>;
 
 /// Another machine, which is the internet, and a server on it.
 #[derive(Debug)]
@@ -111,9 +111,9 @@ fn neighbour(api: &Api) -> (String, Vec<SocketAddr>) {
     (id, told.map(|address| address.parse().unwrap()).collect())
 }
 
-/// Whom the two workers of a flare met: peers, their runtimes and others, of each.
+/// What the two workers of a flare got: at peers, at their runtimes and at others.
 #[track_caller]
-fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Met, Met, Met)> {
+fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Errors, Errors, Errors)> {
     let request = of_two_packs(json!({"try": "visit", "others": others}));
     let flare = api.flare_to_end(NAME, &request);
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
@@ -145,8 +145,8 @@ fn of_this_machine(containers: &[Value]) -> Vec<IpAddr> {
     addresses
 }
 
-fn reached(met: &Met) -> Vec<SocketAddr> {
-    (met.iter())
+fn reached(errors: &Errors) -> Vec<SocketAddr> {
+    (errors.iter())
         .filter(|(_, error)| error.is_none())
         .map(|(at, _)| *at)
         .collect()

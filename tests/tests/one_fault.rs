@@ -94,7 +94,7 @@ fn through(
 /// An invoker that stands still, or that nobody reaches, has no pack that runs when it is given up, so
 /// that its flares may run elsewhere.
 #[test]
-fn who_is_given_up_runs_nothing() {
+fn a_node_that_was_given_up_runs_nothing() {
     let setup = Setup::new(Driver::Process).invokers(2).remote(REMOTE);
     // No other controller is to take over within the first; a busy machine may take its time to kill packs.
     let setup = setup

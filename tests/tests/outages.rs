@@ -9,7 +9,7 @@ use burst_tests::counted::{self, Order};
 use burst_tests::disk::SmallDisk;
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
-use burst_tests::invocations::{self, Ledger, Pace, Stream, Way};
+use burst_tests::invocations::{self, Callee, Ledger, Pace, Stream};
 use burst_tests::patient::Patient;
 use burst_tests::{Cluster, Driver, Platform, Settings, wait};
 
@@ -33,8 +33,8 @@ fn the_database_stops_for_ten_seconds() {
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
     ledger.holds(&sent);
     // What was accepted goes on, however often it has to be tried.
-    for way in [Way::Python, Way::Rust, Way::Sequence] {
-        let failed = ledger.failed(&sent, way);
+    for callee in [Callee::Python, Callee::Rust, Callee::Sequence] {
+        let failed = ledger.failed(&sent, callee);
         assert!(failed.is_empty(), "{failed:#?}");
     }
     Accepted::default().hold(&cluster);

@@ -45,8 +45,8 @@ fn has_what_its_workers_are_given(settings: Settings) {
 }
 
 #[test]
-fn who_takes_all_that_the_kernel_gives_a_user_takes_it_from_nobody() {
-    who_takes_all_takes_it_from_nobody(Settings::new(Driver::Docker), |platform| {
+fn exhausting_a_kernel_limit_of_users_takes_nothing_from_others() {
+    exhausting_all_resources_takes_nothing_from_others(Settings::new(Driver::Docker), |platform| {
         let users: Vec<_> = (platform.containers().iter())
             .map(|container| container["Config"]["User"].clone())
             .collect();
@@ -57,11 +57,17 @@ fn who_takes_all_that_the_kernel_gives_a_user_takes_it_from_nobody() {
 
 #[test]
 fn a_sandbox_of_root_takes_nothing_from_other_users() {
-    who_takes_all_takes_it_from_nobody(Settings::new(Driver::Sandbox).as_root(), |_| ());
+    exhausting_all_resources_takes_nothing_from_others(
+        Settings::new(Driver::Sandbox).as_root(),
+        |_| (),
+    );
 }
 
 #[track_caller]
-fn who_takes_all_takes_it_from_nobody(settings: Settings, look: impl Fn(&Platform)) {
+fn exhausting_all_resources_takes_nothing_from_others(
+    settings: Settings,
+    look: impl Fn(&Platform),
+) {
     let platform = lent(settings);
     let api = platform.api();
     // With less it would be killed for its memory before: a watch takes 192 bytes.

@@ -32,7 +32,7 @@ def main(args):
 
 /// How an action is called.
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum CallKind {
     /// Nobody waits for it.
     Begun,
     Waited,
@@ -40,7 +40,12 @@ enum Way {
     Web,
 }
 
-const WAYS: [Way; 4] = [Way::Begun, Way::Waited, Way::Sequence, Way::Web];
+const CALL_KINDS: [CallKind; 4] = [
+    CallKind::Begun,
+    CallKind::Waited,
+    CallKind::Sequence,
+    CallKind::Web,
+];
 const CLIENTS: u64 = 32;
 
 /// What calls were answered.
@@ -93,13 +98,13 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
         for client in 0..CLIENTS {
             let (answers, next, goes_on) = (&answers, &next, &goes_on);
             scope.spawn(move || {
-                let way = WAYS[(client / 4) as usize % WAYS.len()];
+                let kind = CALL_KINDS[(client / 4) as usize % CALL_KINDS.len()];
                 // Sixty of the largest that wait are a fifth of the heap: they do so on the disk.
                 let size = [10, 10, 100_000, 900_000][(client % 4) as usize];
                 while goes_on() {
                     call(
                         api,
-                        way,
+                        kind,
                         next.fetch_add(1, Ordering::Relaxed),
                         size,
                         answers,
@@ -124,7 +129,7 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     recorded(api, "pass", sequences);
     recorded(api, "work", work + sequences);
     let ordinary = || {
-        let request = request(api, Way::Waited, 7, 10);
+        let request = request(api, CallKind::Waited, 7, 10);
         api.send(request)
     };
     let seen = wait::until_seen("it serves", wait::SOON, ordinary, |seen| seen.status != 429);
@@ -141,56 +146,56 @@ fn store(api: &Api, name: &str, exec: Value) {
     assert_eq!(answer.status, 200, "{}", answer.text);
 }
 
-fn request(api: &Api, way: Way, n: u64, size: usize) -> RequestBuilder {
+fn request(api: &Api, kind: CallKind, n: u64, size: usize) -> RequestBuilder {
     let own = |path: &str| api.request(Method::POST, &format!("namespaces/_/actions/{path}"));
-    let request = match way {
-        Way::Begun => own("work"),
-        Way::Waited => own("work?blocking=true"),
-        Way::Sequence => own("both?blocking=true"),
-        Way::Web => api.anonymous(Method::POST, "web/guest/default/work.json"),
+    let request = match kind {
+        CallKind::Begun => own("work"),
+        CallKind::Waited => own("work?blocking=true"),
+        CallKind::Sequence => own("both?blocking=true"),
+        CallKind::Web => api.anonymous(Method::POST, "web/guest/default/work.json"),
     };
     request.json(&json!({"n": n, "load": "x".repeat(size)}))
 }
 
 /// Anything but an answer in good order ends the test.
 #[track_caller]
-fn call(api: &Api, way: Way, n: u64, size: usize, answers: &Answers) {
-    let answer = request(api, way, n, size)
+fn call(api: &Api, kind: CallKind, n: u64, size: usize, answers: &Answers) {
+    let answer = request(api, kind, n, size)
         .send()
-        .unwrap_or_else(|cause| panic!("{way:?}: no answer: {cause:?}"));
+        .unwrap_or_else(|cause| panic!("{kind:?}: no answer: {cause:?}"));
     let status = answer.status().as_u16();
     let pause = answer.headers().get("Retry-After");
     let pause = pause.map(|it| it.to_str().unwrap().parse::<u32>().unwrap());
     let text = answer.text().unwrap();
     let body: Value = serde_json::from_str(&text).unwrap();
     let sentence = body["error"].as_str().unwrap_or_default();
-    let counter = match (status, way) {
+    let counter = match (status, kind) {
         (200, _) => {
-            let result = match way {
-                Way::Web => &body,
+            let result = match kind {
+                CallKind::Web => &body,
                 _ => &body["response"]["result"],
             };
-            assert_eq!(*result, json!({"n": n, "size": size}), "{way:?}: {text}");
-            accepted(way, answers)
+            assert_eq!(*result, json!({"n": n, "size": size}), "{kind:?}: {text}");
+            accepted(kind, answers)
         }
         // Nobody waits for longer than the API lets them, for what is recorded all the same.
-        (202, _) => accepted(way, answers),
+        (202, _) => accepted(kind, answers),
         (429, _) if sentence.contains(|it: char| it.is_ascii_digit()) => &answers.refused,
         (503, _) if sentence.contains("as much as it can hold") => &answers.busy,
-        _ => panic!("{way:?} with {size} bytes: {status}: {text}"),
+        _ => panic!("{kind:?} with {size} bytes: {status}: {text}"),
     };
     if matches!(status, 429 | 503) {
         assert!(
             pause.is_some_and(|it| it >= 1),
-            "{way:?}: {pause:?}: {text}"
+            "{kind:?}: {pause:?}: {text}"
         );
     }
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-fn accepted(way: Way, answers: &Answers) -> &AtomicU64 {
-    match way {
-        Way::Sequence => &answers.sequences,
+fn accepted(kind: CallKind, answers: &Answers) -> &AtomicU64 {
+    match kind {
+        CallKind::Sequence => &answers.sequences,
         _ => &answers.work,
     }
 }

@@ -57,7 +57,7 @@ fn the_command_line_trusts_a_given_authority_and_no_other() {
 }
 
 #[test]
-fn who_speaks_plain_http_to_it_learns_nothing() {
+fn plain_http_learns_nothing() {
     let directory = account::directory("burst-keys-");
     let own = Authority::new(directory.path(), "own").certify("api");
     let settings = Settings::new(Driver::Process)

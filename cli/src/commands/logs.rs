@@ -165,9 +165,9 @@ impl<'a> Log<'a> {
     }
 
     /// Where the next answer is to begin, after all that has been printed; at the beginning, where that is not known.
-    fn begin_at(&mut self, place: Option<u64>) {
-        self.query.from = place;
-        self.before = place.map_or(0, |_| self.printed);
+    fn begin_at(&mut self, from: Option<u64>) {
+        self.query.from = from;
+        self.before = from.map_or(0, |_| self.printed);
     }
 }
 

@@ -51,7 +51,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Cancel(id) => flares::cancel(&client()?, id, format),
         Command::Group { action } => group::run(action, &client()?, global),
         Command::Admin { action } => admin::run(action, global),
-        Command::Entity(command) => wsk::entity(command, &wsk::Session::of_burst(global)?),
+        Command::Entity(command) => wsk::entity(command, &wsk::ClientContext::of_burst(global)?),
         Command::Invokers { action: None } => invokers::list(&client()?, format),
         Command::Invokers {
             action: Some(action),

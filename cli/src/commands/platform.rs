@@ -278,19 +278,19 @@ fn refused(flag: &str, has_it: impl Fn(Driver) -> bool) -> Error {
 }
 
 fn put(root: &mut Value, path: &[&str], value: Value) -> Result<(), Error> {
-    let mut place = root;
+    let mut setting = root;
     for name in path {
-        let Value::Object(fields) = place else {
+        let Value::Object(fields) = setting else {
             return Err(Error::Usage(format!(
                 "{} is inside of a plain value",
                 path.join(".")
             )));
         };
-        place = fields
+        setting = fields
             .entry(*name)
             .or_insert_with(|| Value::Object(Map::new()));
     }
-    *place = value;
+    *setting = value;
     Ok(())
 }
 

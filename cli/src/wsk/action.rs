@@ -7,8 +7,8 @@ use burst_client::{Action, ActionRequest, KeyValue, LimitsRequest};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
+use super::client_context::{ACTIONS, ClientContext, read};
 use super::name::Name;
-use super::session::{ACTIONS, Session, read};
 use super::{entity, exec, fields, invoke, lists, save, show};
 use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
@@ -20,34 +20,34 @@ const SECRET: &str = "require-whisk-auth";
 const LARGEST: u64 = (1 << 53) - 1;
 
 /// Does what is asked for.
-pub fn run(verb: &ActionVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &ActionVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
-        ActionVerb::Create(args) => put(session, args, false),
-        ActionVerb::Update(args) => put(session, args, true),
-        ActionVerb::Invoke(args) => invoke::run(session, args),
-        ActionVerb::Get(args) => get(session, args),
-        ActionVerb::List(args) => lists::run(session, ACTIONS, args),
+        ActionVerb::Create(args) => put(context, args, false),
+        ActionVerb::Update(args) => put(context, args, true),
+        ActionVerb::Invoke(args) => invoke::run(context, args),
+        ActionVerb::Get(args) => get(context, args),
+        ActionVerb::List(args) => lists::run(context, ACTIONS, args),
         ActionVerb::Delete(args) => {
-            let name = Name::parse(&args.name, &session.namespace)?;
-            let ask = session.entity(Method::DELETE, ACTIONS, &name);
-            ask.send(&format!("delete action '{}'", args.name))?;
+            let name = Name::parse(&args.name, &context.namespace)?;
+            let request = context.entity(Method::DELETE, ACTIONS, &name);
+            request.send(&format!("delete action '{}'", args.name))?;
             show::ok(&format!("deleted action {}", name.path()))
         }
     }
 }
 
-fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Error> {
-    let name = Name::parse(&args.name, &session.namespace)?;
+fn put(context: &ClientContext, args: &ActionArgs, overwrite: bool) -> Result<(), Error> {
+    let name = Name::parse(&args.name, &context.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
     let what = format!("{verb} action '{}'", args.name);
-    let (exec, parameters, annotations) = match copied(session, args, &what)? {
+    let (exec, parameters, annotations) = match copied(context, args, &what)? {
         Some(original) => {
             let given = parameters(args)?.unwrap_or_default();
             let parameters = fields::over(given, original.parameters);
             (Some(original.exec), Some(parameters), original.annotations)
         }
         None => {
-            let exec = exec::of(args, &session.namespace)?;
+            let exec = exec::of(args, &context.namespace)?;
             (exec, parameters(args)?, Vec::new())
         }
     };
@@ -58,8 +58,8 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
         ));
     }
     let before: Option<Action> = if overwrite {
-        let ask = session.entity(Method::GET, ACTIONS, &name);
-        ask.query("code", false).find(&what)?
+        let request = context.entity(Method::GET, ACTIONS, &name);
+        request.query("code", false).find(&what)?
     } else {
         None
     };
@@ -82,7 +82,7 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
         limits: given.iter().any(Option::is_some).then_some(limits),
         ..ActionRequest::default()
     };
-    entity::put(session, ACTIONS, &name, overwrite, request, &what)?;
+    entity::put(context, ACTIONS, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d action {}", name.path()))
 }
 
@@ -98,16 +98,16 @@ fn parameters(args: &ActionArgs) -> Result<Option<Vec<KeyValue>>, Error> {
     Ok(Some(all))
 }
 
-fn copied(session: &Session, args: &ActionArgs, what: &str) -> Result<Option<Action>, Error> {
+fn copied(context: &ClientContext, args: &ActionArgs, what: &str) -> Result<Option<Action>, Error> {
     if !args.copy {
         return Ok(None);
     }
     let Some(original) = &args.artifact else {
         return Err(Error::Usage("--copy needs the action to copy".into()));
     };
-    let original = Name::parse(original, &session.namespace)?;
-    let ask = session.entity(Method::GET, ACTIONS, &original);
-    ask.query("code", true).read(what).map(Some)
+    let original = Name::parse(original, &context.namespace)?;
+    let request = context.entity(Method::GET, ACTIONS, &original);
+    request.query("code", true).read(what).map(Some)
 }
 
 /// The annotations that `--web` and `--web-secure` stand for, beside those given and those that are there.
@@ -165,19 +165,19 @@ fn random() -> Result<u64, Error> {
     Ok(random & LARGEST)
 }
 
-fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
-    let name = Name::parse(&args.name, &session.namespace)?;
+fn get(context: &ClientContext, args: &ActionGetArgs) -> Result<(), Error> {
+    let name = Name::parse(&args.name, &context.namespace)?;
     let what = format!("get action '{}'", args.name);
     let saves = args.save || args.save_as.is_some();
-    let ask = session.entity(Method::GET, ACTIONS, &name);
-    let text = ask.query("code", saves).send(&what)?;
+    let request = context.entity(Method::GET, ACTIONS, &name);
+    let text = request.query("code", saves).send(&what)?;
     if saves {
         let action: Action = read(&text, &what)?;
         return save::run(&action.exec, &name, args.save_as.as_deref());
     }
     if args.url {
         show::ok(&format!("got action {}", name.path()))?;
-        return output::line(&url(session, &read(&text, &what)?));
+        return output::line(&url(context, &read(&text, &what)?));
     }
     if args.summary {
         let action: Action = read(&text, &what)?;
@@ -191,11 +191,11 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
     )
 }
 
-fn url(session: &Session, action: &Action) -> String {
+fn url(context: &ClientContext, action: &Action) -> String {
     let Action {
         namespace, name, ..
     } = action;
-    let api = format!("{}/api/v1", session.host());
+    let api = format!("{}/api/v1", context.host());
     let (namespace, package) = match namespace.split_once('/') {
         Some((namespace, package)) => (namespace, Some(package)),
         None => (namespace.as_str(), None),

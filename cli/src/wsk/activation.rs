@@ -3,7 +3,7 @@
 use burst_client::{Activation, ActivationLogs, ActivationResult, ActivationSummary};
 use serde_json::value::RawValue;
 
-use super::session::{Session, read};
+use super::client_context::{ClientContext, read};
 use super::{fields, name, poll, show};
 use crate::args::wsk::activation::{
     ActivationArgs, ActivationGetArgs, ActivationLogsArgs, ActivationVerb, ActivationsArgs,
@@ -13,28 +13,28 @@ use crate::output::{self, Printer};
 use crate::times;
 
 /// Does what is asked for.
-pub fn run(verb: &ActivationVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &ActivationVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
-        ActivationVerb::List(args) => list(session, args),
-        ActivationVerb::Get(args) => get(session, args),
-        ActivationVerb::Logs(args) => logs(session, args),
+        ActivationVerb::List(args) => list(context, args),
+        ActivationVerb::Get(args) => get(context, args),
+        ActivationVerb::Logs(args) => logs(context, args),
         ActivationVerb::Result(args) => {
-            let id = id(session, args)?;
+            let id = id(context, args)?;
             let what = format!("get result for activation '{id}'");
-            let ask = one(session, &id).below("result");
-            show::json(ask.read::<ActivationResult>(&what)?.result.get())
+            let request = one(context, &id).below("result");
+            show::json(request.read::<ActivationResult>(&what)?.result.get())
         }
-        ActivationVerb::Poll(args) => poll::run(session, args),
+        ActivationVerb::Poll(args) => poll::run(context, args),
     }
 }
 
-fn one<'a>(session: &'a Session, id: &str) -> super::session::Ask<'a> {
-    session.activations().below(id)
+fn one<'a>(context: &'a ClientContext, id: &str) -> super::client_context::Request<'a> {
+    context.activations().below(id)
 }
 
-fn list(session: &Session, args: &ActivationsArgs) -> Result<(), Error> {
+fn list(context: &ClientContext, args: &ActivationsArgs) -> Result<(), Error> {
     let what = "obtain the list of activations";
-    let text = session
+    let text = context
         .activations()
         .query_if("name", name::of_activations(args.name.as_deref())?)
         .query("limit", args.limit)
@@ -106,16 +106,16 @@ fn time(millis: u64) -> String {
 }
 
 /// The id that was given, or that of the newest.
-fn id(session: &Session, args: &ActivationArgs) -> Result<String, Error> {
+fn id(context: &ClientContext, args: &ActivationArgs) -> Result<String, Error> {
     match &args.id {
         Some(id) => Ok(id.clone()),
-        None => newest(session),
+        None => newest(context),
     }
 }
 
-fn newest(session: &Session) -> Result<String, Error> {
+fn newest(context: &ClientContext) -> Result<String, Error> {
     let what = "obtain the list of activations";
-    let listed: Vec<ActivationSummary> = session
+    let listed: Vec<ActivationSummary> = context
         .activations()
         .query("limit", 1)
         .query("skip", 0)
@@ -126,11 +126,11 @@ fn newest(session: &Session) -> Result<String, Error> {
         .ok_or_else(|| Error::NotFound("there is no activation yet".into()))
 }
 
-fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
+fn get(context: &ClientContext, args: &ActivationGetArgs) -> Result<(), Error> {
     // With --last the first word is the field.
     let (id, field) = match (&args.id, args.last) {
         (Some(id), false) => (id.clone(), args.field.as_deref()),
-        (field, _) if args.field.is_none() => (newest(session)?, field.as_deref()),
+        (field, _) if args.field.is_none() => (newest(context)?, field.as_deref()),
         _ => {
             return Err(Error::Usage(
                 "--last is in place of the activation's id: name at most a field".into(),
@@ -138,7 +138,7 @@ fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
         }
     };
     let what = format!("get activation '{id}'");
-    let text = one(session, &id).send(&what)?;
+    let text = one(context, &id).send(&what)?;
     if !args.summary && !args.logs {
         return show::entity(&format!("activation {id}"), &text, field);
     }
@@ -156,10 +156,10 @@ fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
     show::json(record.response.result.get())
 }
 
-fn logs(session: &Session, args: &ActivationLogsArgs) -> Result<(), Error> {
-    let id = id(session, &args.activation)?;
+fn logs(context: &ClientContext, args: &ActivationLogsArgs) -> Result<(), Error> {
+    let id = id(context, &args.activation)?;
     let what = format!("get logs for activation '{id}'");
-    let logs: ActivationLogs = one(session, &id).below("logs").read(&what)?;
+    let logs: ActivationLogs = one(context, &id).below("logs").read(&what)?;
     print_lines(&logs.logs, args.strip)
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::session::{Ask, Session, read};
+use super::client_context::{ClientContext, Request, read};
 use super::show;
 use crate::args::wsk::api::{ApiFormat, ApiGetArgs, ApiPathArgs, ApiVerb};
 use crate::error::Error;
@@ -18,26 +18,26 @@ use crate::output;
 const VERBS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "options"];
 
 /// Does what is asked for.
-pub fn run(verb: &ApiVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &ApiVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
-        ApiVerb::Create(args) => create::run(session, args),
-        ApiVerb::Get(args) => get(session, args),
-        ApiVerb::List(args) => routes::list(session, args),
-        ApiVerb::Delete(args) => delete(session, args),
+        ApiVerb::Create(args) => create::run(context, args),
+        ApiVerb::Get(args) => get(context, args),
+        ApiVerb::List(args) => routes::list(context, args),
+        ApiVerb::Delete(args) => delete(context, args),
     }
 }
 
 /// A call of the gateway's, which is a web action.
-fn gateway<'a>(session: &'a Session, method: Method, call: &str) -> Ask<'a> {
+fn gateway<'a>(context: &'a ClientContext, method: Method, call: &str) -> Request<'a> {
     let call = format!("{call}.http");
     let path = ["api", "v1", "web", "whisk.system", "apimgmt", &call];
     // The gateway of another platform asks for these; they say here that it is the caller.
-    session
-        .ask(method, &path)
-        .query("accesstoken", session.auth())
+    context
+        .request(method, &path)
+        .query("accesstoken", context.auth())
         .query(
             "spaceguid",
-            session.auth().split(':').next().unwrap_or_default(),
+            context.auth().split(':').next().unwrap_or_default(),
         )
 }
 
@@ -79,7 +79,7 @@ fn joined(base: &str, path: &str) -> String {
 
 /// The APIs that are asked for, as they came.
 fn find(
-    session: &Session,
+    context: &ClientContext,
     base: Option<&str>,
     path: Option<&str>,
     verb: Option<&str>,
@@ -87,20 +87,20 @@ fn find(
 ) -> Result<Vec<Box<RawValue>>, Error> {
     let verb = verb.map(lower).transpose()?;
     let (limit, skip) = page.unzip();
-    let ask = gateway(session, Method::GET, "getApi")
+    let request = gateway(context, Method::GET, "getApi")
         .query_if("basepath", base)
         .query_if("relpath", path)
         .query_if("operation", verb)
         .query_if("limit", limit)
         .query_if("skip", skip);
-    let found: Apis = ask.read("obtain the API list")?;
+    let found: Apis = request.read("obtain the API list")?;
     Ok(found.apis.into_iter().map(|listed| listed.value).collect())
 }
 
-fn get(session: &Session, args: &ApiGetArgs) -> Result<(), Error> {
+fn get(context: &ClientContext, args: &ApiGetArgs) -> Result<(), Error> {
     let ApiPathArgs { base, path, verb } = &args.which;
     let what = format!("get API '{base}'");
-    let found = find(session, Some(base), path.as_deref(), verb.as_deref(), None)?;
+    let found = find(context, Some(base), path.as_deref(), verb.as_deref(), None)?;
     let Some(whole) = found.into_iter().next() else {
         return Err(Error::NotFound(format!("there is no API \"{base}\"")));
     };
@@ -129,14 +129,14 @@ fn print(json: &str, format: ApiFormat, what: &str) -> Result<(), Error> {
     }
 }
 
-fn delete(session: &Session, args: &ApiPathArgs) -> Result<(), Error> {
+fn delete(context: &ClientContext, args: &ApiPathArgs) -> Result<(), Error> {
     let ApiPathArgs { base, path, verb } = args;
-    let ask = gateway(session, Method::DELETE, "deleteApi")
+    let request = gateway(context, Method::DELETE, "deleteApi")
         .query("basepath", base)
         .query_if("relpath", path.as_deref())
         .query_if("operation", verb.as_deref().map(lower).transpose()?)
         .query("force", true);
-    ask.send("delete API")?;
+    request.send("delete API")?;
     show::ok(&match (path, verb) {
         (None, _) => format!("deleted API {base}"),
         (Some(path), None) => format!("deleted {path} from {base}"),

@@ -3,8 +3,8 @@
 use burst_client::reqwest::Method;
 use serde::Serialize;
 
+use super::client_context::ClientContext;
 use super::name::Name;
-use super::session::Session;
 use crate::error::Error;
 
 /// `/NAMESPACE/[PACKAGE/]NAME`.
@@ -12,30 +12,30 @@ pub fn qualified(namespace: &str, name: &str) -> String {
     format!("/{namespace}/{name}")
 }
 
-/// As OpenWhisk's clients send it: with where it is, which the description leaves to the path.
+/// An entity as OpenWhisk's clients send it: with its namespace and name, which the description leaves to the path.
 #[derive(Serialize)]
 struct Placed<'a, T> {
     namespace: &'a str,
     name: &'a str,
     #[serde(flatten)]
-    request: T,
+    description: T,
 }
 
 /// Makes an entity or, to `overwrite` it, changes one that there is.
 pub fn put(
-    session: &Session,
+    context: &ClientContext,
     collection: &str,
     name: &Name,
     overwrite: bool,
-    request: impl Serialize,
+    description: impl Serialize,
     what: &str,
 ) -> Result<(), Error> {
-    let ask = session.entity(Method::PUT, collection, name);
     let body = Placed {
         namespace: &name.namespace,
         name: &name.name,
-        request,
+        description,
     };
-    let ask = ask.query("overwrite", overwrite).body(&body)?;
-    ask.send(what).map(drop)
+    let request = context.entity(Method::PUT, collection, name);
+    let request = request.query("overwrite", overwrite).body(&body)?;
+    request.send(what).map(drop)
 }

@@ -4,10 +4,10 @@ use burst_client::{Activation, ActivationResult, Error as ApiError, KeyValue};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::client_context::{ClientContext, read, unable};
 use super::fields;
 use super::invoke::{self, Outcome};
 use super::name::Name;
-use super::session::{Session, read, unable};
 use crate::error::Error;
 use crate::inputs::{self, Params};
 
@@ -48,7 +48,7 @@ pub fn of(annotations: &[KeyValue]) -> Option<String> {
 
 /// Tells the feed of a trigger, and hands back the activation.
 pub fn tell(
-    session: &Session,
+    context: &ClientContext,
     feed: &str,
     event: Event,
     trigger: &Name,
@@ -59,17 +59,17 @@ pub fn tell(
         event.name(),
         trigger.name
     );
-    let name = Name::parse(feed, &session.namespace)?;
+    let name = Name::parse(feed, &context.namespace)?;
     let mut body = params.clone();
     for (key, value) in [
         ("lifecycleEvent", event.name()),
         ("triggerName", &trigger.qualified()),
-        ("authKey", session.auth()),
+        ("authKey", context.auth()),
     ] {
         body.insert(key.into(), inputs::json(value)?);
     }
     let query = [("blocking", true), ("result", false)];
-    match invoke::call(session, &name, &query, &body, &what)? {
+    match invoke::call(context, &name, &query, &body, &what)? {
         Outcome::Succeeded(text) => Ok(text),
         Outcome::Accepted(id) => Err(refused(&what, 202, format!("activation {id} goes on"))),
         Outcome::Failed(reply) => {

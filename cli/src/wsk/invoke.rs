@@ -7,8 +7,8 @@ use burst_client::{AcceptedActivation, Reply};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::client_context::{ACTIONS, ClientContext, read, unable};
 use super::name::Name;
-use super::session::{ACTIONS, Session, read, unable};
 use super::{fields, show};
 use crate::args::wsk::action::InvokeArgs;
 use crate::error::Error;
@@ -26,17 +26,17 @@ pub enum Outcome {
 
 /// Calls an action.
 pub fn call(
-    session: &Session,
+    context: &ClientContext,
     name: &Name,
     query: &[(&'static str, bool)],
     body: &impl Serialize,
     what: &str,
 ) -> Result<Outcome, Error> {
-    let mut ask = session.entity(Method::POST, ACTIONS, name);
+    let mut request = context.entity(Method::POST, ACTIONS, name);
     for (name, value) in query {
-        ask = ask.query(name, value);
+        request = request.query(name, value);
     }
-    let reply = ask.body(body)?.submit(what)?;
+    let reply = request.body(body)?.submit(what)?;
     match reply.status {
         202 => Ok(Outcome::Accepted(
             read::<AcceptedActivation>(&reply.text, what)?.activation_id,
@@ -57,13 +57,13 @@ fn is_refusal(text: &str) -> bool {
 }
 
 /// Calls an action as the command line says, and prints what came of it.
-pub fn run(session: &Session, args: &InvokeArgs) -> Result<(), Error> {
-    let name = Name::parse(&args.name, &session.namespace)?;
+pub fn run(context: &ClientContext, args: &InvokeArgs) -> Result<(), Error> {
+    let name = Name::parse(&args.name, &context.namespace)?;
     let what = format!("invoke action '{}'", args.name);
     let waits = args.blocking || args.result;
     let body = fields::params(&args.params)?;
     let query = [("blocking", waits), ("result", args.result)];
-    match call(session, &name, &query, &body, &what)? {
+    match call(context, &name, &query, &body, &what)? {
         Outcome::Succeeded(text) => succeeded(&name, &text, args.result),
         Outcome::Failed(reply) => {
             if let Some(said) = said(&name, &reply.text, args.result) {

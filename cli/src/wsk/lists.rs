@@ -4,7 +4,7 @@ use burst_client::KeyValue;
 use burst_client::reqwest::Method;
 use serde::Deserialize;
 
-use super::session::Session;
+use super::client_context::ClientContext;
 use super::{entity, fields, name};
 use crate::args::wsk::EntitiesArgs;
 use crate::error::Error;
@@ -40,12 +40,16 @@ impl Entity {
     }
 }
 
-/// Asks for a page of a collection.
-pub fn ask(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<Vec<Entity>, Error> {
-    let (namespace, package) = name::within(args.within.as_deref(), &session.namespace)?;
-    let mut ask = session.collection(Method::GET, &namespace, collection);
+/// A page of a collection.
+pub fn page(
+    context: &ClientContext,
+    collection: &str,
+    args: &EntitiesArgs,
+) -> Result<Vec<Entity>, Error> {
+    let (namespace, package) = name::within(args.within.as_deref(), &context.namespace)?;
+    let mut request = context.collection(Method::GET, &namespace, collection);
     match package {
-        Some(package) if collection == "actions" => ask = ask.below(&package).below(""),
+        Some(package) if collection == "actions" => request = request.below(&package).below(""),
         Some(package) => {
             return Err(Error::Usage(format!(
                 "{collection} are in no package: write /NAMESPACE in place of \"{package}\""
@@ -53,7 +57,7 @@ pub fn ask(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<V
         }
         None => {}
     }
-    let listed = ask.query("limit", args.limit).query("skip", args.skip);
+    let listed = request.query("limit", args.limit).query("skip", args.skip);
     let mut listed: Vec<Entity> = listed.read(&format!("list {collection}"))?;
     if args.name_sort {
         listed.sort_by_key(Entity::qualified);
@@ -70,9 +74,9 @@ pub fn print(collection: &str, listed: &[Entity]) -> Result<(), Error> {
     output::line(&lines.join("\n"))
 }
 
-/// Asks for a page and prints it.
-pub fn run(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<(), Error> {
-    print(collection, &ask(session, collection, args)?)
+/// Prints a page of a collection.
+pub fn run(context: &ClientContext, collection: &str, args: &EntitiesArgs) -> Result<(), Error> {
+    print(collection, &page(context, collection, args)?)
 }
 
 /// A whole collection of a namespace, as far as one page has it.

@@ -3,6 +3,7 @@
 mod action;
 mod activation;
 mod api;
+mod client_context;
 mod entity;
 mod error;
 mod exec;
@@ -18,7 +19,6 @@ mod poll;
 mod property;
 mod rule;
 mod save;
-mod session;
 mod show;
 mod trigger;
 
@@ -31,7 +31,7 @@ use clap::Parser;
 use crate::args::wsk::{EntityCommand, Wsk, WskCommand};
 use crate::error::Error;
 
-pub use session::Session;
+pub use client_context::ClientContext;
 
 /// Whether the program was called by OpenWhisk's name.
 pub fn is_name(program: Option<&OsStr>) -> bool {
@@ -49,21 +49,21 @@ pub fn main() -> ExitCode {
 
 fn run(wsk: &Wsk) -> Result<(), Error> {
     match &wsk.command {
-        WskCommand::Entity(command) => entity(command, &Session::of_wsk(&wsk.global)?),
+        WskCommand::Entity(command) => entity(command, &ClientContext::of_wsk(&wsk.global)?),
         WskCommand::Property { verb } => property::run(verb, &wsk.global),
-        WskCommand::List(args) => namespace::get(&Session::of_wsk(&wsk.global)?, args),
+        WskCommand::List(args) => namespace::get(&ClientContext::of_wsk(&wsk.global)?, args),
     }
 }
 
 /// Does what is asked of an entity, for `wsk` and for `burst`.
-pub fn entity(command: &EntityCommand, session: &Session) -> Result<(), Error> {
+pub fn entity(command: &EntityCommand, context: &ClientContext) -> Result<(), Error> {
     match command {
-        EntityCommand::Action { verb } => action::run(verb, session),
-        EntityCommand::Activation { verb } => activation::run(verb, session),
-        EntityCommand::Package { verb } => package::run(verb, session),
-        EntityCommand::Trigger { verb } => trigger::run(verb, session),
-        EntityCommand::Rule { verb } => rule::run(verb, session),
-        EntityCommand::Namespace { verb } => namespace::run(verb, session),
-        EntityCommand::Api { verb } => api::run(verb, session),
+        EntityCommand::Action { verb } => action::run(verb, context),
+        EntityCommand::Activation { verb } => activation::run(verb, context),
+        EntityCommand::Package { verb } => package::run(verb, context),
+        EntityCommand::Trigger { verb } => trigger::run(verb, context),
+        EntityCommand::Rule { verb } => rule::run(verb, context),
+        EntityCommand::Namespace { verb } => namespace::run(verb, context),
+        EntityCommand::Api { verb } => api::run(verb, context),
     }
 }

@@ -2,18 +2,18 @@
 
 use burst_client::reqwest::Method;
 
-use super::session::Session;
+use super::client_context::ClientContext;
 use super::{lists, name, rule};
 use crate::args::wsk::{ListArgs, NamespaceVerb};
 use crate::error::Error;
 use crate::output;
 
 /// Does what is asked for.
-pub fn run(verb: &NamespaceVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &NamespaceVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         NamespaceVerb::List => {
-            let ask = session.ask(Method::GET, &["api", "v1", "namespaces"]);
-            let names: Vec<String> = ask.read("obtain the list of available namespaces")?;
+            let request = context.request(Method::GET, &["api", "v1", "namespaces"]);
+            let names: Vec<String> = request.read("obtain the list of available namespaces")?;
             output::line(
                 &["namespaces".to_owned()]
                     .into_iter()
@@ -22,17 +22,17 @@ pub fn run(verb: &NamespaceVerb, session: &Session) -> Result<(), Error> {
                     .join("\n"),
             )
         }
-        NamespaceVerb::Get(args) => get(session, args),
+        NamespaceVerb::Get(args) => get(context, args),
     }
 }
 
 /// Lists all that is in a namespace.
-pub fn get(session: &Session, args: &ListArgs) -> Result<(), Error> {
-    let (namespace, _) = name::within(args.namespace.as_deref(), &session.namespace)?;
+pub fn get(context: &ClientContext, args: &ListArgs) -> Result<(), Error> {
+    let (namespace, _) = name::within(args.namespace.as_deref(), &context.namespace)?;
     output::line(&format!("Entities in namespace: {namespace}"))?;
     let page = lists::all(&namespace, args.name_sort);
     for collection in ["packages", "actions", "triggers"] {
-        lists::run(session, collection, &page)?;
+        lists::run(context, collection, &page)?;
     }
-    rule::print(session, &page)
+    rule::print(context, &page)
 }

@@ -3,8 +3,8 @@
 use burst_client::reqwest::Method;
 use burst_client::{ActionPackage, PackageName, PackageRequest, RefreshedPackages};
 
+use super::client_context::{ClientContext, read};
 use super::name::{self, Name};
-use super::session::{Session, read};
 use super::{entity, fields, lists, show};
 use crate::args::wsk::package::{BindArgs, PackageArgs, PackageDeleteArgs, PackageVerb};
 use crate::args::wsk::{EntityGetArgs, package::RefreshArgs};
@@ -14,20 +14,20 @@ use crate::{inputs, output};
 const COLLECTION: &str = "packages";
 
 /// Does what is asked for.
-pub fn run(verb: &PackageVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &PackageVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
-        PackageVerb::Create(args) => put(session, args, false),
-        PackageVerb::Update(args) => put(session, args, true),
-        PackageVerb::Bind(args) => bind(session, args),
-        PackageVerb::Get(args) => get(session, args),
-        PackageVerb::List(args) => lists::run(session, COLLECTION, args),
-        PackageVerb::Delete(args) => delete(session, args),
-        PackageVerb::Refresh(args) => refresh(session, args),
+        PackageVerb::Create(args) => put(context, args, false),
+        PackageVerb::Update(args) => put(context, args, true),
+        PackageVerb::Bind(args) => bind(context, args),
+        PackageVerb::Get(args) => get(context, args),
+        PackageVerb::List(args) => lists::run(context, COLLECTION, args),
+        PackageVerb::Delete(args) => delete(context, args),
+        PackageVerb::Refresh(args) => refresh(context, args),
     }
 }
 
-fn put(session: &Session, args: &PackageArgs, overwrite: bool) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn put(context: &ClientContext, args: &PackageArgs, overwrite: bool) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
     let request = PackageRequest {
         publish: args.shared.shared,
@@ -36,13 +36,13 @@ fn put(session: &Session, args: &PackageArgs, overwrite: bool) -> Result<(), Err
         ..PackageRequest::default()
     };
     let what = format!("{verb} package '{}'", args.name);
-    entity::put(session, COLLECTION, &name, overwrite, request, &what)?;
+    entity::put(context, COLLECTION, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d package {}", name.name))
 }
 
-fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
-    let package = Name::parse_plain(&args.package, &session.namespace)?;
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn bind(context: &ClientContext, args: &BindArgs) -> Result<(), Error> {
+    let package = Name::parse_plain(&args.package, &context.namespace)?;
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let package = PackageName {
         namespace: package.namespace,
         name: package.name,
@@ -54,15 +54,15 @@ fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
         ..PackageRequest::default()
     };
     let what = format!("create binding '{}'", args.name);
-    entity::put(session, COLLECTION, &name, false, request, &what)?;
+    entity::put(context, COLLECTION, &name, false, request, &what)?;
     show::ok(&format!("created binding {}", name.name))
 }
 
-fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("get package '{}'", args.name);
-    let ask = session.entity(Method::GET, COLLECTION, &name);
-    let text = ask.send(&what)?;
+    let request = context.entity(Method::GET, COLLECTION, &name);
+    let text = request.send(&what)?;
     if !args.summary {
         let what = format!("package {}", name.name);
         return show::entity(&what, &text, args.field.as_deref());
@@ -84,19 +84,19 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     Ok(())
 }
 
-fn delete(session: &Session, args: &PackageDeleteArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
-    let ask = session.entity(Method::DELETE, COLLECTION, &name);
-    let ask = ask.query_if("force", args.force.then_some(true));
-    ask.send(&format!("delete package '{}'", args.name))?;
+fn delete(context: &ClientContext, args: &PackageDeleteArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
+    let request = context.entity(Method::DELETE, COLLECTION, &name);
+    let request = request.query_if("force", args.force.then_some(true));
+    request.send(&format!("delete package '{}'", args.name))?;
     show::ok(&format!("deleted package {}", name.name))
 }
 
-fn refresh(session: &Session, args: &RefreshArgs) -> Result<(), Error> {
-    let (namespace, _) = name::within(args.namespace.as_deref(), &session.namespace)?;
+fn refresh(context: &ClientContext, args: &RefreshArgs) -> Result<(), Error> {
+    let (namespace, _) = name::within(args.namespace.as_deref(), &context.namespace)?;
     let what = format!("refresh package list for namespace '{namespace}'");
-    let ask = session.collection(Method::POST, &namespace, COLLECTION);
-    let refreshed: RefreshedPackages = ask.below("refresh").read(&what)?;
+    let request = context.collection(Method::POST, &namespace, COLLECTION);
+    let refreshed: RefreshedPackages = request.below("refresh").read(&what)?;
     show::ok(&format!("{namespace} refreshed successfully"))?;
     for (what, names) in [
         ("created", &refreshed.added),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use burst_client::Activation;
 use jiff::Timestamp;
 
-use super::session::Session;
+use super::client_context::ClientContext;
 use super::{name, show};
 use crate::args::wsk::activation::PollArgs;
 use crate::error::Error;
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 const OVERLAP_MS: u64 = 5 * 60 * 1000;
 
 /// Looks again and again until the user wants to stop, or the time is up.
-pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
+pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
     let name = name::of_activations(args.name.as_deref())?;
     let interrupts = Interrupts::listen()?;
     let end = args
@@ -32,7 +32,7 @@ pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
     let mut seen = HashSet::new();
     loop {
         let asked = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
-        let mut ended: Vec<Activation> = session
+        let mut ended: Vec<Activation> = context
             .activations()
             .query_if("name", name.as_deref())
             .query("since", since)

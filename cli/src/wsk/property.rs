@@ -3,11 +3,11 @@
 use burst_client::Info;
 use burst_client::reqwest::Method;
 
+use super::client_context::ClientContext;
 use super::found::{
     API_HOST, AUTH, CA_CERT, CERT, Found, KEY, NAMESPACE, ONLY_VERSION, VERSION, properties_file,
 };
 use super::name::OWN;
-use super::session::Session;
 use super::show;
 use crate::args::wsk::WskGlobal;
 use crate::args::wsk::property::{
@@ -179,9 +179,9 @@ fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
     }
     let mut problem = None;
     if build || number {
-        let asked = Session::of_wsk(global).and_then(|session| {
-            session
-                .ask(Method::GET, &["api", "v1"])
+        let asked = ClientContext::of_wsk(global).and_then(|context| {
+            context
+                .request(Method::GET, &["api", "v1"])
                 .read::<Info>("get API build")
         });
         let (built, no) = match asked {

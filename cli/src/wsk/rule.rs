@@ -3,9 +3,9 @@
 use burst_client::reqwest::Method;
 use burst_client::{Rule, RuleRequest, RuleStatus, RuleStatusRequest};
 
+use super::client_context::{ClientContext, read};
 use super::lists::{self, Entity};
 use super::name::Name;
-use super::session::{Session, read};
 use super::{entity, fields, show};
 use crate::args::wsk::rule::{RuleArgs, RuleDeleteArgs, RuleVerb};
 use crate::args::wsk::{EntitiesArgs, EntityArgs, EntityGetArgs};
@@ -16,62 +16,68 @@ use crate::{inputs, output};
 pub const COLLECTION: &str = "rules";
 
 /// Does what is asked for.
-pub fn run(verb: &RuleVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &RuleVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
-        RuleVerb::Create(args) => put(session, args, false),
-        RuleVerb::Update(args) => put(session, args, true),
-        RuleVerb::Enable(args) => turn(session, args, RuleStatus::Active, "enable"),
-        RuleVerb::Disable(args) => turn(session, args, RuleStatus::Inactive, "disable"),
+        RuleVerb::Create(args) => put(context, args, false),
+        RuleVerb::Update(args) => put(context, args, true),
+        RuleVerb::Enable(args) => turn(context, args, RuleStatus::Active, "enable"),
+        RuleVerb::Disable(args) => turn(context, args, RuleStatus::Inactive, "disable"),
         RuleVerb::Status(args) => {
-            let name = Name::parse_plain(&args.name, &session.namespace)?;
-            let status = status(session, &name)?;
+            let name = Name::parse_plain(&args.name, &context.namespace)?;
+            let status = status(context, &name)?;
             show::ok(&format!("rule {} is {status}", name.name))
         }
-        RuleVerb::Get(args) => get(session, args),
-        RuleVerb::List(args) => print(session, args),
-        RuleVerb::Delete(args) => delete(session, args),
+        RuleVerb::Get(args) => get(context, args),
+        RuleVerb::List(args) => print(context, args),
+        RuleVerb::Delete(args) => delete(context, args),
     }
 }
 
-fn put(session: &Session, args: &RuleArgs, overwrite: bool) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn put(context: &ClientContext, args: &RuleArgs, overwrite: bool) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let verb = if overwrite { "update" } else { "create" };
     let full = |name: Name| inputs::json(&name.qualified()).map(Some);
     let request = RuleRequest {
-        trigger: full(Name::parse_plain(&args.trigger, &session.namespace)?)?,
-        action: full(Name::parse(&args.action, &session.namespace)?)?,
+        trigger: full(Name::parse_plain(&args.trigger, &context.namespace)?)?,
+        action: full(Name::parse(&args.action, &context.namespace)?)?,
         annotations: fields::annotations(&args.annotations)?,
         ..RuleRequest::default()
     };
     let what = format!("{verb} rule '{}'", args.name);
-    entity::put(session, COLLECTION, &name, overwrite, request, &what)?;
+    entity::put(context, COLLECTION, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d rule {}", name.name))
 }
 
-fn set(session: &Session, name: &Name, status: RuleStatus, what: &str) -> Result<(), Error> {
-    let ask = session.entity(Method::POST, COLLECTION, name);
-    ask.body(&RuleStatusRequest { status })?
+fn set(context: &ClientContext, name: &Name, status: RuleStatus, what: &str) -> Result<(), Error> {
+    let request = context.entity(Method::POST, COLLECTION, name);
+    request
+        .body(&RuleStatusRequest { status })?
         .send(what)
         .map(drop)
 }
 
-fn turn(session: &Session, args: &EntityArgs, status: RuleStatus, verb: &str) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn turn(
+    context: &ClientContext,
+    args: &EntityArgs,
+    status: RuleStatus,
+    verb: &str,
+) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("{verb} rule '{}'", args.name);
-    set(session, &name, status, &what)?;
+    set(context, &name, status, &what)?;
     show::ok(&format!("{verb}d rule {}", name.name))
 }
 
-fn status(session: &Session, name: &Name) -> Result<RuleStatus, Error> {
+fn status(context: &ClientContext, name: &Name) -> Result<RuleStatus, Error> {
     let what = format!("get status of rule '{}'", name.name);
-    let ask = session.entity(Method::GET, COLLECTION, name);
-    Ok(ask.read::<Rule>(&what)?.status)
+    let request = context.entity(Method::GET, COLLECTION, name);
+    Ok(request.read::<Rule>(&what)?.status)
 }
 
-fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("get rule '{}'", args.name);
-    let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
+    let text = context.entity(Method::GET, COLLECTION, &name).send(&what)?;
     if args.summary {
         let rule: Rule = read(&text, &what)?;
         let (name, status) = (entity::qualified(&rule.namespace, &rule.name), rule.status);
@@ -80,22 +86,22 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     show::entity(&format!("rule {}", name.name), &text, args.field.as_deref())
 }
 
-fn delete(session: &Session, args: &RuleDeleteArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn delete(context: &ClientContext, args: &RuleDeleteArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("delete rule '{}'", args.name);
     if args.disable {
-        set(session, &name, RuleStatus::Inactive, &what)?;
+        set(context, &name, RuleStatus::Inactive, &what)?;
     }
-    session
+    context
         .entity(Method::DELETE, COLLECTION, &name)
         .send(&what)?;
     show::ok(&format!("deleted rule {}", name.name))
 }
 
 /// Prints a page of rules. Lists do not have their status, so that each is asked for it.
-pub fn print(session: &Session, args: &EntitiesArgs) -> Result<(), Error> {
+pub fn print(context: &ClientContext, args: &EntitiesArgs) -> Result<(), Error> {
     let mut lines = vec![COLLECTION.to_owned()];
-    for rule in lists::ask(session, COLLECTION, args)? {
+    for rule in lists::page(context, COLLECTION, args)? {
         let Entity {
             namespace, name, ..
         } = rule;
@@ -105,7 +111,7 @@ pub fn print(session: &Session, args: &EntitiesArgs) -> Result<(), Error> {
             name,
         };
         // It may have gone since.
-        let status = match status(session, &whole) {
+        let status = match status(context, &whole) {
             Ok(status) => status,
             Err(Error::Unable { cause, .. }) if cause.status() == Some(404) => continue,
             Err(error) => return Err(error),

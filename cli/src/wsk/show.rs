@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use burst_client::KeyValue;
 use serde_json::value::RawValue;
 
+use super::client_context::read;
 use super::fields;
-use super::session::read;
 use crate::error::Error;
 use crate::output::{self, Printer};
 use crate::visible;

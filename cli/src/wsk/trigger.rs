@@ -3,9 +3,9 @@
 use burst_client::reqwest::Method;
 use burst_client::{AcceptedActivation, Trigger, TriggerRequest};
 
+use super::client_context::{ClientContext, read};
 use super::feed::{self, Event};
 use super::name::Name;
-use super::session::{Session, read};
 use super::{entity, fields, invoke, lists, show};
 use crate::args::wsk::trigger::{FireArgs, TriggerArgs, TriggerVerb};
 use crate::args::wsk::{EntityArgs, EntityGetArgs};
@@ -16,14 +16,14 @@ use crate::output;
 const COLLECTION: &str = "triggers";
 
 /// Does what is asked for.
-pub fn run(verb: &TriggerVerb, session: &Session) -> Result<(), Error> {
+pub fn run(verb: &TriggerVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
-        TriggerVerb::Create(args) => create(session, args),
-        TriggerVerb::Update(args) => update(session, args),
-        TriggerVerb::Fire(args) => fire(session, args),
-        TriggerVerb::Get(args) => get(session, args),
-        TriggerVerb::List(args) => lists::run(session, COLLECTION, args),
-        TriggerVerb::Delete(args) => delete(session, args),
+        TriggerVerb::Create(args) => create(context, args),
+        TriggerVerb::Update(args) => update(context, args),
+        TriggerVerb::Fire(args) => fire(context, args),
+        TriggerVerb::Get(args) => get(context, args),
+        TriggerVerb::List(args) => lists::run(context, COLLECTION, args),
+        TriggerVerb::Delete(args) => delete(context, args),
     }
 }
 
@@ -50,15 +50,15 @@ fn parameters(args: &TriggerArgs, has_feed: bool) -> Result<Parameters, Error> {
     Ok(Parameters { trigger, feed })
 }
 
-fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn create(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("create trigger '{}'", args.name);
     let Parameters { trigger, feed } = parameters(args, args.feed.is_some())?;
     let mut annotations = fields::annotations(&args.annotations)?.unwrap_or_default();
     let feed_name = args
         .feed
         .as_ref()
-        .map(|feed| Name::parse(feed, &session.namespace));
+        .map(|feed| Name::parse(feed, &context.namespace));
     let feed_name = feed_name.transpose()?;
     if let Some(feed) = &feed_name {
         annotations.retain(|other| other.key != feed::ANNOTATION);
@@ -69,14 +69,14 @@ fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
         annotations: Some(annotations).filter(|list| !list.is_empty()),
         ..TriggerRequest::default()
     };
-    entity::put(session, COLLECTION, &name, false, request, &what)?;
+    entity::put(context, COLLECTION, &name, false, request, &what)?;
     if let Some(feed_name) = &feed_name {
-        let told = feed::tell(session, &feed_name.qualified(), Event::Create, &name, &feed);
+        let told = feed::tell(context, &feed_name.qualified(), Event::Create, &name, &feed);
         match told {
             Ok(activation) => invoke::succeeded(feed_name, &activation, false)?,
             // A trigger that nothing will ever fire is not left behind.
             Err(problem) => {
-                let removed = session
+                let removed = context
                     .entity(Method::DELETE, COLLECTION, &name)
                     .send(&what);
                 if let Err(cause) = removed {
@@ -89,16 +89,16 @@ fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
     show::ok(&format!("created trigger {}", name.name))
 }
 
-fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn update(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("update trigger '{}'", args.name);
     if args.feed.is_some() {
         return Err(Error::Usage(
             "a trigger keeps its feed: delete the trigger and create it with another one".into(),
         ));
     }
-    let ask = session.entity(Method::GET, COLLECTION, &name);
-    let existing: Option<Trigger> = ask.find(&what)?;
+    let request = context.entity(Method::GET, COLLECTION, &name);
+    let existing: Option<Trigger> = request.find(&what)?;
     let feed_name = existing.as_ref().and_then(|it| feed::of(&it.annotations));
     let Parameters { trigger, feed } = parameters(args, feed_name.is_some())?;
     let given = fields::annotations(&args.annotations)?;
@@ -115,10 +115,10 @@ fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
         annotations,
         ..TriggerRequest::default()
     };
-    entity::put(session, COLLECTION, &name, true, request, &what)?;
+    entity::put(context, COLLECTION, &name, true, request, &what)?;
     if let Some(feed_name) = &feed_name {
         show::json(&feed::tell(
-            session,
+            context,
             feed_name,
             Event::Update,
             &name,
@@ -128,8 +128,8 @@ fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
     show::ok(&format!("updated trigger {}", name.name))
 }
 
-fn fire(session: &Session, args: &FireArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn fire(context: &ClientContext, args: &FireArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("fire trigger '{}'", args.name);
     let mut body = match &args.payload {
         None => Params::new(),
@@ -137,10 +137,10 @@ fn fire(session: &Session, args: &FireArgs) -> Result<(), Error> {
             .map_err(|cause| Error::Usage(format!("the payload is no JSON object: {cause}")))?,
     };
     body.extend(fields::params(&args.params)?);
-    let ask = session
+    let request = context
         .entity(Method::POST, COLLECTION, &name)
         .body(&body)?;
-    let text = ask.send(&what)?;
+    let text = request.send(&what)?;
     if text.trim().is_empty() {
         return output::line(&format!(
             "trigger {} did not fire as it is not associated with an active rule",
@@ -155,10 +155,10 @@ fn fire(session: &Session, args: &FireArgs) -> Result<(), Error> {
     ))
 }
 
-fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("get trigger '{}'", args.name);
-    let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
+    let text = context.entity(Method::GET, COLLECTION, &name).send(&what)?;
     let existing: Trigger = read(&text, &what)?;
     if args.summary {
         let Trigger {
@@ -171,7 +171,7 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
     }
     let feed = feed::of(&existing.annotations).filter(|_| args.field.is_none());
     if let Some(feed) = feed
-        && let Some(told) = told(session, &feed, Event::Read, &name)
+        && let Some(told) = told(context, &feed, Event::Read, &name)
     {
         return show::json(&told);
     }
@@ -183,22 +183,22 @@ fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
 }
 
 /// What a feed answers. That it fails is said and is no reason to give up: a trigger may well outlive its feed.
-fn told(session: &Session, feed: &str, event: Event, trigger: &Name) -> Option<String> {
-    feed::tell(session, feed, event, trigger, &Params::new())
+fn told(context: &ClientContext, feed: &str, event: Event, trigger: &Name) -> Option<String> {
+    feed::tell(context, feed, event, trigger, &Params::new())
         .inspect_err(|problem| output::note(&problem.to_string()))
         .ok()
 }
 
-fn delete(session: &Session, args: &EntityArgs) -> Result<(), Error> {
-    let name = Name::parse_plain(&args.name, &session.namespace)?;
+fn delete(context: &ClientContext, args: &EntityArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("delete trigger '{}'", args.name);
-    let existing: Trigger = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
+    let existing: Trigger = context.entity(Method::GET, COLLECTION, &name).read(&what)?;
     if let Some(feed) = feed::of(&existing.annotations)
-        && let Some(told) = told(session, &feed, Event::Delete, &name)
+        && let Some(told) = told(context, &feed, Event::Delete, &name)
     {
         show::json(&told)?;
     }
-    session
+    context
         .entity(Method::DELETE, COLLECTION, &name)
         .send(&what)?;
     show::ok(&format!("deleted trigger {}", name.name))

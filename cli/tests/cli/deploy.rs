@@ -308,7 +308,7 @@ fn what_a_redeploy_does_not_name_is_left_alone() {
 }
 
 #[test]
-fn who_removes_a_secret_that_is_not_there_is_told_so() {
+fn removing_a_missing_secret_is_reported() {
     let platform = platform();
     let with = DEPLOYED.replace(r#""secrets":[]"#, r#""secrets":["T"]"#);
     platform.on("GET /bursts/hello", 200, &with);

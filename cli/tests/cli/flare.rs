@@ -524,7 +524,7 @@ fn a_version_that_is_not_there_leads_to_those_that_are() {
 }
 
 #[test]
-fn who_waits_in_a_queue_is_told_how_long_and_sees_no_bar() {
+fn a_queued_flare_shows_how_long_it_waits_and_no_bar() {
     let platform = Platform::start();
     let start = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() + 90_000_000;
     let queue = format!(r#""queue":{{"position":2,"start":{start},"waitsFor":null}}"#);

@@ -10,7 +10,7 @@ const PIECES: usize = 48;
 /// Half of what the answer takes; a program that has just started takes a third of that.
 const MOST: usize = PIECES * PIECE / 2;
 
-/// Reads what the program prints but for the last of it, and says how much memory it has taken till then.
+/// Reads all but the last part of the program's output, and returns how much memory it has used by then.
 fn peak(burst: &Burst, args: &[&str], printed: usize) -> usize {
     let mut child = burst.command(args).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();

@@ -79,7 +79,7 @@ fn an_answer_may_be_empty_where_the_description_has_it_so() {
 }
 
 #[test]
-fn who_waits_is_told_of_either_end_or_none() {
+fn waiting_reports_either_end_or_none() {
     let wait = |status, body| {
         let platform = Platform::answering(status, body);
         let waited = platform

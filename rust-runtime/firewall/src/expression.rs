@@ -211,24 +211,24 @@ impl Rule {
     // The kernel's expressions, with their attributes in its order.
 
     fn meta(self, key: Meta, into: Register) -> Self {
-        let place = Attributes::default().number(1, into.0);
-        self.expression("meta", &place.number(2, key as u32))
+        let attributes = Attributes::default().number(1, into.0);
+        self.expression("meta", &attributes.number(2, key as u32))
     }
 
     fn payload(self, Field(base, offset, length): Field, into: Register) -> Self {
-        let place = Attributes::default().number(1, into.0).number(2, base);
-        self.expression("payload", &place.number(3, offset).number(4, length))
+        let attributes = Attributes::default().number(1, into.0).number(2, base);
+        self.expression("payload", &attributes.number(3, offset).number(4, length))
     }
 
     fn ct(self, key: Ct, direction: Option<u8>, into: Register) -> Self {
-        let place = Attributes::default()
+        let attributes = Attributes::default()
             .number(1, into.0)
             .number(2, key as u32);
-        let place = match direction {
-            Some(direction) => place.bytes(3, &[direction]),
-            None => place,
+        let attributes = match direction {
+            Some(direction) => attributes.bytes(3, &[direction]),
+            None => attributes,
         };
-        self.expression("ct", &place)
+        self.expression("ct", &attributes)
     }
 
     fn cmp(self, how: Comparison, value: &[u8]) -> Self {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn who_goes_takes_all_it_had_with_it() {
+    fn a_member_that_leaves_takes_all_it_had_with_it() {
         let mut member = of("f");
         member.egress = true;
         member.reach.push(REDIS);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn who_joins_another_flare_leaves_the_first() {
+    fn a_member_that_joins_another_flare_leaves_the_first() {
         let all = joined(&[(A, of("f")), (B, of("f")), (C, of("g"))]);
         let (_, change) = all.with(B, Some(of("g")));
         assert_eq!(change.removed, [Entry::Pair(A, B), Entry::Pair(B, A)]);

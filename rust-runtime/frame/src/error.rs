@@ -1,31 +1,31 @@
-//! What goes wrong with tables.
+//! The errors of operations on tables.
 
 use arrow_schema::{ArrowError, DataType};
 use burst::CommunicationError;
 use burst::data::DataError;
 
-/// Why an operation on a table gave no result.
+/// The error of an operation on a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
     /// A table has no such column.
     #[error("there is no column `{column}`; there are: {}", .columns.join(", "))]
     NoColumn {
-        /// What was asked for.
+        /// The column's name.
         column: String,
-        /// What there is.
+        /// The columns of the table.
         columns: Vec<String>,
     },
-    /// A column of this type cannot be used so.
+    /// A column of this type cannot be used for this.
     #[error("column `{column}` of type {found} cannot be a {role}: {allowed}")]
     Type {
         /// The column.
         column: String,
         /// Its type.
         found: DataType,
-        /// Key or value.
+        /// How it is used: as a key or a value.
         role: &'static str,
-        /// Which types can.
+        /// The types that can be used.
         allowed: &'static str,
     },
     /// Nulls where there must be none.
@@ -33,9 +33,9 @@ pub enum FrameError {
     Nulls {
         /// The column.
         column: String,
-        /// Key or value.
+        /// How it is used: as a key or a value.
         role: &'static str,
-        /// How many.
+        /// How many there are.
         nulls: usize,
     },
     /// A sum is too large for its type.
@@ -52,7 +52,7 @@ pub enum FrameError {
         /// Its rows.
         rows: usize,
     },
-    /// Arrow could not do something.
+    /// An error of Arrow.
     #[error("Arrow: {0}")]
     Arrow(#[from] ArrowError),
     /// A table's file could not be read.
@@ -63,7 +63,7 @@ pub enum FrameError {
     File {
         /// The file.
         path: String,
-        /// Why.
+        /// The cause.
         source: ArrowError,
     },
     /// The workers could not exchange rows.

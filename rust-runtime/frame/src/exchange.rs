@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 use burst::BurstContext;
 use serde::{Deserialize, Serialize};
 
-/// What goes to one worker. Inside a pack it is moved, and the memory of its columns shared with what goes to others;
+/// The rows for one worker. Inside a pack they are moved, and share the memory of their columns with those for others;
 /// between packs the table travels as an Arrow IPC stream.
 #[derive(Serialize, Deserialize)]
 struct Slice {

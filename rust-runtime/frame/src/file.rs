@@ -11,11 +11,11 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// A part of the table at `location`, which is anything [`burst::data`] reads. A file consists of batches, and each
-/// belongs to one part.
+/// Reads a part of the table at `location`, which may be any that [`burst::data`] reads. A file consists of batches,
+/// and each belongs to one part.
 ///
 /// # Errors
-/// When the file cannot be read or is none of this format.
+/// When the file cannot be read or has another format.
 pub fn read(location: &str, part: Part) -> Result<RecordBatch, FrameError> {
     let object = Object {
         location,
@@ -76,12 +76,12 @@ impl Read for Object<'_> {
 
 impl Seek for Object<'_> {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let place = match to {
-            SeekFrom::Start(place) => Some(place),
+        let position = match to {
+            SeekFrom::Start(position) => Some(position),
             SeekFrom::End(distance) => self.size.checked_add_signed(distance),
             SeekFrom::Current(distance) => self.at.checked_add_signed(distance),
         };
-        self.at = place.ok_or(io::ErrorKind::InvalidInput)?;
+        self.at = position.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(self.at)
     }
 }

@@ -12,10 +12,10 @@ use arrow_select::take::take;
 use burst::BurstContext;
 use std::sync::Arc;
 
-/// What is made of a group of rows.
+/// An aggregate of a group of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Aggregate {
-    /// How many rows there are, as column `count`.
+    /// The number of rows, as column `count`.
     Count,
     /// The sum of a column, as column `<name>_sum`.
     Sum(String),
@@ -44,7 +44,7 @@ impl Aggregate {
         }
     }
 
-    /// What makes the aggregate of all rows from this aggregate of some of them.
+    /// The aggregate that combines this aggregate's results for some of the rows into that for all of them.
     fn of_parts(&self) -> Self {
         match self {
             Self::Count | Self::Sum(_) => Self::Sum(self.name()),
@@ -57,13 +57,13 @@ impl Aggregate {
 /// A row for each key of column `by`, with that key and the aggregates of all its rows, in the order given.
 ///
 /// Collective: all workers call it. Each aggregates its own rows first, so that no more than one row for each key
-/// leaves it; then every key's rows go to one worker, chosen by the key's hash. The rows of the result are in no
+/// is sent; then every key's rows go to one worker, chosen by the key's hash. The rows of the result are in no
 /// particular order.
 ///
 /// # Errors
 /// When there is no such column, the keys are of another type than integers, dates or times, the values neither
-/// `Int64` nor `Float64`, or either has nulls; when a sum of integers needs more than 64 bits; and what a
-/// communication may end with.
+/// `Int64` nor `Float64`, or either has nulls; when a sum of integers needs more than 64 bits; and the
+/// errors of communication.
 pub fn group_by(
     burst: &BurstContext,
     table: &RecordBatch,
@@ -111,19 +111,19 @@ impl Groups {
             rows: Vec::new(),
             starts: vec![0],
         };
-        let mut places = HashIndex::default();
+        let mut index = HashIndex::default();
         for part in 0..rows.count() {
             let first = groups.rows.len();
-            places.reset(rows.rows(part).map(|range| range.len()).sum());
+            index.reset(rows.rows(part).map(|range| range.len()).sum());
             for row in rows.rows(part).flatten() {
                 let key = keys[row];
-                let found = places.of(key).next();
-                let place = found.unwrap_or_else(|| {
-                    places.add(key);
+                let found = index.of(key).next();
+                let group = found.unwrap_or_else(|| {
+                    index.add(key);
                     groups.rows.push(row as u32);
-                    places.len() - 1
+                    index.len() - 1
                 });
-                groups.of_row[row] = (first + place) as u32;
+                groups.of_row[row] = (first + group) as u32;
             }
             groups.starts.push(groups.rows.len() as u32);
         }
@@ -219,8 +219,8 @@ fn fold<T: Copy>(
 ) -> Option<Vec<T>> {
     let mut combined = vec![first; groups.rows.len()];
     for (&group, &value) in groups.of_row.iter().zip(values) {
-        let place = &mut combined[group as usize];
-        *place = op(*place, value)?;
+        let total = &mut combined[group as usize];
+        *total = op(*total, value)?;
     }
     Some(combined)
 }

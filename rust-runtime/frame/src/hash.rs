@@ -1,4 +1,4 @@
-//! Which part a key belongs to, and where it is in the part's hash table.
+//! The part that a key belongs to, and its positions in the part's hash table.
 
 /// Mixes all bits of a key into all bits of the hash (the finaliser of SplitMix64).
 #[inline]
@@ -15,10 +15,10 @@ pub fn part(hash: u64, parts: u32) -> u32 {
     (((hash >> 32) * u64::from(parts)) >> 32) as u32
 }
 
-/// A hash table from keys to the places they were added at, for one part after another.
+/// A hash table from keys to the positions at which they were added, for one part after another.
 #[derive(Default)]
 pub struct HashIndex {
-    /// One more than the last place added at each hash; 0 where there is none.
+    /// One more than the last position added at each hash; 0 where there is none.
     heads: Vec<u32>,
     entries: Vec<Entry>,
 }
@@ -38,7 +38,7 @@ impl HashIndex {
         self.entries.reserve(keys);
     }
 
-    /// How many places there are.
+    /// The number of keys added.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -47,7 +47,7 @@ impl HashIndex {
         hash(key) as usize & (self.heads.len() - 1)
     }
 
-    /// Adds a key, whether it is there or not; its place is the number of those before it.
+    /// Adds a key, whether it is there or not; its position is the number of keys before it.
     #[inline]
     pub fn add(&mut self, key: i64) {
         let head = self.head(key);
@@ -56,17 +56,17 @@ impl HashIndex {
         self.heads[head] = self.entries.len() as u32;
     }
 
-    /// All places of a key, the last one first.
+    /// All positions of a key, the last one first.
     #[inline]
     pub fn of(&self, key: i64) -> impl Iterator<Item = usize> {
         let mut next = self.heads[self.head(key)];
         std::iter::from_fn(move || {
             while next != 0 {
-                let place = next as usize - 1;
-                let entry = &self.entries[place];
+                let position = next as usize - 1;
+                let entry = &self.entries[position];
                 next = entry.before;
                 if entry.key == key {
-                    return Some(place);
+                    return Some(position);
                 }
             }
             None

@@ -16,12 +16,11 @@ use std::sync::Arc;
 /// `<name>_right`. The rows are in no particular order.
 ///
 /// Collective: all workers call it. Every row goes to one worker, chosen by its key's hash, which joins it there; a key
-/// that is in very many rows makes that worker's share larger. In memory are, besides the result, two copies of both
-/// tables.
+/// in very many rows makes that worker's share larger. Besides the result, two copies of both tables are in memory.
 ///
 /// # Errors
 /// When a table has no such column, its keys are of another type than integers, dates or times, or have nulls; and
-/// what a communication may end with.
+/// the errors of communication.
 pub fn join(
     burst: &BurstContext,
     left: &RecordBatch,
@@ -54,19 +53,19 @@ fn pairs(left: &Received, right: &Received, on: &str) -> Result<Pairs, FrameErro
     let mut pairs = Pairs::default();
     pairs.left.reserve(left_keys.len());
     pairs.right.reserve(left_keys.len());
-    let (mut places, mut rows) = (HashIndex::default(), Vec::new());
+    let (mut positions, mut rows) = (HashIndex::default(), Vec::new());
     for part in 0..left.count() {
         rows.clear();
         rows.extend(right.rows(part).flatten().map(|row| row as u32));
-        places.reset(rows.len());
+        positions.reset(rows.len());
         for range in right.rows(part) {
-            right_keys[range].iter().for_each(|&key| places.add(key));
+            right_keys[range].iter().for_each(|&key| positions.add(key));
         }
         for range in left.rows(part) {
             for (row, &key) in range.clone().zip(&left_keys[range]) {
-                for place in places.of(key) {
+                for position in positions.of(key) {
                     pairs.left.push(row as u32);
-                    pairs.right.push(rows[place]);
+                    pairs.right.push(rows[position]);
                 }
             }
         }

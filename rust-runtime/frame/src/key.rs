@@ -39,7 +39,7 @@ pub fn without_nulls<'a>(
     }
 }
 
-/// The keys in the order of the rows. What is kept in 64 bits already is not copied.
+/// The keys in the order of the rows. Keys that are stored in 64 bits already are not copied.
 pub fn keys<'a>(table: &'a RecordBatch, name: &str) -> Result<Cow<'a, [i64]>, FrameError> {
     let array = without_nulls(column(table, name)?, name, "key")?;
     Ok(match array.data_type() {

@@ -4,7 +4,7 @@
 //! which rows, nor whether it has any. The operations here are collectives: all workers call them, in the same order,
 //! each with its part of the tables, and each gets its part of the result.
 //!
-//! | operation | result | which worker has what |
+//! | operation | result | distribution over the workers |
 //! | --- | --- | --- |
 //! | [`join`] | the pairs of rows with equal keys | by the key's hash |
 //! | [`group_by`] | a row for each key, with aggregates | by the key's hash |
@@ -37,15 +37,16 @@
 //!
 //! # Keys and values
 //! A key is one column of integers, dates or times that fit into an `i64`; aggregated values are `Int64` or `Float64`.
-//! Neither may hold nulls: what those should mean is the caller's to say, by filtering or filling them first. All other
+//! Neither may hold nulls, whose meaning the caller decides by filtering or filling them first. All other
 //! columns may be of any type and are carried along.
 //!
 //! # How it works
 //! [`join`] and [`group_by`] cut each worker's rows by the hash of their keys into many more parts than there are
 //! workers, neighbours going to the same worker, and move each column once, to where its parts lie one after another.
-//! What goes to a worker is then a slice of that memory, which inside a pack is handed over as it is. The receiver works
+//! The rows for a worker are then a slice of that memory, which inside a pack is handed over as is. The receiver works
 //! through the parts one by one: each is small enough to stay in a core's cache, with the hash table made for it.
-//! [`sort`] does the same with ranges of keys, agreed upon from samples, and sorts by radix what each worker receives.
+//! [`sort`] does the same with ranges of keys, determined from samples, and each worker sorts by radix the rows that it
+//! receives.
 
 mod error;
 mod exchange;

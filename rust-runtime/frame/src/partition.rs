@@ -57,20 +57,23 @@ pub fn by(
     part_of: impl Fn(i64) -> u32,
 ) -> Result<Partitions, FrameError> {
     let mut starts = vec![0u32; parts as usize + 1];
-    let mut places: Vec<u32> = keys.iter().map(|&key| part_of(key)).collect();
-    for &part in &places {
+    let mut positions: Vec<u32> = keys.iter().map(|&key| part_of(key)).collect();
+    for &part in &positions {
         starts[part as usize + 1] += 1;
     }
     for part in 1..starts.len() {
         starts[part] += starts[part - 1];
     }
     let mut next = starts.clone();
-    for place in &mut places {
-        let next = &mut next[*place as usize];
-        *place = *next;
+    for position in &mut positions {
+        let next = &mut next[*position as usize];
+        *position = *next;
         *next += 1;
     }
-    let columns = table.columns().iter().map(|column| moved(column, &places));
+    let columns = table
+        .columns()
+        .iter()
+        .map(|column| moved(column, &positions));
     let columns = columns.collect::<Result<_, _>>()?;
     Ok(Partitions {
         table: RecordBatch::try_new(table.schema(), columns)?,
@@ -78,8 +81,8 @@ pub fn by(
     })
 }
 
-/// The column with the value of row `r` at `places[r]`.
-fn moved(column: &ArrayRef, places: &[u32]) -> Result<ArrayRef, FrameError> {
+/// The column with the value of row `r` at `positions[r]`.
+fn moved(column: &ArrayRef, positions: &[u32]) -> Result<ArrayRef, FrameError> {
     let data = column.to_data();
     let width = match data.null_count() {
         0 => data.data_type().primitive_width(),
@@ -87,14 +90,14 @@ fn moved(column: &ArrayRef, places: &[u32]) -> Result<ArrayRef, FrameError> {
     };
     // Plain values are read in their order and written to their parts, which is the faster way round.
     let values = match width {
-        Some(1) => scattered::<u8>(&data, places),
-        Some(2) => scattered::<u16>(&data, places),
-        Some(4) => scattered::<u32>(&data, places),
-        Some(8) => scattered::<u64>(&data, places),
+        Some(1) => scattered::<u8>(&data, positions),
+        Some(2) => scattered::<u16>(&data, positions),
+        Some(4) => scattered::<u32>(&data, positions),
+        Some(8) => scattered::<u64>(&data, positions),
         _ => {
-            let mut rows = vec![0u32; places.len()];
-            for (row, &place) in places.iter().enumerate() {
-                rows[place as usize] = row as u32;
+            let mut rows = vec![0u32; positions.len()];
+            for (row, &position) in positions.iter().enumerate() {
+                rows[position as usize] = row as u32;
             }
             return Ok(take(column, &UInt32Array::from(rows), None)?);
         }
@@ -105,10 +108,10 @@ fn moved(column: &ArrayRef, places: &[u32]) -> Result<ArrayRef, FrameError> {
     Ok(make_array(moved.build()?))
 }
 
-fn scattered<T: ArrowNativeType>(data: &ArrayData, places: &[u32]) -> Buffer {
+fn scattered<T: ArrowNativeType>(data: &ArrayData, positions: &[u32]) -> Buffer {
     let mut values = vec![T::default(); data.len()];
-    for (&value, &place) in data.buffer::<T>(0).iter().zip(places) {
-        values[place as usize] = value;
+    for (&value, &position) in data.buffer::<T>(0).iter().zip(positions) {
+        values[position as usize] = value;
     }
     Buffer::from_vec(values)
 }

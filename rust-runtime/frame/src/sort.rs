@@ -15,12 +15,12 @@ const DIGIT: u32 = 11;
 /// The rows in the order of their keys in column `by`: those of worker `w` in ascending order, and none above those of
 /// worker `w + 1`.
 ///
-/// Collective: all workers call it. Which range of keys goes to which worker is agreed upon from samples; rows of equal
+/// Collective: all workers call it. The range of keys of each worker is determined from samples; rows of equal
 /// keys go to the same worker. They stay in the order of the workers they come from, and in the order they had there.
 ///
 /// # Errors
-/// When there is no such column, the keys are of another type than integers, dates or times, or have nulls; and what a
-/// communication may end with.
+/// When there is no such column, the keys are of another type than integers, dates or times, or have nulls; and the
+/// errors of communication.
 pub fn sort(
     burst: &BurstContext,
     table: &RecordBatch,
@@ -67,8 +67,8 @@ fn order(keys: &[i64]) -> Vec<u32> {
         let digit = |key: u64| (key >> shift) as usize & ((1 << DIGIT) - 1);
         let mut next = vec![0u32; (1 << DIGIT) + 1];
         rows.iter().for_each(|&(key, _)| next[digit(key) + 1] += 1);
-        for place in 1..next.len() {
-            next[place] += next[place - 1];
+        for value in 1..next.len() {
+            next[value] += next[value - 1];
         }
         for &row in &rows {
             let next = &mut next[digit(row.0)];

@@ -73,7 +73,7 @@ impl Tree {
     }
 
     pub(crate) fn directory(&mut self, name: &Name) -> Result<(), Error> {
-        let path = self.place(name)?;
+        let path = self.path(name)?;
         match is_directory(&path) {
             true => self.own.insert(path),
             false => self.make_directory(path)?,
@@ -124,7 +124,7 @@ impl Tree {
         if is_directory(&source) || fs::symlink_metadata(&source).is_err() {
             return Err(InvalidImage::DeadLink.into());
         }
-        if self.place(name)? == source {
+        if self.path(name)? == source {
             return Ok(());
         }
         let path = self.vacant(name)?;
@@ -163,7 +163,7 @@ impl Tree {
 
     /// Where nothing is any more, in a directory.
     fn vacant(&mut self, name: &Name) -> Result<PathBuf, Error> {
-        let path = self.place(name)?;
+        let path = self.path(name)?;
         delete(&path)?;
         self.count()?;
         self.own.insert(path.clone());
@@ -171,7 +171,7 @@ impl Tree {
     }
 
     /// In a directory, which is made if there is none.
-    fn place(&mut self, name: &Name) -> Result<PathBuf, Error> {
+    fn path(&mut self, name: &Name) -> Result<PathBuf, Error> {
         let (above, last) = name.split();
         Ok(self.existing(above)?.join(last))
     }

@@ -46,7 +46,7 @@ pub struct RunPack {
     /// to its memory.
     #[serde(default)]
     pub memory: Option<u64>,
-    /// What a function of OpenWhisk's is told of this run.
+    /// The details of this run for a function of OpenWhisk's.
     #[serde(default)]
     pub invocation: Invocation,
     /// Where its workers are in the flare's trace, if it has one.
@@ -69,7 +69,7 @@ pub struct WorkerSpans {
 }
 
 impl WorkerSpans {
-    /// The place of the worker at `index` within its pack, as W3C's `traceparent` has it.
+    /// The position in the trace of the worker at `index` of its pack, in the format of W3C's `traceparent`.
     pub fn traceparent(&self, index: usize) -> Option<String> {
         let sampled = u8::from(self.sampled);
         let span = self.workers.get(index)?;
@@ -77,8 +77,8 @@ impl WorkerSpans {
     }
 }
 
-/// What a function of OpenWhisk's is told of a run, by the names that its runtimes have for that (`activation_id`,
-/// `action_name`, …). A key of the API may be among it: no value is ever shown.
+/// The details of a run for a function of OpenWhisk's, by the names that its runtimes have for them (`activation_id`,
+/// `action_name`, …). A key of the API may be among them: no value is ever shown.
 #[derive(Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Invocation(pub BTreeMap<String, String>);

@@ -1,6 +1,6 @@
 //! How deeply JSON is nested, found without recursion and in whatever pieces it comes.
 
-/// Follows JSON through its pieces. What is no JSON gets some answer, too.
+/// Follows JSON through its pieces. For anything else the result is unspecified.
 #[derive(Debug, Default)]
 pub struct Depth {
     levels: usize,

@@ -89,8 +89,8 @@ pub struct Traffic {
     pub bytes: u64,
 }
 
-/// What the invoker is told of an output in place of [`PackEvent::WorkerSucceeded`]: its text, in pieces, so that
-/// nobody after the runtime has to hold one whole or to look into it.
+/// The events of an output that the invoker gets in place of [`PackEvent::WorkerSucceeded`]: its text, in pieces, so
+/// that no component after the runtime has to hold one whole or to look into it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[allow(
@@ -133,23 +133,23 @@ pub enum ProgramEvent {
     Pack(PackEvent),
 }
 
-/// An event as a program says it, with the number of the run it is about.
+/// An event that a program sends, with the number of the run it belongs to.
 #[derive(Debug, Serialize)]
-pub struct Said<'a, E> {
+pub struct OutgoingEvent<'a, E> {
     /// As the `run` command gave it.
     pub run: u64,
-    /// What is said.
+    /// The event itself.
     #[serde(flatten)]
     pub event: &'a E,
 }
 
-/// An event as the runtime hears it.
+/// An event that the runtime receives.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Fields")]
-pub struct Heard {
-    /// The run it is said to be about; none of programs that were built before runs had numbers.
+pub struct IncomingEvent {
+    /// The run it claims to belong to; none from programs that were built before runs had numbers.
     pub run: Option<u64>,
-    /// What was said.
+    /// The event itself.
     pub event: ProgramEvent,
 }
 
@@ -166,7 +166,7 @@ struct Fields {
     signal: Option<i32>,
     name: Option<String>,
     stream: Option<LogStream>,
-    // As programs said before that were built with the first SDK.
+    // Its name in programs that were built with the first SDK.
     #[serde(alias = "line")]
     text: Option<String>,
     output: Option<Box<RawValue>>,
@@ -259,7 +259,7 @@ impl TryFrom<Fields> for ProgramEvent {
     }
 }
 
-impl TryFrom<Fields> for Heard {
+impl TryFrom<Fields> for IncomingEvent {
     type Error = EventError;
 
     fn try_from(fields: Fields) -> Result<Self, EventError> {
@@ -276,24 +276,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_names_its_run_and_is_heard_so() {
+    fn an_event_is_received_with_its_run_as_it_was_sent() {
         let event = PackEvent::WorkerSucceeded {
             worker: 3,
             output: RawValue::from_string("{\"a\": 1e2}".to_owned()).unwrap(),
             at: Timestamp::from_micros(5),
         };
         let run = u64::MAX;
-        let said = serde_json::to_string(&Said { run, event: &event }).unwrap();
-        let heard: Heard = serde_json::from_str(&said).unwrap();
-        assert_eq!(heard.run, Some(run));
-        let ProgramEvent::Pack(heard) = heard.event else {
+        let sent = serde_json::to_string(&OutgoingEvent { run, event: &event }).unwrap();
+        let received: IncomingEvent = serde_json::from_str(&sent).unwrap();
+        assert_eq!(received.run, Some(run));
+        let ProgramEvent::Pack(received) = received.event else {
             unreachable!()
         };
         assert_eq!(
-            serde_json::to_string(&heard).unwrap(),
+            serde_json::to_string(&received).unwrap(),
             serde_json::to_string(&event).unwrap()
         );
-        let unnumbered: Heard = serde_json::from_str(r#"{"event":"hello","sdk":"0"}"#).unwrap();
+        let unnumbered: IncomingEvent =
+            serde_json::from_str(r#"{"event":"hello","sdk":"0"}"#).unwrap();
         assert_eq!(unnumbered.run, None);
     }
 

@@ -1,11 +1,11 @@
-//! What invoker, runtime and program say to each other: one set of types for all of them.
+//! The messages between invoker, runtime and program: one set of types for all of them.
 //!
-//! | between | said | as |
+//! | between | messages | format |
 //! | --- | --- | --- |
 //! | invoker → runtime | [`RunPack`], [`Failure`] | bodies of HTTP requests |
 //! | runtime → invoker | [`PackEvent`], [`OutputEvent`] | lines of JSON |
 //! | runtime → program | [`Command`], and [`Init`] to interpreters | [frames](frame) |
-//! | program → runtime | [`ProgramEvent`], as [`Said`] and [`Heard`] | [frames](frame) |
+//! | program → runtime | [`ProgramEvent`], as [`OutgoingEvent`] and [`IncomingEvent`] | [frames](frame) |
 //!
 //! Golden copies of what the invoker sees are in `protocol/src/main/resources/golden/`; the Scala side reads the same
 //! files. The contract is in `docs/architecture.md`, sections 4 and 5.
@@ -20,7 +20,9 @@ mod versions;
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, PackId, Secret};
 pub use command::{Command, Init, Inputs, InvalidRun, Invocation, RunPack, WorkerSpans};
 pub use depth::Depth;
-pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said, Traffic};
+pub use event::{
+    IncomingEvent, LogStream, OutgoingEvent, OutputEvent, PackEvent, ProgramEvent, Traffic,
+};
 pub use timestamp::Timestamp;
 pub use versions::{InvalidVersions, PROGRAM, RUNTIME, VERSION_HEADER, VERSIONS_HEADER, Versions};
 
@@ -37,7 +39,7 @@ pub const LISTENER_FD: &str = "BURST_LISTENER_FD";
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// The longest line of a log; what is more is the next one.
+/// The longest line of a log; the rest of a longer one becomes the next.
 pub const LINE: usize = 8 * 1024;
 
 /// What a worker may log in one flare that says nothing else ([`RunPack::log_limit`]), and a pack for itself at most:

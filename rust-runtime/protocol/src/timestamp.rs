@@ -15,7 +15,7 @@ impl Timestamp {
         SystemTime::now().into()
     }
 
-    /// So many microseconds after the epoch.
+    /// This many microseconds after the epoch.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
@@ -30,8 +30,8 @@ impl Timestamp {
         Duration::from_micros(self.0.abs_diff(other.0))
     }
 
-    /// When that is on the clock that waits are measured by. To be asked once, as soon as a deadline is heard of: from
-    /// then on nobody who sets the machine's clock moves it.
+    /// The same time on the monotonic clock. To be converted once, as soon as a deadline is known: from then on it does
+    /// not move when the machine's clock is set.
     pub fn due(self) -> Instant {
         const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let left = SystemTime::from(self).duration_since(SystemTime::now());

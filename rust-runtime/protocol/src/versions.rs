@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Between invoker and runtime. The header [`VERSIONS_HEADER`] of a request says what the invoker speaks,
-/// [`VERSION_HEADER`] of the answer which of that the runtime has taken. Who sends none speaks version 1.
+/// Between invoker and runtime. The header [`VERSIONS_HEADER`] of a request lists the invoker's versions,
+/// [`VERSION_HEADER`] of the answer names the one that the runtime has chosen. Without the header it is version 1.
 pub const RUNTIME: Versions = Versions::only(1);
 
 /// Between runtime and program: the runtime's, and those of the SDK that a program is built with, which says them in

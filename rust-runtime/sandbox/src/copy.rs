@@ -293,7 +293,7 @@ mod tests {
     }
 
     /// What it hears, and how that ends.
-    type Heard = (String, Result<(), ErrorKind>);
+    type Received = (String, Result<(), ErrorKind>);
 
     impl Connection {
         async fn new() -> Self {
@@ -354,7 +354,7 @@ mod tests {
         assert_eq!(heard, word.as_bytes());
     }
 
-    async fn hear_all(mut stream: TcpStream) -> Heard {
+    async fn hear_all(mut stream: TcpStream) -> Received {
         let mut heard = Vec::new();
         let end = stream.read_to_end(&mut heard).await;
         let heard = String::from_utf8(heard).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     /// What a server hears of a program that dies with its answer unread, be it in its request or after that.
-    async fn heard_of_who_dies(has_ended: bool) -> Heard {
+    async fn heard_of_who_dies(has_ended: bool) -> Received {
         let mut connection = Connection::new().await;
         // So that nothing more can be written to it.
         fill(&connection.inner).await;

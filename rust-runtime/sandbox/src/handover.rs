@@ -18,9 +18,9 @@ const DESCRIPTORS: usize = 8;
 /// Bytes of one message.
 const WORDS: usize = 1024;
 
-/// What came.
+/// A received message.
 #[derive(Debug, Default)]
-pub(crate) struct Handed {
+pub(crate) struct Message {
     pub(crate) words: String,
     /// Closed when another program is executed.
     pub(crate) descriptors: Vec<OwnedFd>,
@@ -47,7 +47,7 @@ pub(crate) fn send(
 }
 
 /// Blocks for as long as the socket lets it.
-pub(crate) fn receive(socket: impl AsFd) -> io::Result<Handed> {
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Message> {
     let mut space =
         [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -64,18 +64,18 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Handed> {
         return Err(ErrorKind::UnexpectedEof.into());
     }
     let words = String::from_utf8_lossy(&words[..read.bytes]);
-    let mut handed = Handed {
+    let mut message = Message {
         words: words.trim_end().to_owned(),
-        ..Handed::default()
+        ..Message::default()
     };
-    for message in control.drain() {
-        match message {
-            RecvAncillaryMessage::ScmRights(descriptors) => handed.descriptors.extend(descriptors),
-            RecvAncillaryMessage::ScmCredentials(sender) => handed.sender = Some(sender.pid),
+    for ancillary in control.drain() {
+        match ancillary {
+            RecvAncillaryMessage::ScmRights(descriptors) => message.descriptors.extend(descriptors),
+            RecvAncillaryMessage::ScmCredentials(sender) => message.sender = Some(sender.pid),
             _ => {}
         }
     }
-    Ok(handed)
+    Ok(message)
 }
 
 #[cfg(test)]
@@ -86,25 +86,25 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn descriptors_and_who_sent_them_arrive() {
+    fn descriptors_and_their_sender_arrive() {
         let (one, other) = UnixStream::pair().unwrap();
         rustix::net::sockopt::set_socket_passcred(&other, true).unwrap();
         let (mut reader, writer) = io::pipe().unwrap();
         send(&one, "well", &[writer.as_fd()]).unwrap();
         drop(writer);
-        let mut handed = receive(&other).unwrap();
-        assert_eq!(handed.words, "well");
-        assert_eq!(handed.sender, Some(rustix::process::getpid()));
-        let mut writer = io::PipeWriter::from(handed.descriptors.remove(0));
+        let mut message = receive(&other).unwrap();
+        assert_eq!(message.words, "well");
+        assert_eq!(message.sender, Some(rustix::process::getpid()));
+        let mut writer = io::PipeWriter::from(message.descriptors.remove(0));
         writer.write_all(b"through").unwrap();
-        drop((writer, handed));
+        drop((writer, message));
         let mut read = String::new();
         reader.read_to_string(&mut read).unwrap();
         assert_eq!(read, "through");
     }
 
     #[test]
-    fn what_was_said_before_the_end_is_heard() {
+    fn messages_sent_before_the_end_are_received() {
         let (one, other) = UnixStream::pair().unwrap();
         send(&other, "never heard", &[]).unwrap();
         send(&one, "last words", &[]).unwrap();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_gone_hands_over_nothing() {
+    fn a_closed_socket_hands_over_nothing() {
         let (one, other) = UnixStream::pair().unwrap();
         drop(one);
         assert_eq!(

@@ -15,7 +15,7 @@ use crate::copy::{LINGER, finish_by};
 use crate::end::End;
 use crate::local_name::LocalPath;
 use crate::pending_peers::PendingPeers;
-use crate::relay::{PAUSE, Places, bound, prepare};
+use crate::relay::{ConnectionSlots, PAUSE, bound, prepare};
 use crate::tunnel::Tunnel;
 
 /// Who has not been answered yet, beside one connection of each pack: all may come at once.
@@ -57,21 +57,21 @@ impl Port {
         self.number
     }
 
-    /// Leads others to the pack's socket until the end: so many packs, each on its share of the places.
+    /// Leads others to the pack's socket until the end: so many packs, each on its share of the slots.
     pub(crate) async fn lead_to(
         self,
         socket: LocalPath,
-        (packs, places): (usize, Places),
+        (packs, slots): (usize, ConnectionSlots),
         end: End,
     ) {
         let mut pending = PendingPeers::new(PENDING + packs);
         let mut known = JoinSet::new();
         let lead = |tunnel: Tunnel, known: &mut JoinSet<()>| {
-            if let Some(place) = places.take() {
+            if let Some(slot) = slots.take() {
                 let end = end.clone();
                 known.spawn(async move {
                     tunnel.copy(&end).await;
-                    drop(place);
+                    drop(slot);
                 });
             }
         };
@@ -126,21 +126,21 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     /// A pack and its peer, whom it has heard and not answered, and who end when they are told.
-    struct Met {
+    struct Introduction {
         pack: std::os::unix::net::UnixStream,
         peer: std::net::TcpStream,
         leading: JoinHandle<()>,
         end: End,
     }
 
-    async fn meet(places: u32) -> Met {
+    async fn meet(slots: u32) -> Introduction {
         let directory = tempfile::tempdir().unwrap();
         let name = LocalName::random(directory.path()).unwrap();
         let listener = UnixListener::bind(name.path().to_path()).unwrap();
         let port = Port::of("127.0.0.1").await.unwrap();
         let address = (Ipv4Addr::LOCALHOST, port.number());
         let end = End::with(&CancellationToken::new());
-        let room = (1, Places::new(places));
+        let room = (1, ConnectionSlots::new(slots));
         let leading = tokio::spawn(port.lead_to(name.path().clone(), room, end.clone()));
         let mut peer = TcpStream::connect(address).await.unwrap();
         let (mut pack, _) = listener.accept().await.unwrap();
@@ -149,7 +149,7 @@ mod tests {
         peer.read_exact(&mut word).await.unwrap();
         peer.write_all(b"me, ").await.unwrap();
         pack.read_exact(&mut word).await.unwrap();
-        Met {
+        Introduction {
             pack: pack.into_std().unwrap(),
             peer: peer.into_std().unwrap(),
             leading,
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    impl Met {
+    impl Introduction {
         /// What the peer hears of a pack that answers, says some more and ends with all else.
         async fn part(mut self) -> std::io::Result<String> {
             self.pack.write_all(b"welcome").unwrap();
@@ -172,13 +172,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_been_answered_by_the_end_is_told_all() {
+    async fn a_peer_that_was_answered_by_the_end_gets_all_data() {
         let heard = meet(1).await.part().await;
         assert_eq!(heard.unwrap(), "welcome, and goodbye");
     }
 
     #[tokio::test]
-    async fn who_is_turned_away_is_told_of_no_end() {
+    async fn a_peer_without_a_slot_gets_a_reset() {
         let heard = meet(0).await.part().await.map_err(|reason| reason.kind());
         assert_eq!(heard, Err(std::io::ErrorKind::ConnectionReset));
     }

@@ -1,12 +1,12 @@
 //! The internet, for a pack that may reach it. What the pack sends there comes back to sockets of the launcher's in
-//! the pack's own network ([`entrance`]), whose other end is each time an address that is allowed ([`allowed`]): the
+//! the pack's own network ([`transparent`]), whose other end is each time an address that is allowed ([`allowed`]): the
 //! launcher connects to that in the program's place, as it does to servers.
 
 mod allowed;
-mod entrance;
 mod flows;
 mod resolvers;
 mod routes;
+mod transparent;
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -20,7 +20,7 @@ use crate::end::End;
 use crate::internet::allowed::Allowed;
 use crate::internet::flows::Flows;
 use crate::network::{Namespace, Resolvers};
-use crate::relay::{Places, pass_on};
+use crate::relay::{ConnectionSlots, pass_on};
 
 /// By TCP, at a time.
 const CONNECTIONS: u32 = 256;
@@ -44,7 +44,7 @@ pub(crate) struct Internet {
     namespace: Arc<Namespace>,
     /// Where the pack finds those who know names.
     resolvers: Option<Resolvers>,
-    places: Places,
+    slots: ConnectionSlots,
     flows: Flows,
     open: Option<Open>,
 }
@@ -63,7 +63,7 @@ impl Internet {
             flows: Flows::of(Arc::clone(&namespace)),
             namespace,
             resolvers,
-            places: Places::new(CONNECTIONS),
+            slots: ConnectionSlots::new(CONNECTIONS),
             open: None,
         }
     }
@@ -82,11 +82,11 @@ impl Internet {
             })
             .collect::<Result<Vec<IpNet>, _>>()?;
         let resolvers = resolvers::of_machine();
-        let sources: Vec<IpAddr> = (entrance::SOURCES.into_iter())
+        let sources: Vec<IpAddr> = (transparent::SOURCES.into_iter())
             .filter(|source| source.is_ipv4() || has_ipv6())
             .collect();
         let sockets =
-            (self.namespace.within(|| entrance::make(&sources))).map_err(InternetError::Open)?;
+            (self.namespace.within(|| transparent::make(&sources))).map_err(InternetError::Open)?;
         let named = file.name(&resolvers::in_pack(&resolvers));
         let allowed = Arc::new(Allowed::new(closed, resolvers));
         let open = self.open.insert(Open {
@@ -102,8 +102,8 @@ impl Internet {
                 let target = tcp.target(inner.local_addr().ok()?)?;
                 Some(Arc::from([target]))
             };
-            let (places, end) = (self.places.clone(), open.end.clone());
-            open.relaying.spawn(pass_on(listener, target, places, end));
+            let (slots, end) = (self.slots.clone(), open.end.clone());
+            open.relaying.spawn(pass_on(listener, target, slots, end));
             let flows = self.flows.clone().pass_on(socket, udp);
             let end = open.end.clone();
             open.relaying.spawn(async move {
@@ -128,7 +128,7 @@ impl Internet {
 
     /// Returns when none is left by TCP.
     pub(crate) async fn all_free(&self) {
-        self.places.all_free().await;
+        self.slots.all_free().await;
     }
 
     /// Returns when no connection is left.
@@ -138,11 +138,11 @@ impl Internet {
             return Ok(());
         };
         while open.relaying.join_next().await.is_some() {}
-        // Whose place is given back has no sockets any more.
-        self.places.all_free().await;
+        // Whose slot is given back has no sockets any more.
+        self.slots.all_free().await;
         self.flows.all_gone().await;
         let unnamed = (self.resolvers.as_ref()).map_or(Ok(()), |file| file.name(&[]));
-        let removed = self.namespace.within(|| entrance::remove(&open.sources));
+        let removed = self.namespace.within(|| transparent::remove(&open.sources));
         removed.and(unnamed)
     }
 }

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::copy::finish;
 use crate::end::End;
-use crate::relay::{PAUSE, Places, dial, prepare};
+use crate::relay::{ConnectionSlots, PAUSE, dial, prepare};
 use crate::target::Target;
 use crate::tunnel::Tunnel;
 
@@ -26,20 +26,20 @@ const REACHED: Duration = Duration::from_millis(2500);
 /// Takes in what the pack connects until the end.
 pub(crate) async fn lead_to(
     peers: Arc<[Target]>,
-    (listener, places): (UnixListener, Places),
+    (listener, slots): (UnixListener, ConnectionSlots),
     end: End,
 ) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             () = end.told() => break,
-            accepted = listener.accept() => match (accepted, places.take()) {
-                (Ok((inner, _)), Some(place)) => {
-                    let (peers, places, end) = (Arc::clone(&peers), places.clone(), end.clone());
+            accepted = listener.accept() => match (accepted, slots.take()) {
+                (Ok((inner, _)), Some(slot)) => {
+                    let (peers, slots, end) = (Arc::clone(&peers), slots.clone(), end.clone());
                     connections.spawn(async move {
                         // Who has gone again needs no answer.
-                        let _ = lead(inner, (&peers, &places), &end).await;
-                        drop(place);
+                        let _ = lead(inner, (&peers, &slots), &end).await;
+                        drop(slot);
                     });
                 }
                 // Whoever is turned away comes again.
@@ -55,11 +55,11 @@ pub(crate) async fn lead_to(
 
 async fn lead(
     mut inner: UnixStream,
-    (peers, places): (&[Target], &Places),
+    (peers, slots): (&[Target], &ConnectionSlots),
     end: &End,
 ) -> io::Result<()> {
     let asked = async {
-        places.turn().await;
+        slots.turn().await;
         let number = timeout(ASKED, inner.read_u32_le()).await??;
         io::Result::Ok(match peers.get(number as usize) {
             Some(peer) => reach(peer).await,
@@ -103,18 +103,21 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     #[tokio::test]
-    async fn who_waits_for_his_turn_keeps_nobody_waiting_at_the_end() {
+    async fn a_connection_that_waits_for_its_turn_does_not_delay_the_end() {
         let directory = tempfile::tempdir().unwrap();
         // Now and then a machine is too slow to tell.
         for attempt in 0..10 {
             let path = directory.path().join(attempt.to_string());
             let listener = UnixListener::bind(&path).unwrap();
-            let (places, end) = (Places::new(1), End::with(&CancellationToken::new()));
-            places.turn().await;
-            let leading = lead_to(Arc::new([]), (listener, places.clone()), end.clone());
+            let (slots, end) = (
+                ConnectionSlots::new(1),
+                End::with(&CancellationToken::new()),
+            );
+            slots.turn().await;
+            let leading = lead_to(Arc::new([]), (listener, slots.clone()), end.clone());
             let leading = tokio::spawn(leading);
             let _waiting = UnixStream::connect(&path).await.unwrap();
-            while places.take().is_some() {
+            while slots.take().is_some() {
                 tokio::task::yield_now().await;
             }
             let told = Instant::now();

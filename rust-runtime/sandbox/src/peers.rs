@@ -11,7 +11,7 @@ use crate::end::End;
 use crate::inbound::Port;
 use crate::local_name::{LocalPath, Names};
 use crate::outbound;
-use crate::relay::Places;
+use crate::relay::ConnectionSlots;
 use crate::root::SOCKETS;
 use crate::spec::Listen;
 use crate::target::{Target, TargetError};
@@ -72,12 +72,12 @@ impl Peers {
             true => format!("[{host}]:{}", port.number()),
             false => format!("{host}:{}", port.number()),
         };
-        let room = (listen.packs, places(listen.packs));
+        let room = (listen.packs, slots(listen.packs));
         self.inbound = Some(Task::spawn(end, |end| port.lead_to(pack, room, end)));
         Ok(endpoint)
     }
 
-    /// Lets the pack go to these, each given as `HOST:PORT`, by their place among them; where it says so.
+    /// Lets the pack go to these, each given as `HOST:PORT`, by their index; where it says so.
     pub(crate) async fn reach(&mut self, peers: &[String], end: End) -> Result<String, PeersError> {
         let (_, name) = self.names.clone().ok_or(PeersError::NoSockets)?;
         enough(peers.len())?;
@@ -87,9 +87,9 @@ impl Peers {
             .collect::<Result<_, _>>()?;
         task::close(&mut self.outbound).await;
         let listener = bind(&name).map_err(PeersError::Socket)?;
-        let places = places(peers.len());
+        let slots = slots(peers.len());
         self.outbound = Some(Task::spawn(end, |end| {
-            outbound::lead_to(peers, (listener, places), end)
+            outbound::lead_to(peers, (listener, slots), end)
         }));
         Ok(format!("{SOCKETS}/{}", name.as_str()))
     }
@@ -115,12 +115,12 @@ fn enough(packs: usize) -> Result<(), PeersError> {
 }
 
 /// For the connections of so many packs in one direction, each of which takes two descriptors.
-fn places(packs: usize) -> Places {
+fn slots(packs: usize) -> ConnectionSlots {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let most = (descriptors.saturating_sub(KEPT) / 4).clamp(LEAST, MOST);
     let wanted = (packs * CONNECTIONS) as u64;
     // It is at most `MOST`.
-    Places::new(wanted.clamp(LEAST, most) as u32)
+    ConnectionSlots::new(wanted.clamp(LEAST, most) as u32)
 }
 
 fn bind(name: &LocalPath) -> io::Result<tokio::net::UnixListener> {

@@ -51,8 +51,8 @@ impl<T: Send + 'static> PendingPeers<T> {
             let mut sources = self.there.iter();
             sources.position(|(source, _)| *source == most)
         });
-        oldest.is_some_and(|place| {
-            self.there.remove(place).1.abort();
+        oldest.is_some_and(|index| {
+            self.there.remove(index).1.abort();
             true
         })
     }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_came_with_most_others_goes_first() {
+    async fn the_source_with_most_peers_is_evicted_first() {
         let mut pending = PendingPeers::new(4);
         let pack = enter(&mut pending, "10.0.0.1");
         let crowd: Vec<_> = (0..9).map(|_| enter(&mut pending, "10.0.0.2")).collect();

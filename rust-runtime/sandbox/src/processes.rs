@@ -16,7 +16,7 @@ use rustix::process::{
 
 use crate::Error;
 use crate::cgroup::ControlGroup;
-use crate::handover::{self, Handed};
+use crate::handover::{self, Message};
 use crate::local_name::LocalPath;
 use crate::network::Namespace;
 use crate::process_one::ProcessOne;
@@ -111,9 +111,9 @@ impl Processes {
         let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
         let hello = self.hear()?;
         let sender = hello.sender.ok_or_else(lost)?;
-        let mut handed = hello.descriptors.into_iter();
-        let network = handed.next().map(Namespace::of).ok_or_else(lost)?;
-        if let (Some(name), Some(socket)) = (name, handed.next()) {
+        let mut descriptors = hello.descriptors.into_iter();
+        let network = descriptors.next().map(Namespace::of).ok_or_else(lost)?;
+        if let (Some(name), Some(socket)) = (name, descriptors.next()) {
             name.bind(socket)?;
         }
         // Where it has ended it has said why, which is heard next.
@@ -128,13 +128,13 @@ impl Processes {
         Ok(network)
     }
 
-    fn hear(&self) -> Result<Handed, Error> {
+    fn hear(&self) -> Result<Message, Error> {
         let gone = || Error::Handover(io::ErrorKind::BrokenPipe.into());
         let life_line = self.life_line.as_ref().ok_or_else(gone)?;
-        let handed = handover::receive(life_line).map_err(Error::Handover)?;
-        match handed.words.is_empty() {
-            true => Ok(handed),
-            false => Err(Error::Walls(handed.words)),
+        let message = handover::receive(life_line).map_err(Error::Handover)?;
+        match message.words.is_empty() {
+            true => Ok(message),
+            false => Err(Error::Walls(message.words)),
         }
     }
 

@@ -16,8 +16,8 @@ use tokio::time::{sleep, timeout};
 use crate::copy::{copy_bidirectional, finish};
 use crate::end::End;
 
-/// Within which as many connections may begin as there are places, and any more wait: this machine has so many ports for
-/// a server, and each is lost for a minute.
+/// As many connections as there are slots may begin within this time, and any more wait: this machine has a limited
+/// number of ports for a server, and each is lost for a minute.
 const TURN: Duration = Duration::from_secs(4);
 
 /// Of each direction of a connection.
@@ -33,15 +33,15 @@ const DIALLED: Duration = Duration::from_secs(5);
 /// How long nobody is taken in while this process has no descriptors left.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Places for the connections of a pack, beyond which any more are reset.
+/// How many connections of a pack may be open, and may begin within [`TURN`]; any more are reset, or wait.
 #[derive(Debug, Clone)]
-pub(crate) struct Places {
+pub(crate) struct ConnectionSlots {
     count: u32,
     open: Arc<Semaphore>,
     begun: Arc<Semaphore>,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(crate) fn new(count: u32) -> Self {
         Self {
             count,
@@ -50,7 +50,7 @@ impl Places {
         }
     }
 
-    /// A place that is taken until this is dropped, if there is one.
+    /// Takes a slot, if one is free, until the permit is dropped.
     pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.open).try_acquire_owned().ok()
     }
@@ -72,24 +72,24 @@ impl Places {
     }
 }
 
-/// Takes in connections until the `end`, and passes each on to the first of its server's addresses that answers; who has
-/// no server is turned away.
+/// Accepts connections until the `end`, and passes each on to the first of its server's addresses that answers; one
+/// without a server is reset.
 pub(crate) async fn pass_on(
     listener: TcpListener,
     server: impl Fn(&TcpStream) -> Option<Arc<[SocketAddr]>>,
-    places: Places,
+    slots: ConnectionSlots,
     end: End,
 ) {
     let mut connections = JoinSet::new();
     let take_in = |inner: TcpStream, connections: &mut JoinSet<()>| {
-        let (Some(place), Some(server)) = (places.take(), server(&inner)) else {
+        let (Some(slot), Some(server)) = (slots.take(), server(&inner)) else {
             return reset(&inner);
         };
-        let (places, end) = (places.clone(), end.clone());
+        let (slots, end) = (slots.clone(), end.clone());
         connections.spawn(async move {
             // Given back when the sockets are closed.
-            let _place = place;
-            connect(inner, (&server, &places), &end).await;
+            let _slot = slot;
+            connect(inner, (&server, &slots), &end).await;
         });
     };
     loop {
@@ -102,9 +102,9 @@ pub(crate) async fn pass_on(
             Some(_) = connections.join_next() => {}
         }
     }
-    // Connections still in the backlog count as well. But who connects again and again would keep it from ending, so there
-    // are no more of them than there are places.
-    for _ in 0..places.count {
+    // Connections still in the backlog count as well. But a client that connects again and again would keep it from
+    // ending, so there are no more of them than there are slots.
+    for _ in 0..slots.count {
         let Ok((inner, _)) = SockRef::from(&listener).accept() else {
             break;
         };
@@ -118,14 +118,18 @@ pub(crate) async fn pass_on(
 }
 
 /// Until both sides have said all, or until what the pack has said by the `end` is copied.
-async fn connect(mut inner: TcpStream, (server, places): (&[SocketAddr], &Places), end: &End) {
+async fn connect(
+    mut inner: TcpStream,
+    (server, slots): (&[SocketAddr], &ConnectionSlots),
+    end: &End,
+) {
     // What fails on one side, or is given up, is no end on the other.
     reset(&inner);
     if bound(SockRef::from(&inner)).is_err() {
         return;
     }
     let mut dialled = pin!(async {
-        places.turn().await;
+        slots.turn().await;
         dial(server).await
     });
     let dialled = tokio::select! {
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_has_come_and_spoken_by_the_end_is_passed_on() {
+    async fn a_connection_with_data_by_the_end_is_passed_on() {
         let (listener, address) = listener();
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let servers = Arc::from([server.local_addr().unwrap()]);
@@ -266,7 +270,7 @@ mod tests {
         speaks.write_all(b"hello").unwrap();
         speaks.shutdown(std::net::Shutdown::Write).unwrap();
         let find = move |_: &TcpStream| Some(Arc::clone(&servers));
-        pass_on(listener, find, Places::new(2), ended()).await;
+        pass_on(listener, find, ConnectionSlots::new(2), ended()).await;
         // All that it has been told is there.
         server.set_nonblocking(true).unwrap();
         let mut heard = String::new();
@@ -281,7 +285,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_again_and_again_does_not_keep_it_from_ending() {
+    async fn repeated_connections_do_not_keep_it_from_ending() {
         let (listener, address) = listener();
         let come = move || drop(std::net::TcpStream::connect(address).unwrap());
         come();
@@ -291,11 +295,11 @@ mod tests {
             come();
             None
         };
-        pass_on(listener, server, Places::new(4), ended()).await;
+        pass_on(listener, server, ConnectionSlots::new(4), ended()).await;
     }
 
     #[tokio::test]
-    async fn who_takes_nothing_is_told_of_no_end_though_he_says_no_more() {
+    async fn a_peer_that_does_not_read_gets_a_reset_and_no_end() {
         let server = TcpSocket::new_v4().unwrap();
         // Less than what is said.
         server.set_recv_buffer_size(4 << 10).unwrap();
@@ -306,7 +310,12 @@ mod tests {
         let mut client = std::net::TcpStream::connect(address).unwrap();
         let find = move |_: &TcpStream| Some(Arc::clone(&servers));
         let end = End::with(&CancellationToken::new());
-        let passing = tokio::spawn(pass_on(listener, find, Places::new(1), end.clone()));
+        let passing = tokio::spawn(pass_on(
+            listener,
+            find,
+            ConnectionSlots::new(1),
+            end.clone(),
+        ));
         let (mut stream, _) = server.accept().await.unwrap();
         stream.shutdown().await.unwrap();
         client.write_all(&[1; KEPT / 2]).unwrap();

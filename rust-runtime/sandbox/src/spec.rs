@@ -67,7 +67,7 @@ pub(crate) enum Order {
     /// Packs of other machines that it may reach, each as `HOST:PORT`.
     Peers(Vec<String>),
     /// It may reach none of all that.
-    Close(Yes),
+    Close(True),
 }
 
 /// Where others are to find the pack: at a port of this host's.
@@ -86,15 +86,16 @@ pub(crate) struct Internet {
     pub(crate) closed: Vec<String>,
 }
 
+/// The only value that such a field may have.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(try_from = "bool")]
-pub(crate) struct Yes;
+pub(crate) struct True;
 
-impl TryFrom<bool> for Yes {
+impl TryFrom<bool> for True {
     type Error = &'static str;
 
-    fn try_from(yes: bool) -> Result<Self, Self::Error> {
-        match yes {
+    fn try_from(value: bool) -> Result<Self, Self::Error> {
+        match value {
             true => Ok(Self),
             false => Err("it is true, or not there"),
         }
@@ -276,7 +277,7 @@ mod tests {
         );
         assert_eq!(
             Order::read(br#"{"close":true}"#).unwrap(),
-            Order::Close(Yes)
+            Order::Close(True)
         );
         assert_eq!(
             Order::read(br#"{"internet":{"closed":["10.0.0.0/8","::/3"]}}"#).unwrap(),

@@ -242,10 +242,10 @@ fn what_the_sandbox_has_itself_is_no_target() {
 fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
         let directory = directory();
-        let place = directory.path().display();
-        let own = format!("mount -t tmpfs -o nosuid,nodev,noexec,mode=777 own {place}");
+        let path = directory.path().display();
+        let own = format!("mount -t tmpfs -o nosuid,nodev,noexec,mode=777 own {path}");
         let below =
-            format!("{own} && mkdir {place}/low && mount -t tmpfs -o ro,nosuid low {place}/low");
+            format!("{own} && mkdir {path}/low && mount -t tmpfs -o ro,nosuid low {path}/low");
         let attempts = "try write:/data/new write:/data/low/new";
         for (read_only, met) in [(true, "ReadOnlyFilesystem"), (false, "written")] {
             let mounts = json!([mount(directory.path(), "/data", read_only)]);
@@ -261,7 +261,7 @@ fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
         let mounts = json!([mount(directory.path(), "/data", false)]);
         let pack = Pack::new(who).with("mounts", mounts);
         let ended = pack
-            .launch_where(&format!("mount -t tmpfs -o ro own {place}"), attempts)
+            .launch_where(&format!("mount -t tmpfs -o ro own {path}"), attempts)
             .wait();
         assert_eq!(ended.code, 1, "{ended:?}");
         assert!(
@@ -276,11 +276,11 @@ fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
 fn what_is_closed_on_the_machine_stays_so_for_roots_packs() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let directory = directory();
-        let place = directory.path().display();
+        let path = directory.path().display();
         let script = format!(
-            "mount -t tmpfs -o noexec,mode=777 own {place} && mkdir {place}/low && \
-             mount -t tmpfs -o ro low {place}/low && printf '#!/run/burst/burst-runtime\\n' > {place}/program && \
-             chmod 755 {place}/program"
+            "mount -t tmpfs -o noexec,mode=777 own {path} && mkdir {path}/low && \
+             mount -t tmpfs -o ro low {path}/low && printf '#!/run/burst/burst-runtime\\n' > {path}/program && \
+             chmod 755 {path}/program"
         );
         for (read_only, met) in [(true, "ReadOnlyFilesystem"), (false, "written")] {
             let mounts = json!([mount(directory.path(), "/data", read_only)]);

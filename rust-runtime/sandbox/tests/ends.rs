@@ -45,7 +45,7 @@ fn signals_end_it_as_well() {
 }
 
 #[test]
-fn who_does_not_end_is_killed_after_its_grace() {
+fn a_pack_that_does_not_end_is_killed_after_its_grace() {
     for who in everybody() {
         let pack = Pack::new(who).with("graceMs", 50);
         let launcher = pack.started("stay");

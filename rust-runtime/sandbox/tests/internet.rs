@@ -154,8 +154,9 @@ fn servers_and_the_internet_are_open_together() {
 }
 
 #[test]
-fn who_does_not_answer_resets_and_no_connection_outlives_the_order() {
-    if !world::enter("internet::who_does_not_answer_resets_and_no_connection_outlives_the_order") {
+fn an_unreachable_server_resets_and_no_connection_outlives_the_order() {
+    if !world::enter("internet::an_unreachable_server_resets_and_no_connection_outlives_the_order")
+    {
         return;
     }
     let elsewhere = Elsewhere::wire();
@@ -186,8 +187,8 @@ fn who_does_not_answer_resets_and_no_connection_outlives_the_order() {
 }
 
 #[test]
-fn who_takes_all_there_is_takes_it_from_itself() {
-    if !world::enter("internet::who_takes_all_there_is_takes_it_from_itself") {
+fn exhausting_all_resources_harms_the_pack_alone() {
+    if !world::enter("internet::exhausting_all_resources_harms_the_pack_alone") {
         return;
     }
     let elsewhere = Elsewhere::wire();

@@ -19,31 +19,31 @@ struct Told {
     said: usize,
 }
 
-/// How one is reached.
-type Way = fn(&mut Machine, String) -> String;
+/// How a pack is led to a listener, by its address: where the pack finds it.
+type Route = fn(&mut Machine, String) -> String;
 
-const SERVER: Way = |machine, address| {
+const SERVER: Route = |machine, address| {
     machine.client.open(&[&address]);
     address
 };
-const PEER: Way = |machine, address| machine.reach(&[&address]).swap_remove(0);
+const PEER: Route = |machine, address| machine.reach(&[&address]).swap_remove(0);
 
 /// How often what takes a launcher that has the time it needs is tried: a busy machine may give it none for a while.
 const ATTEMPTS: usize = 10;
 
 #[track_caller]
-fn either_way(what: &str, try_it: impl Fn(Way) -> bool) {
-    for way in [SERVER, PEER] {
-        assert!((0..ATTEMPTS).any(|_| try_it(way)), "never: {what}");
+fn by_either_route(what: &str, try_it: impl Fn(Route) -> bool) {
+    for route in [SERVER, PEER] {
+        assert!((0..ATTEMPTS).any(|_| try_it(route)), "never: {what}");
     }
 }
 
 impl Told {
-    fn by(way: Way) -> Self {
+    fn by(route: Route) -> Self {
         let mut told = (0..ATTEMPTS).map(|_| {
             let mut machine = Machine::of(*everybody().last().unwrap());
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let there = way(&mut machine, listener.local_addr().unwrap().to_string());
+            let there = route(&mut machine, listener.local_addr().unwrap().to_string());
             let said = machine.client.number(&format!("pour {there} {}", 64 << 20));
             let (stream, _) = listener.accept().unwrap();
             stream.set_read_timeout(Some(SOON)).unwrap();
@@ -80,8 +80,8 @@ impl Told {
 
 #[test]
 fn what_is_said_by_a_close_is_heard() {
-    either_way("all is heard", |way| {
-        let (mut machine, hearing, said) = Told::by(way).hearing();
+    by_either_route("all is heard", |route| {
+        let (mut machine, hearing, said) = Told::by(route).hearing();
         machine.client.close();
         let heard = hearing.join().unwrap();
         assert_eq!(machine.end().code, 0);
@@ -91,17 +91,17 @@ fn what_is_said_by_a_close_is_heard() {
 
 #[test]
 fn what_is_said_by_the_end_is_heard() {
-    either_way("all is heard", |way| {
-        let (machine, hearing, said) = Told::by(way).hearing();
+    by_either_route("all is heard", |route| {
+        let (machine, hearing, said) = Told::by(route).hearing();
         assert_eq!(machine.end().code, 0);
         hearing.join().unwrap().is_ok_and(|heard| heard == said)
     });
 }
 
 #[test]
-fn who_says_what_nobody_listens_to_any_more_hears_all() {
-    either_way("all is heard", |way| {
-        let mut told = Told::by(way);
+fn a_peer_whose_data_is_no_longer_read_still_gets_all() {
+    by_either_route("all is heard", |route| {
+        let mut told = Told::by(route);
         told.fill();
         let (mut machine, hearing, said) = told.hearing();
         machine.client.close();
@@ -114,8 +114,8 @@ fn who_says_what_nobody_listens_to_any_more_hears_all() {
 /// Who does not listen keeps nobody, and is told that there was more.
 #[test]
 fn what_nobody_hears_is_no_end() {
-    for way in [SERVER, PEER] {
-        let mut told = Told::by(way);
+    for route in [SERVER, PEER] {
+        let mut told = Told::by(route);
         told.machine.client.close();
         assert_is_reset(told.stream, told.said);
         assert_eq!(told.machine.end().code, 0);
@@ -124,8 +124,8 @@ fn what_nobody_hears_is_no_end() {
 
 #[test]
 fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
-    either_way("it does not wait", |way| {
-        let told = Told::by(way);
+    by_either_route("it does not wait", |route| {
+        let told = Told::by(route);
         let lost = Instant::now();
         let process_1 = *told.machine.client.launcher.processes().last().unwrap();
         // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.

@@ -30,7 +30,7 @@ fn threads_are_counted_for_the_pack_alone() {
 }
 
 #[test]
-fn who_takes_too_much_memory_is_killed_and_that_is_told() {
+fn a_pack_that_takes_too_much_memory_is_killed_and_that_is_reported() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
         let mut launcher = pack.started("eat 200");

@@ -100,7 +100,7 @@ fn no_connection_outlives_what_let_it_be() {
 }
 
 #[test]
-fn who_cannot_be_gone_to_is_told() {
+fn an_unreachable_peer_is_reported() {
     let who = *everybody().last().unwrap();
     let mut machine = Machine::of(who);
     for (order, why) in [

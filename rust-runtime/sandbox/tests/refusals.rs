@@ -85,7 +85,7 @@ fn a_group_that_is_there_is_somebody_elses() {
 }
 
 #[test]
-fn who_may_make_no_groups_is_told() {
+fn a_user_who_may_make_no_groups_gets_an_error() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
         let pack = Pack::new(who);
         let check: Value =

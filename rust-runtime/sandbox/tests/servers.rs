@@ -149,7 +149,7 @@ fn all_are_open_or_none() {
 }
 
 #[test]
-fn who_is_not_there_resets_what_is_connected_to_him() {
+fn a_server_that_is_not_there_resets_its_connections() {
     for who in everybody() {
         let mut client = Client::start(who);
         // Nobody is given that port who asks for any.
@@ -208,7 +208,7 @@ fn no_connection_outlives_its_server_s_being_open() {
 }
 
 #[test]
-fn who_takes_all_there_is_takes_it_from_itself() {
+fn exhausting_all_resources_harms_the_pack_alone() {
     for who in everybody() {
         let server = Echo::at("127.0.0.1");
         // Takes nothing in, and says nothing.
@@ -261,7 +261,7 @@ fn who_takes_all_there_is_takes_it_from_itself() {
 }
 
 #[test]
-fn who_connects_again_and_again_has_to_wait() {
+fn repeated_connections_have_to_wait() {
     let who = *everybody().last().unwrap();
     let server = Echo::at("127.0.0.1");
     let mut client = Client::start(who);

@@ -97,8 +97,8 @@ extern "C" fn on_exit() {
     report(&installed.control, Some(worker), None);
 }
 
-/// Sends this thread's partial lines now: nobody will be there to send what is held or left to
-/// another thread.
+/// Sends this thread's partial lines now: frames that are kept back or left to another thread
+/// would be lost.
 fn flush(control: &ControlSocket) {
     capture::flush();
     control.send_at_exit(&[]);

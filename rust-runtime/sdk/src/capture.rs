@@ -1,7 +1,7 @@
-//! What a worker's thread writes to descriptors 1 and 2 becomes that worker's log events.
+//! Turns a worker's output, as its thread writes it to descriptors 1 and 2, into that worker's log events.
 //!
 //! The program's own `write` and `writev` (see [`crate::interpose`]) hand every write to
-//! [`take`]. Threads that are no worker's fall through to the pipes. Partial lines wait in the
+//! [`take`]. Writes of other threads fall through to the pipes. Partial lines wait in the
 //! worker's buffer; everything is allocated when the worker starts, nothing while it writes.
 
 use std::cell::Cell;
@@ -24,7 +24,7 @@ struct Capture {
     lines: [Line; 2],
     remaining: usize,
     truncated: bool,
-    /// What is said once nothing more is.
+    /// The last line of a log that is truncated.
     notice: String,
 }
 
@@ -79,12 +79,12 @@ impl Capture {
 /// Captures this thread's output until dropped, then hands over the last partial lines.
 pub(crate) struct CaptureGuard {
     capture: *mut Capture,
-    /// The pointer is this thread's alone.
+    /// The pointer belongs to this thread alone.
     _not_send: PhantomData<*mut ()>,
 }
 
-/// Starts capturing what this thread writes, as output of `worker`, which may log so many bytes. Of fewer than
-/// [`LOG_LIMIT`] the runtime alone leaves out what is more: it reads in them why an allocation failed.
+/// Starts capturing this thread's output as that of `worker`, which may log up to `limit` bytes. A limit below
+/// [`LOG_LIMIT`] is left to the runtime to enforce: it needs the rest to find out why an allocation failed.
 pub(crate) fn begin(control: Arc<ControlSocket>, worker: u32, limit: usize) -> CaptureGuard {
     let limit = limit.max(LOG_LIMIT);
     let line = |stream| Line {
@@ -129,7 +129,7 @@ pub(crate) fn current_worker() -> Option<u32> {
     (!capture.is_null()).then(|| unsafe { (*capture).worker })
 }
 
-/// Takes a write to descriptor 1 or 2 if this thread is a worker's; says whether it did.
+/// Takes a write to descriptor 1 or 2 if this thread is a worker's; returns whether it did.
 pub(crate) fn take(descriptor: i32, bytes: &[u8]) -> bool {
     let capture = CURRENT.get();
     if capture.is_null() {
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn output_beyond_the_limit_is_replaced_by_one_notice() {
-        // Of less the runtime leaves out the rest, which reads what is said of a failed allocation.
+        // A lower limit is enforced by the runtime, which needs the rest to find out why an allocation failed.
         for (limit, mib) in [(LOG_LIMIT, 1), (0, 1), (3 << 20, 3)] {
             let lines = lines_within(limit, move || {
                 for _ in 0..mib * LOG_LIMIT / LINE_COST * 2 {

@@ -1,4 +1,4 @@
-//! Who a worker is, and what it can say about itself.
+//! The context that a work function gets: the worker's identity, its flare, and its logs and phases.
 
 use std::fmt;
 use std::ops::Deref;
@@ -14,13 +14,13 @@ use crate::error::{self, Error};
 use crate::pack::PackContext;
 use crate::state::State;
 
-/// A worker's view of its flare: who it is, who the others are, and how to talk to them.
+/// A worker's view of its flare: its own identity, the other workers, and the means to communicate with them.
 ///
-/// Every worker gets its own; it can be shared with threads which the worker starts. It is the [`Communicator`] of
-/// all workers, whose methods are below: they say who is where, send and receive, and are the collectives, which all
-/// workers must call in the same order. A value sent to a worker of the same pack is moved, not copied; between packs
-/// it is carried by the flare's backend. Every operation ends with an error when a peer fails, when the flare is
-/// cancelled, or at its deadline.
+/// Every worker gets its own; it can be shared with threads that the worker starts. It dereferences to the
+/// [`Communicator`] of all workers, whose methods are listed below: they give ids and sizes, send and receive, and
+/// include the collectives, which all workers must call in the same order. A value sent to a worker of the same pack is
+/// moved, not copied; between packs it is carried by the flare's backend. Every operation ends with an error when a
+/// peer fails, when the flare is cancelled, or at its deadline.
 ///
 /// ```
 /// use burst::{BurstContext, Error};
@@ -58,7 +58,7 @@ pub struct BurstContext {
     pub(crate) pack_context: Arc<PackContext>,
     pub(crate) loads_called: AtomicU64,
     phases: AtomicU32,
-    /// Why a load ended here before any communication did, if it was not this worker's doing.
+    /// The failure that ended a load here before any communication, if this worker did not cause it.
     load_ended_by: OnceLock<Failure>,
 }
 
@@ -81,7 +81,7 @@ impl BurstContext {
         }
     }
 
-    /// This worker's part of what all workers of the flare divide among them: see [`share`](crate::data::share).
+    /// This worker's part of anything that the flare's workers divide equally: see [`share`](crate::data::share).
     pub fn part(&self) -> Part {
         Part {
             index: self.worker_id(),
@@ -89,12 +89,13 @@ impl BurstContext {
         }
     }
 
-    /// When the flare is stopped if it has not ended by then, by the wall clock, which somebody may set.
+    /// The time at which the flare is stopped unless it has ended, by the wall clock, which may be adjusted meanwhile:
+    /// [`remaining`](Self::remaining) does not depend on it.
     pub fn deadline(&self) -> SystemTime {
         self.pack_context.deadline
     }
 
-    /// The time left until the flare is stopped, whatever the machine's clock says.
+    /// The time left until the flare is stopped, by a monotonic clock.
     pub fn remaining(&self) -> Duration {
         self.pack_context
             .due
@@ -112,8 +113,8 @@ impl BurstContext {
         }
     }
 
-    /// Where this worker is in the flare's trace, as W3C's `traceparent` has it: what it calls, and spans of its own,
-    /// join the trace by it. Nothing where the platform has no traces.
+    /// This worker's position in the flare's trace, in the format of W3C's `traceparent`: services that it calls, and
+    /// spans of its own, join the trace by it. `None` if the platform records no traces.
     pub fn traceparent(&self) -> Option<String> {
         let index = self.worker_id() - self.pack_context.first_worker;
         self.pack_context
@@ -124,20 +125,20 @@ impl BurstContext {
 
     /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the
     /// same; this one also works on threads the worker started. A line that `print!` leaves without
-    /// its end waits in the standard library's buffer, which all threads share: whoever ends the
-    /// line is said to have said it all.
+    /// its end waits in the standard library's buffer, which all threads share: all of it is logged
+    /// as the worker's whose thread ends the line.
     pub fn log(&self, text: impl fmt::Display) {
         self.pack_context
             .report
             .log(self.worker_id(), &text.to_string());
     }
 
-    /// What this worker left here in the last flare of its group (`burst group open`): a value of
-    /// type `T`, one for each type. The first time, and in a flare that is of no group, `init`
-    /// makes it; what is left is gone with the group, which ends when one of its flares fails.
+    /// The state that this worker left in the last flare of its group (`burst group open`): a value
+    /// of type `T`, one for each type. The first time, and in a flare outside any group, `init`
+    /// makes it. State is lost with the group, which ends when one of its flares fails.
     ///
-    /// It never blocks, except on what `init` does. Large data that all workers of a pack share is
-    /// kept by keeping each worker's handle of it, such as [`data::Shared`](crate::data::Shared).
+    /// It never blocks, unless `init` does. Large data that all workers of a pack share is kept by
+    /// keeping each worker's handle of it, such as [`data::Shared`](crate::data::Shared).
     ///
     /// ```
     /// use burst::{BurstContext, Error, testing::Group};
@@ -155,7 +156,7 @@ impl BurstContext {
     /// ```
     ///
     /// # Errors
-    /// What `init` returns; and when this worker still holds its state of this type.
+    /// The error of `init`; and an error if this worker still holds its state of this type.
     pub fn state<T: Send + 'static>(
         &self,
         init: impl FnOnce() -> Result<T, Error>,
@@ -164,14 +165,14 @@ impl BurstContext {
         self.pack_context.states.take(index, init)
     }
 
-    /// What this worker waited for will not be loaded, and that is not its doing.
+    /// A load that this worker waited for has failed, and this worker did not cause it.
     pub(crate) fn load_ended(&self, cause: Failure) {
         if self.interrupted_by().is_none() {
             let _ = self.load_ended_by.set(cause);
         }
     }
 
-    /// What ended a load or a communication of this worker, the first one that was not its doing.
+    /// The failure that ended a load or a communication of this worker: the first one that it did not cause.
     fn ended_by(&self) -> Option<Failure> {
         let interrupted = |error| error::failure_of(error, self.worker_id(), self.pack_id());
         let load = self.load_ended_by.get().cloned();

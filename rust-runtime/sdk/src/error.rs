@@ -5,7 +5,7 @@ use std::fmt;
 
 use burst_bcm::{Failure, FailureKind, PackId};
 
-/// Why a work function gave no output.
+/// The error of a work function, which then has no output.
 ///
 /// Anything that implements [`std::error::Error`] becomes one with `?`; [`Error::new`] makes one
 /// from a sentence. (It does not implement `std::error::Error` itself: that is what allows the
@@ -29,7 +29,7 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error that says this.
+    /// An error with this message.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             cause: Box::new(Message(message.into())),
@@ -87,7 +87,7 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
     }
 }
 
-/// The error and what it came from, in one line.
+/// The error and its sources, in one line.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.cause.to_string();

@@ -91,11 +91,11 @@ impl FlareCommands {
     }
 }
 
-/// What a flare leaves for the next one of its group.
+/// The state that a flare leaves for the next one of its group.
 pub(crate) struct GroupState {
     group: String,
     states: Arc<WorkerStates>,
-    /// Those to the other packs.
+    /// The connections to the other packs.
     connections: Option<Connections>,
 }
 
@@ -106,8 +106,8 @@ impl GroupState {
     }
 }
 
-/// Runs one flare from joining to `pack-ended`, with the `group_state` the last one left if both are of
-/// one group. What is left for the next.
+/// Runs one flare from joining to `pack-ended`, with the `group_state` of the last one if both belong to the same
+/// group. Returns the state for the next.
 pub(crate) fn run<'scope, I, O>(
     work: &'scope impl Work<I, O>,
     run: Box<RunPack>,
@@ -140,7 +140,7 @@ where
             return None;
         }
     };
-    // What a short flare says leaves in one write: each wakes the runtime, and has it write.
+    // The events of a short flare leave in one write: each write wakes the runtime, and has it write.
     let cork = flare.control.cork();
     flare.start_workers(work, &pack_context, communicators, threads);
     let is_short = threads.wait(SHORT);
@@ -164,7 +164,7 @@ where
     })
 }
 
-/// Nothing where it has sent nothing, as a flare of one pack.
+/// `None` if it has sent nothing, as in a flare of one pack.
 fn traffic(pack: &Pack) -> Option<Traffic> {
     let counted = pack.traffic();
     (counted.messages_sent > 0).then_some(Traffic {
@@ -387,7 +387,7 @@ impl Report for Reports {
     }
 
     fn log(&self, worker: u32, text: &str) {
-        // On the worker's own thread the line keeps its place among printed ones, and counts
+        // On the worker's own thread the line keeps its order among printed ones, and counts
         // towards the same limit.
         if capture::current_worker() == Some(worker) {
             println!("{text}");

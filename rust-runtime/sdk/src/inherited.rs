@@ -1,4 +1,4 @@
-//! What the runtime left open for the program.
+//! The descriptors that the runtime leaves open for the program.
 
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;

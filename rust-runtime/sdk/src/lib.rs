@@ -1,4 +1,4 @@
-//! What the author of a Burst work function sees.
+//! The SDK for Burst work functions.
 //!
 //! A work function is one Rust function. It is written once and runs unchanged on any number of
 //! workers, however they are packed:
@@ -43,11 +43,11 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`BurstContext`] | who a worker is, and what it can say about itself |
-//! | [`Communicator`] | what workers say to each other: the methods of every context, and of groups |
+//! | [`BurstContext`] | a worker's identity, its flare, its logs, phases and state |
+//! | [`Communicator`] | communication between workers: the methods of every context, and of groups |
 //! | [`data`] | loading input data once per pack |
 //! | [`testing`] | running a work function in a test |
-//! | [`Error`] | why a work function gave no output |
+//! | [`Error`] | the error of a work function |
 
 mod attribution;
 mod capture;

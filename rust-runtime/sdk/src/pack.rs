@@ -1,4 +1,4 @@
-//! What the workers of one pack share during one flare, apart from messages.
+//! The state that the workers of one pack share during one flare, apart from messages.
 
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
@@ -22,14 +22,14 @@ pub(crate) struct PackContext {
     /// The id of this pack's first worker.
     pub(crate) first_worker: u32,
     pub(crate) deadline: SystemTime,
-    /// The same on the clock that nobody sets.
+    /// The same on the monotonic clock.
     pub(crate) due: Instant,
     pub(crate) report: Arc<dyn Report>,
     pub(crate) loads: Loads,
-    /// What the workers leave for the next flare of their group.
+    /// The state that the workers leave for the next flare of their group.
     pub(crate) states: Arc<WorkerStates>,
     pub(crate) pack: Pack,
-    /// Where the workers are in the flare's trace.
+    /// The workers' spans in the flare's trace.
     pub(crate) trace: Option<WorkerSpans>,
 }
 

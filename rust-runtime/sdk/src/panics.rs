@@ -1,4 +1,4 @@
-//! What a worker panicked with, and where.
+//! The message and the location of a worker's panic.
 //!
 //! The payload that `catch_unwind` returns has no location, so a panic hook records both for the
 //! panicking thread. On a worker's thread it prints one line instead of the usual three (the

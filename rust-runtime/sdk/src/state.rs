@@ -1,4 +1,4 @@
-//! What a worker leaves for itself: kept from one flare of a group to the next.
+//! The state of workers, which is kept from one flare of a group to the next.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-/// What the workers of one pack have left, by their index in the pack.
+/// The state of the workers of one pack, by their index in the pack.
 pub(crate) struct WorkerStates {
     workers: Vec<TypeMap>,
 }
@@ -41,11 +41,11 @@ impl WorkerStates {
             .get(index as usize)
             .ok_or_else(|| Error::new("this worker is not of this pack"))?;
         let left = match values.lock().entry(TypeId::of::<T>()) {
-            Entry::Vacant(place) => {
-                place.insert(None);
+            Entry::Vacant(entry) => {
+                entry.insert(None);
                 None
             }
-            Entry::Occupied(mut place) => match place.get_mut().take() {
+            Entry::Occupied(mut entry) => match entry.get_mut().take() {
                 Some(left) => Some(left),
                 None => {
                     let name = std::any::type_name::<T>();
@@ -55,7 +55,7 @@ impl WorkerStates {
                 }
             },
         };
-        // From here on the place is this one's: it is given back whatever becomes of `init`.
+        // From here on the entry is in use: it is given back whatever becomes of `init`.
         let mut state = State {
             states: Arc::clone(self),
             index,
@@ -74,8 +74,8 @@ impl TypeMap {
     }
 }
 
-/// A worker's state, as [`BurstContext::state`](crate::BurstContext::state) gives it out. What it
-/// holds when it is dropped is what the next call finds.
+/// A worker's state, as [`BurstContext::state`](crate::BurstContext::state) returns it. The value
+/// that it holds when it is dropped is kept for the next call.
 pub struct State<T: Send + 'static> {
     states: Arc<WorkerStates>,
     index: u32,

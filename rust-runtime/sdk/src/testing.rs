@@ -56,7 +56,7 @@ where
     Group::open(granularity).run(work, inputs)
 }
 
-/// The packs of a group (`burst group open`), for flares that find what their workers left with
+/// The packs of a group (`burst group open`), for flares whose workers keep state with
 /// [`BurstContext::state`].
 #[derive(Default)]
 pub struct Group {
@@ -74,10 +74,10 @@ impl Group {
         }
     }
 
-    /// As [`run`], on the same workers each time. After a failure the workers have left nothing.
+    /// As [`run`], on the same workers each time. After a failure their state is lost.
     ///
     /// # Errors
-    /// [`FlareFailed`], also when there is another number of inputs than the last time.
+    /// [`FlareFailed`], also if the number of inputs differs from the last time.
     pub fn run<I, O>(
         &mut self,
         work: impl Work<I, O>,
@@ -172,7 +172,7 @@ where
 /// A flare in a test did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlareFailed {
-    /// The failure that brought the others about.
+    /// The failure that caused the others.
     pub first: Failure,
     /// The failures of all workers that gave no output.
     pub failures: Vec<Failure>,

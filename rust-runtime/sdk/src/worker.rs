@@ -1,4 +1,4 @@
-//! One worker: its function is called, and whatever it does becomes an output or a failure.
+//! One worker: calls the work function and turns the result, or a panic, into an output or a failure.
 
 use std::io;
 
@@ -34,7 +34,7 @@ pub(crate) fn call<I, O, R>(
     Err(burst.attribute(failure))
 }
 
-/// Reads a worker's input. The failure says what is wrong with it, but not what it holds.
+/// Reads a worker's input. The failure names the problem, but does not quote the input.
 pub(crate) fn read_input<I: DeserializeOwned>(
     input: &RawValue,
     burst: &BurstContext,
@@ -96,8 +96,7 @@ fn named(burst: &BurstContext, kind: FailureKind, message: impl Into<String>) ->
         .in_operation("work")
 }
 
-/// Takes JSON as it is written, and ends the writing where it goes too far: before a value that is nested without
-/// end has used up the stack.
+/// A writer of JSON that ends the serialization once it is nested too deeply: before it overflows the stack.
 struct Limited<'a> {
     body: &'a mut Vec<u8>,
     remaining: usize,

@@ -1,5 +1,5 @@
-//! The threads that workers run on. Some stay from one flare to the next: a thread takes as long to begin and to end as
-//! a small flare does, and a thread that begins has the runtime look for processes again.
+//! The threads that workers run on. Some stay from one flare to the next: to start and to end a thread takes as long as
+//! a small flare does, and after a new thread the runtime has to look for new processes again.
 
 use std::any::Any;
 use std::io;
@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 /// Address space of a worker's stack, as large as a main thread's; memory is used as it is touched.
 const STACK: usize = 8 * 1024 * 1024;
 
-/// So many stay, as their stacks count as the program's memory.
+/// At most this many threads are kept, as their stacks count towards the program's memory.
 const KEPT: usize = 4;
 
 type Job<'scope> = Box<dyn FnOnce() + Send + 'scope>;
-/// What it panicked with, if it did.
+/// The payload of its panic, if it panicked.
 type Ended = thread::Result<()>;
 
 /// Threads of one program, each with the number of the worker that it runs.
@@ -24,14 +24,14 @@ pub(crate) struct WorkerThreads<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     threads: Vec<WorkerThread<'scope>>,
     ended: (Sender<Ended>, Receiver<Ended>),
-    /// How many of them, the first ones, this flare has.
+    /// How many of the threads, counted from the first one, this flare uses.
     running: usize,
-    /// How many of its jobs have ended.
+    /// How many of this flare's jobs have ended.
     done: usize,
     panicked: Option<Box<dyn Any + Send>>,
 }
 
-/// It ends when nobody has jobs for it.
+/// Its thread ends when the sender of its jobs is dropped.
 struct WorkerThread<'scope> {
     worker: u32,
     jobs: Sender<Job<'scope>>,
@@ -49,7 +49,7 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         }
     }
 
-    /// A flare of these workers is next: threads of others end, or the program would have more than one for each.
+    /// Prepares a flare of these workers: threads of others end, so that there are no more than workers.
     pub(crate) fn begin(&mut self, workers: Range<u32>) {
         self.threads
             .retain(|thread| workers.contains(&thread.worker));
@@ -63,14 +63,14 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
     ) -> io::Result<()> {
         let (running, idle) = self.threads.split_at(self.running);
         debug_assert!(running.iter().all(|thread| thread.worker != worker));
-        let place = match idle.iter().position(|thread| thread.worker == worker) {
-            Some(place) => self.running + place,
+        let index = match idle.iter().position(|thread| thread.worker == worker) {
+            Some(index) => self.running + index,
             None => {
                 self.threads.push(self.start(worker)?);
                 self.threads.len() - 1
             }
         };
-        self.threads.swap(self.running, place);
+        self.threads.swap(self.running, index);
         let sent = self.threads[self.running].jobs.send(Box::new(job));
         sent.map_err(|_| io::Error::other("the thread has ended"))?;
         self.running += 1;
@@ -83,7 +83,7 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         let thread = thread::Builder::new().name(format!("worker-{worker}"));
         let _detached = thread.stack_size(STACK).spawn_scoped(self.scope, move || {
             for job in given {
-                // What it had is gone by then. Who waits goes on with the panic.
+                // All that the job owned is dropped by then. The panic is resumed by the thread that waits.
                 let result = panic::catch_unwind(AssertUnwindSafe(job));
                 if ended.send(result).is_err() {
                     return;
@@ -93,7 +93,7 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         Ok(WorkerThread { worker, jobs })
     }
 
-    /// Waits until all jobs have ended, for so long at most; whether they have.
+    /// Waits until all jobs have ended, but no longer than this; returns whether they have.
     pub(crate) fn wait(&mut self, limit: Duration) -> bool {
         let due = Instant::now() + limit;
         while self.done < self.running {
@@ -106,7 +106,7 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         true
     }
 
-    /// Waits until all jobs have ended, and goes on with the panic of one. Most threads end, too.
+    /// Waits until all jobs have ended, and resumes the panic of one. All threads but [`KEPT`] end, too.
     pub(crate) fn join(&mut self) {
         while self.done < self.running {
             match self.ended.1.recv() {

@@ -61,7 +61,7 @@ impl Server {
 #[test]
 fn an_object_is_loaded_once_by_each_pack() {
     let server = Server::start();
-    let bytes: Vec<u8> = (0..100_003u32).map(|place| (place % 251) as u8).collect();
+    let bytes: Vec<u8> = (0..100_003u32).map(|index| (index % 251) as u8).collect();
     for size in [0, 1, 3, bytes.len()] {
         let url = server.put("object", &bytes[..size]);
         let load = |url: String, burst: &burst::BurstContext| {

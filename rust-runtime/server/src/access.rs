@@ -1,4 +1,4 @@
-//! Who may give a runtime orders: whoever knows its token.
+//! Authentication of requests to the runtime: by its token.
 //!
 //! Containers of other tenants can reach its port, and so can the program it supervises.
 

@@ -1,9 +1,9 @@
-//! What a program says, made to fit: it may speak past the SDK, and what is wrong with its events
-//! must not become a fault of those who pass them on.
+//! Checks of a program's events: it may bypass the SDK, and an invalid event must not become a fault
+//! of the components that pass it on.
 
 use burst_protocol::{
-    Depth, Failure, FailureKind, Heard, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME, PackEvent,
-    PackId, ProgramEvent, RunPack, Timestamp, without_values,
+    Depth, Failure, FailureKind, IncomingEvent, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME,
+    PackEvent, PackId, ProgramEvent, RunPack, Timestamp, without_values,
 };
 
 use crate::limits;
@@ -49,7 +49,7 @@ impl Checks {
         frame: &[u8],
         reason: Option<&Failure>,
     ) -> Result<Option<ProgramEvent>, ProtocolViolation> {
-        let Heard { run, event } = serde_json::from_slice(frame)
+        let IncomingEvent { run, event } = serde_json::from_slice(frame)
             .map_err(|error| ProtocolViolation::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
             self.strayed = true;

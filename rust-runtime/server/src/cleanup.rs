@@ -1,6 +1,6 @@
-//! What becomes of what a flare leaves on a pack that stays warm.
+//! Cleaning up after a flare on a pack that stays warm.
 //!
-//! | left | what becomes of it |
+//! | left by the flare | treatment |
 //! | --- | --- |
 //! | processes, but for those that a launcher has for its workers | killed before the flare's end is told, and again when the program is stopped |
 //! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay, and so do those in the package's own copy |
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::descendants::{self, Process};
-use crate::last_start::Mark;
+use crate::last_start::LastStart;
 use crate::limits;
 use crate::patience::elapsed;
 use crate::scratch;
@@ -65,14 +65,14 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, u
     }
     let workers = program.workers();
     for _ in 0..PASSES {
-        let mark = Mark::now();
+        let last_start = LastStart::now();
         let (mut left, all) = descendants::look_below(std::process::id() as i32);
         left.retain(|process| {
             let stays = process.number == leader || workers.contains(process);
             !stays && !killed.contains(process)
         });
         if left.is_empty() {
-            program.is_alone(mark.filter(|_| killed.is_empty()), all);
+            program.is_alone(last_start.filter(|_| killed.is_empty()), all);
             return Some((killed, all));
         }
         left.iter().for_each(|process| process.kill());
@@ -81,9 +81,9 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, u
     None
 }
 
-/// Waits until those that were killed have ended, whom the next flare would see else, and until only a few are left that
-/// the program has not waited for, as each counts against what the pack may have. Whether it comes to that: a program that
-/// now waits for its next flare may never wait for them.
+/// Waits until the killed processes have ended, which the next flare would see otherwise, and until only `few` are left
+/// that the program has not waited for, as each counts towards the pack's limit. Returns whether that was reached: a
+/// program that now waits for its next flare may never wait for them.
 async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
     let own = std::process::id() as i32;
     let (mut pause, mut patience) = (FIRST_PAUSE, limits::REAPING);

@@ -1,7 +1,7 @@
-//! Who is connected to the runtime. Anyone can be who reaches its port; whoever has shown the token may stay.
+//! The connections to the runtime. Anyone who reaches its port can connect; authenticated connections may stay.
 //!
-//! Few unauthenticated ones have room at a time. One more takes the place of the one that is longest here, among those
-//! of the address that has most of them: who crowds others out is crowded out first.
+//! Only a few unauthenticated ones may be open at a time. One more evicts the oldest one of the address that has most
+//! of them: a client that crowds others out is crowded out first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

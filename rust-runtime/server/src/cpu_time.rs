@@ -1,4 +1,4 @@
-//! What threads have of the processors, and what they want of them: on a busy machine who wants much may have little.
+//! The processor time that threads have had, and that they have waited for: on a busy machine the two differ.
 
 use std::fs;
 use std::ops::Sub;
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_waits_for_a_processor_does_not_compute() {
+    fn waiting_for_a_processor_is_not_computing() {
         let (long, starved) = (Duration::from_secs(10), cpu_time(1, 9999));
         assert!(starved.fills(long) && !cpu_time(0, 1).fills(long));
         assert!(starved.computed() < limits::COMPUTING);

@@ -51,7 +51,7 @@ impl CredentialBroker {
         Ok(run)
     }
 
-    /// The flare has ended here: what is left of its program gets nothing done in its name.
+    /// The flare has ended here: remaining processes of its program can no longer act in its name.
     pub(crate) fn revoke(&self) {
         if let Some(issued) = &*self.last() {
             issued.backend.end();

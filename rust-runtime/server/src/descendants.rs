@@ -1,4 +1,4 @@
-//! Who descends from whom, as the kernel's `/proc` says.
+//! The descendants of a process, by the kernel's `/proc`.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,8 +1,8 @@
-//! Who ended a program on which several flares ran: the others are not to be blamed for it.
+//! The cause of the end of a program on which several flares ran: the other flares are not to be blamed for it.
 //!
-//! Whoever has the program killed notes that here first. A flare whose call says that it is ending the process notes
-//! that as well; the others may hear of the end before that word was read, so each of them waits, for a moment, until
-//! all that was said has been heard.
+//! A flare that has the program killed notes that here first. A flare whose call says that it is ending the process
+//! notes that as well; the others may learn of the end before that message was read, so each of them waits, for a
+//! moment, until all messages have been read.
 
 use tokio::sync::watch;
 

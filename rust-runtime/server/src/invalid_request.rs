@@ -29,10 +29,10 @@ pub enum InvalidRequest {
     /// The versions that the invoker speaks cannot be read.
     #[error("{VERSIONS_HEADER}: {0}")]
     Versions(#[from] InvalidVersions),
-    /// `/init` is told of no package, in a body that is no JSON or other JSON.
+    /// The body of `/init` is no JSON, or not the JSON that names a package.
     #[error("the body is not {INIT}: {0:?} error")]
     Init(Category),
-    /// `/init` is told of no package, or of two.
+    /// The body of `/init` names no package, or two.
     #[error("the body is not {INIT}")]
     NoPackage,
     /// The package that is sent cannot be decoded.
@@ -44,13 +44,13 @@ pub enum InvalidRequest {
     /// Packages of this kind are run without an interpreter.
     #[error("no interpreter runs `{0:.40}`")]
     NoInterpreter(String),
-    /// A program cannot run so many flares at once.
+    /// A program cannot run this many flares at once.
     #[error(transparent)]
     Concurrency(#[from] InvalidConcurrency),
     /// Not all variables can be passed to a program.
     #[error("a variable's name or value is not one")]
     Environment,
-    /// `/run` is told of no input.
+    /// The body of `/run` has no input.
     #[error(r#"the body is not {{"value":…}}"#)]
     Run,
 }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_others_is_alone() {
+    fn a_flare_with_other_packs_runs_alone() {
         let alone: [fn(&mut RunPack); 3] = [
             |run| run.pack_sizes = vec![2],
             |run| run.autostart = false,

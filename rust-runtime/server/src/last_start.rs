@@ -1,4 +1,4 @@
-//! Whether any process or thread has begun since a look at all of them, so that the next look need not be taken.
+//! Whether any process or thread has begun since all of them were last looked at: if not, that need not be done again.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,19 +9,19 @@ use rustix::fs::{PROC_SUPER_MAGIC, fstatfs};
 
 use crate::proc_file;
 
-/// So soon the kernel gives no number out again where there are as many as this, its smallest default.
+/// Within this time the kernel gives no number out again if it has at least [`NUMBERS`], its smallest default.
 const NOT_AGAIN: Duration = Duration::from_millis(20);
 const NUMBERS: u64 = 32_768;
 
-/// When all that ran here was known.
+/// The number that was given to a process or thread last, and when it was read.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark {
+pub(crate) struct LastStart {
     last: u64,
     at: Instant,
 }
 
-impl Mark {
-    /// To be taken before the look; none where the kernel does not tell.
+impl LastStart {
+    /// To be read before the processes are looked at; none where the kernel does not tell.
     pub(crate) fn now() -> Option<Self> {
         let last = LAST.as_ref().and_then(number)?;
         let at = Instant::now();
@@ -67,29 +67,29 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Tests beside this one begin processes and threads, too: one mark in some is renewed.
+    /// Tests beside this one begin processes and threads, too: one in some is renewed.
     #[test]
-    fn where_nothing_begins_the_mark_is_renewed() {
-        let renewed = || Mark::now().unwrap().renewed();
+    fn it_is_renewed_where_nothing_begins() {
+        let renewed = || LastStart::now().unwrap().renewed();
         assert!((0..10_000).any(|_| renewed().is_some()));
     }
 
     #[test]
     fn a_thread_or_a_process_that_begins_is_noticed() {
-        let mark = Mark::now().unwrap();
+        let before = LastStart::now().unwrap();
         std::thread::spawn(|| {}).join().unwrap();
-        assert!(mark.renewed().is_none());
-        let mark = Mark::now().unwrap();
+        assert!(before.renewed().is_none());
+        let before = LastStart::now().unwrap();
         std::process::Command::new("true").status().unwrap();
-        assert!(mark.renewed().is_none());
+        assert!(before.renewed().is_none());
     }
 
     #[test]
-    fn nothing_is_said_of_long_ago() {
-        let mark = Mark::now().unwrap();
-        let long_ago = Mark {
-            at: mark.at - NOT_AGAIN,
-            ..mark
+    fn one_that_is_too_old_is_not_renewed() {
+        let before = LastStart::now().unwrap();
+        let long_ago = LastStart {
+            at: before.at - NOT_AGAIN,
+            ..before
         };
         assert!(long_ago.renewed().is_none());
     }

@@ -1,4 +1,4 @@
-//! What launchers within the runtime have in common: the control socket, and what is said on it of a flare.
+//! What the launchers within the runtime share: the control socket, and the events of a run that they send on it.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
@@ -9,19 +9,19 @@ use std::process::ExitStatus;
 use std::sync::{Mutex, PoisonError};
 
 use burst_protocol::{
-    CONTROL_FD, Command, Failure, FailureKind, Invocation, PROGRAM, PackEvent, ProgramEvent,
-    RunPack, Said, Timestamp, frame,
+    CONTROL_FD, Command, Failure, FailureKind, Invocation, OutgoingEvent, PROGRAM, PackEvent,
+    ProgramEvent, RunPack, Timestamp, frame,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::{inherited, limits};
 
-/// What the runtime orders.
+/// The runtime's commands.
 pub(crate) struct Commands(BufReader<UnixStream>);
 
 impl Commands {
-    /// The next; none once the runtime has closed the control socket.
+    /// The next one; none once the runtime has closed the control socket.
     pub(crate) fn next(&mut self) -> io::Result<Option<Command>> {
         let message = frame::read(&mut self.0, frame::COMMAND_LIMIT)?;
         let command = message.map(|message| Command::parse(&message));
@@ -29,36 +29,36 @@ impl Commands {
     }
 }
 
-/// The control socket, to which the workers' threads write in turn.
-pub(crate) struct Control(Mutex<UnixStream>);
+/// The control socket's sending side, to which the workers' threads write in turn.
+pub(crate) struct ControlWriter(Mutex<UnixStream>);
 
 /// Runs one flare after the other until the runtime closes the control socket.
 pub(crate) fn serve(
     sdk: &str,
-    mut run: impl FnMut(&Flare<'_>, &mut Commands) -> io::Result<()>,
+    mut handle: impl FnMut(&LaunchedRun<'_>, &mut Commands) -> io::Result<()>,
 ) -> io::Result<()> {
     let (mut commands, control) = connect(sdk)?;
     while let Some(command) = commands.next()? {
         // An abort may cross the end of its flare.
         if let Command::Run { run: number, pack } = command {
-            let flare = Flare {
-                run: number,
+            let run = LaunchedRun {
+                number,
                 pack: &pack,
                 control: &control,
             };
-            run(&flare, &mut commands)?;
+            handle(&run, &mut commands)?;
         }
     }
     Ok(())
 }
 
 /// Takes the control socket and says hello on it.
-fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
+fn connect(sdk: &str) -> io::Result<(Commands, ControlWriter)> {
     let number = std::env::var(CONTROL_FD).ok();
     let number = number.and_then(|number| number.parse().ok());
     let socket = inherited::take(number.ok_or(io::ErrorKind::NotFound)?)?;
     let commands = BufReader::new(UnixStream::from(socket.as_fd().try_clone_to_owned()?));
-    let control = Control(Mutex::new(UnixStream::from(socket)));
+    let control = ControlWriter(Mutex::new(UnixStream::from(socket)));
     let sdk = sdk.to_owned();
     control.send(&[ProgramEvent::Hello {
         sdk,
@@ -67,7 +67,7 @@ fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
     Ok((Commands(commands), control))
 }
 
-impl Control {
+impl ControlWriter {
     fn send<E: Serialize>(&self, events: &[E]) -> io::Result<()> {
         let mut frames = Vec::new();
         for event in events {
@@ -81,14 +81,14 @@ impl Control {
     }
 }
 
-/// A flare that a launcher runs.
-pub(crate) struct Flare<'a> {
-    pub(crate) run: u64,
+/// A launcher's run of a pack.
+pub(crate) struct LaunchedRun<'a> {
+    pub(crate) number: u64,
     pub(crate) pack: &'a RunPack,
-    pub(crate) control: &'a Control,
+    pub(crate) control: &'a ControlWriter,
 }
 
-impl Flare<'_> {
+impl LaunchedRun<'_> {
     /// Says that the workers can run, and waits until they may: not at all if the flare has ended instead.
     pub(crate) fn begin(&self, commands: &mut Commands) -> io::Result<bool> {
         let at = Timestamp::now();
@@ -104,29 +104,29 @@ impl Flare<'_> {
         Ok(true)
     }
 
-    /// What a function is told: the input as `value`, and what is known of the run.
-    pub(crate) fn told(&self, index: usize) -> io::Result<Vec<u8>> {
+    /// The JSON object that a function gets: its input as `value`, and the details of the run.
+    pub(crate) fn message(&self, index: usize) -> io::Result<Vec<u8>> {
         #[derive(Serialize)]
-        struct Told<'a> {
+        struct Message<'a> {
             value: Option<&'a RawValue>,
             deadline: String,
             #[serde(skip_serializing_if = "Option::is_none")]
             traceparent: Option<String>,
             #[serde(flatten)]
-            told: BTreeMap<&'a str, &'a str>,
+            invocation: BTreeMap<&'a str, &'a str>,
         }
-        let told = self.pack.invocation.0.iter();
+        let invocation = self.pack.invocation.0.iter();
         let trace = self.pack.trace.as_ref();
-        let told = Told {
+        let message = Message {
             value: self.pack.inputs.of(index),
             deadline: (self.pack.deadline.as_micros() / 1000).to_string(),
             traceparent: trace.and_then(|trace| trace.traceparent(index)),
-            told: told
+            invocation: invocation
                 .filter(|(name, _)| !["value", "deadline", "traceparent"].contains(&name.as_str()))
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect(),
         };
-        Ok(serde_json::to_vec(&told)?)
+        Ok(serde_json::to_vec(&message)?)
     }
 
     /// A worker's process has ended, which ends its pack's in the same way, as it would with threads.
@@ -137,8 +137,8 @@ impl Flare<'_> {
             worker: Some(worker),
             signal: told,
         };
-        let run = self.run;
-        self.control.send(&[Said { run, event: &dying }])?;
+        let run = self.number;
+        self.control.send(&[OutgoingEvent { run, event: &dying }])?;
         if let Some(signal) = signal {
             // SAFETY: takes integers alone. The default is what a signal does to this process, too. To this thread, as
             // another one that got it would leave this one the time to exit.
@@ -174,19 +174,22 @@ impl Flare<'_> {
     }
 
     pub(crate) fn say(&self, events: &[PackEvent]) -> io::Result<()> {
-        let run = self.run;
-        let said: Vec<_> = events.iter().map(|event| Said { run, event }).collect();
-        self.control.send(&said)
+        let run = self.number;
+        let outgoing: Vec<_> = events
+            .iter()
+            .map(|event| OutgoingEvent { run, event })
+            .collect();
+        self.control.send(&outgoing)
     }
 }
 
-/// What functions are told of a run, as variables of their processes.
-pub(crate) fn variables(told: &Invocation) -> impl Iterator<Item = (String, &String)> {
-    let told = told.0.iter();
-    told.map(|(name, value)| (format!("__OW_{}", name.to_ascii_uppercase()), value))
+/// The details of a run as environment variables of a function's process.
+pub(crate) fn variables(invocation: &Invocation) -> impl Iterator<Item = (String, &String)> {
+    let details = invocation.0.iter();
+    details.map(|(name, value)| (format!("__OW_{}", name.to_ascii_uppercase()), value))
 }
 
-/// What a function has answered, which is to be an object or an array.
+/// A function's answer, unless it is neither an object nor an array.
 pub(crate) fn output(answer: &[u8]) -> Option<Box<RawValue>> {
     let output: Option<Box<RawValue>> = serde_json::from_slice(answer).ok();
     output.filter(|output| output.get().starts_with(['{', '[']))

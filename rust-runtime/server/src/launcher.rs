@@ -15,8 +15,12 @@ use std::process::{Command, Stdio};
 use crate::kind::Language;
 use crate::limits;
 
-const PYTHON: &str = include_str!("../../launchers/python.py");
-/// In parts, of which the last one begins.
+// Each in parts, of which the last one starts it.
+const PYTHON: &str = concat!(
+    include_str!("../../launchers/python/control.py"),
+    include_str!("../../launchers/python/function.py"),
+    include_str!("../../launchers/python/serve.py"),
+);
 const NODEJS: &str = concat!(
     include_str!("../../launchers/nodejs/control.js"),
     include_str!("../../launchers/nodejs/function.js"),

@@ -3,17 +3,17 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | the port, and who may stay connected to it | `server`, `connections`, [`inherited`] |
-//! | HTTP calls, and who may make them | `routes`, `access`, `body`, `invalid_request` |
-//! | what the runtime is doing | `runtime` |
-//! | finding or unpacking a package, where, what it wants installed, its variables | `init`, `package`, `own_directory`, `wanted`, `environment` |
-//! | what runs it | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
-//! | the program: start, hello, what its end means | `supervisor`, `process`, `process_end`, `memory`, `memory_limit` |
-//! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
-//! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
+//! | the port, and the connections to it | `server`, `connections`, [`inherited`] |
+//! | HTTP calls, and their authentication | `routes`, `access`, `body`, `invalid_request` |
+//! | the state of the runtime | `runtime` |
+//! | a package: found or unpacked, its directory, dependencies and variables | `init`, `package`, `unpack`, `executable`, `own_directory`, `wanted`, `environment` |
+//! | launchers of packages | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
+//! | the program: its start, hello and end | `supervisor`, `process`, `process_end`, `memory`, `memory_limit` |
+//! | the program's output | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
+//! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (the validity of events) |
 //! | this program in images of others | `layout` |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | what a flare leaves behind | `cleanup`, [`scratch`], `suspension`, [`orphans`], `cpu_time`, `descendants`, `not_reusable` |
+//! | cleaning up after a flare | `cleanup`, [`scratch`], `suspension`, [`orphans`], `cpu_time`, `descendants`, `not_reusable` |
 
 mod access;
 pub mod action_loop;
@@ -29,6 +29,7 @@ mod descendants;
 mod describe;
 mod environment;
 mod error;
+mod executable;
 mod exit_attribution;
 pub mod image;
 pub mod inherited;
@@ -66,6 +67,7 @@ mod start;
 mod supervisor;
 mod suspension;
 mod tracker;
+mod unpack;
 mod versions;
 mod violation;
 mod wanted;

@@ -94,8 +94,8 @@ pub(crate) const ANSWER: Duration = Duration::from_millis(2);
 pub(crate) const READY: Duration = Duration::from_secs(20);
 /// From a failure or abort until workers that did not return are killed.
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
-/// From a flare's end until what it has left is gone: who was killed needs a processor for that, as does who removes
-/// files, and on a busy machine waits for it.
+/// From a flare's end until all that it has left is gone: the end of killed processes and the removal of files need a
+/// processor, and on a busy machine wait for one.
 pub(crate) const CLEARING: Duration = Duration::from_secs(30);
 /// Of that, how long those that have ended are left for their program to wait for, where they are many.
 pub(crate) const REAPING: Duration = Duration::from_secs(1);
@@ -105,14 +105,14 @@ pub(crate) const OVERTIME: Duration = Duration::from_secs(1);
 /// How long a flare that arrives meanwhile waits for it: less than an invoker waits for the answer (`init-timeout`), which
 /// then looks for another place.
 pub(crate) const ADMISSION: Duration = Duration::from_secs(10);
-/// From a flare's end until its program is looked at, if no other has begun; as long again until it is stopped, or seen
-/// to compute; twice as long each time until one that still does is looked at again.
+/// From a flare's end until its program is observed, if no other has begun; as long again until it is stopped, or seen
+/// to compute; twice as long each time until one that still does is observed again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-/// What counts of a program's time on a processor between two looks, and what it may have had in all when it ought to
-/// rest: as much as who computes for half of the first two.
+/// The processor time between two observations from which on it counts, and the most that a program may have had in all
+/// when it ought to rest: as much as one that computes for half of the first two.
 pub(crate) const COMPUTING_IN_ONE: Duration = PAUSE;
 pub(crate) const COMPUTING: Duration = Duration::from_millis(75);
-/// How long a program that is told to stop is not looked at if the kernel tells nothing of it.
+/// How long a program that was told to stop is not observed if the kernel reports nothing of it.
 pub(crate) const RESTING: Duration = Duration::from_secs(1);
 /// How long it may take to stop: threads do so when they get a processor, which on a busy machine others have. As long
 /// does one that only waits for one have to come to rest.

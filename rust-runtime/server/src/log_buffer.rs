@@ -9,7 +9,7 @@ use crate::limits;
 /// The log of one flare on this pack, as far as it has not been passed on.
 pub(crate) struct LogBuffer {
     first: u32,
-    /// The workers of this pack, by their place in it, and then the pack itself.
+    /// The workers of this pack, by their index in it, and then the pack itself.
     sources: Vec<LogSource>,
     rate: RateLimit,
     waiting: usize,
@@ -54,8 +54,8 @@ impl LogBuffer {
         text: &str,
         at: Timestamp,
     ) {
-        let place = self.place(worker);
-        let Some(source) = self.sources.get_mut(place) else {
+        let index = self.index(worker);
+        let Some(source) = self.sources.get_mut(index) else {
             return;
         };
         let moment = Instant::now();
@@ -90,8 +90,8 @@ impl LogBuffer {
 
     /// What this worker has said, as events.
     pub(crate) fn take_of(&mut self, worker: u32) -> Vec<PackEvent> {
-        let place = self.place(Some(worker));
-        let taken = self.sources.get_mut(place).map(LogSource::take);
+        let index = self.index(Some(worker));
+        let taken = self.sources.get_mut(index).map(LogSource::take);
         let events = taken.unwrap_or_default();
         self.waiting -= events.iter().map(length).sum::<usize>();
         events
@@ -121,11 +121,11 @@ impl LogBuffer {
         }
     }
 
-    fn place(&self, worker: Option<u32>) -> usize {
-        let place = |worker: u32| worker.checked_sub(self.first).map(|place| place as usize);
+    fn index(&self, worker: Option<u32>) -> usize {
+        let index = |worker: u32| worker.checked_sub(self.first).map(|index| index as usize);
         match worker {
-            Some(worker) => place(worker)
-                .filter(|place| place + 1 < self.sources.len())
+            Some(worker) => index(worker)
+                .filter(|index| index + 1 < self.sources.len())
                 .unwrap_or(usize::MAX),
             None => self.sources.len() - 1,
         }
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_log_nothing_takes_no_room_from_others() {
+    fn a_worker_beyond_the_limit_takes_no_room_from_others() {
         let mut log = LogBuffer::new(0, 1, 0);
         let line = "x".repeat(LINE);
         (0..2 * limits::LOG_AT_ONCE / LINE).for_each(|_| log.append(Some(0), OUT, &line, at(1)));

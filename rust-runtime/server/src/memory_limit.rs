@@ -29,7 +29,7 @@ pub enum MemoryLimitError {
     Kernel(#[source] io::Error),
 }
 
-/// Holds a process to so many MiB from now on.
+/// Limits a process to this much memory from now on.
 pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError> {
     let bytes = mebibytes.saturating_mul(1 << 20);
     let failed = || MemoryLimitError::Kernel(io::Error::last_os_error());
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_more_already_is_not_held() {
+    fn a_process_that_has_more_already_is_not_limited() {
         let own = std::process::id() as i32;
         let before = data(own).unwrap();
         assert!(before > 0);

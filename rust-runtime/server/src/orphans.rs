@@ -44,7 +44,7 @@ pub(crate) fn reaped(process: i32) {
     REAPED.notify_one();
 }
 
-/// Becomes the one who inherits orphans, and cares for them until the runtime ends.
+/// Makes this process inherit orphans, and reaps them until the runtime ends.
 ///
 /// For a process of its own only: it reaps every child that is not supervised.
 ///

@@ -117,7 +117,7 @@ impl ProcessIdentity {
         (self.space, self.boot) == (other.space, other.boot)
     }
 
-    /// Unless somebody else may have its number here. Who cannot be looked at lives if a signal finds it.
+    /// Unless another process may have its number here. One that cannot be looked at is alive if a signal finds it.
     fn is_dead(self) -> bool {
         let Some(number) = Pid::from_raw(self.process.number) else {
             return false;

@@ -1,20 +1,22 @@
 //! Packages: a directory with an executable named `exec` or with what a launcher finds, a zip of one, a bare executable
 //! or a file of source.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use burst_protocol::{CONTROL_FD, Init};
 
 use crate::concurrency::Concurrency;
+use crate::executable;
 use crate::kind::{Kind, Language, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
 use crate::own_directory::OwnDirectory;
 use crate::scratch;
+use crate::unpack;
 use crate::wanted::{self, NotInstalled};
 
 /// Name of the executable within a package.
@@ -50,7 +52,7 @@ pub enum PackageError {
     Io(#[from] io::Error),
 }
 
-/// What a package is, and by which function it is called.
+/// The kind of a package, and the function that is called in it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Code {
     pub(crate) kind: Kind,
@@ -65,9 +67,9 @@ pub(crate) struct Package {
     exec: PathBuf,
     code: Code,
     owned: Option<OwnDirectory>,
-    /// What it names and does not bring is to be installed beside it.
+    /// Whether the dependencies that it names and does not bring are to be installed beside it.
     installs: bool,
-    /// Why it is not, though it wants that.
+    /// Why they are not, though it names some.
     lacks: Option<String>,
 }
 
@@ -100,12 +102,12 @@ impl Package {
             .read_to_end(&mut head)?;
         bytes.rewind()?;
         let may_be_source = matches!(code.kind, Kind::Script(_) | Kind::Image);
-        if head.starts_with(&ELF) || (head.starts_with(SCRIPT) && !may_be_source) {
-            copy(bytes, &owned.path().join(EXEC), 0o755)?;
+        if head.starts_with(&ELF) || (head.starts_with(executable::SCRIPT) && !may_be_source) {
+            unpack::copy(bytes, &owned.path().join(EXEC), 0o755)?;
         } else if may_be_source && !head.starts_with(ZIP) {
-            copy(bytes, &owned.path().join(SOURCE), 0o644)?;
+            unpack::copy(bytes, &owned.path().join(SOURCE), 0o644)?;
         } else {
-            unzip(bytes, owned.path())?;
+            unpack::unzip(bytes, owned.path())?;
             match fs::set_permissions(owned.path().join(EXEC), PermissionsExt::from_mode(0o755)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 other => other?,
@@ -127,7 +129,7 @@ impl Package {
         &self.directory
     }
 
-    /// What starts it, without environment. Blocks on files.
+    /// The command that starts it, without environment. Blocks on files.
     pub(crate) fn command(&self) -> Result<Command, LauncherError> {
         let mut command = match &self.code.kind {
             Kind::Script(language) => return launcher::script(language),
@@ -144,7 +146,7 @@ impl Package {
         Ok(command)
     }
 
-    /// What interprets it, if anything does.
+    /// The language that it is interpreted as, if it is.
     pub(crate) fn language(&self) -> Option<&Language> {
         match &self.code.kind {
             Kind::Script(language) => Some(language),
@@ -152,7 +154,7 @@ impl Package {
         }
     }
 
-    /// What its interpreter is told, if it has one.
+    /// The first message to its interpreter, if it has one.
     pub(crate) fn init(&self) -> Option<Init<'_>> {
         self.language().map(|_| Init {
             directory: &self.directory,
@@ -182,12 +184,12 @@ impl Package {
         }
     }
 
-    /// Whether what runs is an image's, which knows itself what it needs.
+    /// Whether it runs in an image, which brings all that it needs.
     pub(crate) fn is_image(&self) -> bool {
         self.code.kind == Kind::Image
     }
 
-    /// One that can be started. What is missing in a package that a launcher loads, that says.
+    /// Checks that it can be started. For a package that a launcher loads, the launcher says what is missing.
     fn checked(mut self) -> Result<Self, PackageError> {
         if self.is_image() {
             return Ok(self);
@@ -210,9 +212,9 @@ impl Package {
         if is_run && !self.exec.is_file() && source.is_file() {
             self.exec = source;
         }
-        self.check()?;
+        executable::check(&self.exec)?;
         if self.code.kind == Kind::NativeOrActionLoop {
-            self.code.kind = match mentions(&self.exec, CONTROL_FD.as_bytes())? {
+            self.code.kind = match executable::mentions(&self.exec, CONTROL_FD.as_bytes())? {
                 true => Kind::Native,
                 false => Kind::ActionLoop,
             };
@@ -220,7 +222,7 @@ impl Package {
         Ok(self)
     }
 
-    /// What is installed goes beside what wants it, where no other pack is.
+    /// Gets a directory of its own, as dependencies are installed beside the code, where no other pack may be.
     fn own(&mut self) -> Result<(), NotInstalled> {
         if !scratch::is_own(&std::env::temp_dir()) {
             return Err(NotInstalled::Shared);
@@ -235,131 +237,9 @@ impl Package {
         self.owned = Some(owned);
         Ok(())
     }
-
-    /// The C library hands files it cannot execute to a shell: better to say what is wrong first.
-    fn check(&self) -> Result<(), PackageError> {
-        let file = match File::open(&self.exec) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(PackageError::NoExec);
-            }
-            other => other?,
-        };
-        if !file.metadata()?.is_file() {
-            return Err(PackageError::NoExec);
-        }
-        let mut head = Vec::new();
-        file.take(20).read_to_end(&mut head)?;
-        if head.starts_with(SCRIPT) {
-            return Ok(());
-        }
-        if !head.starts_with(&ELF) || head.len() < 20 {
-            return Err(PackageError::NotExecutable);
-        }
-        let machine = u16::from_le_bytes([head[18], head[19]]);
-        if OURS.is_some_and(|ours| ours != machine) {
-            return Err(PackageError::Architecture(std::env::consts::ARCH));
-        }
-        Ok(())
-    }
 }
 
-const SCRIPT: &[u8] = b"#!";
 const ZIP: &[u8] = b"PK\x03\x04";
-
-/// This machine in an ELF header, where we know it.
-const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
-    Some(62)
-} else if cfg!(target_arch = "aarch64") {
-    Some(183)
-} else {
-    None
-};
-
-fn copy(bytes: impl Read, path: &Path, mode: u32) -> Result<(), PackageError> {
-    let length = io::copy(&mut bytes.take(limits::UNPACKED), &mut create(path, mode)?)?;
-    match length == limits::UNPACKED {
-        true => Err(PackageError::TooLarge),
-        false => Ok(()),
-    }
-}
-
-/// Whether these bytes are in a file: what looks for the control socket speaks the runtime's protocol.
-fn mentions(path: &Path, words: &[u8]) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    let mut window = Vec::new();
-    loop {
-        let read = file.by_ref().take(SCANNED).read_to_end(&mut window)?;
-        if window.windows(words.len()).any(|found| found == words) {
-            return Ok(true);
-        }
-        if read == 0 {
-            return Ok(false);
-        }
-        // They may lie across the border.
-        window.drain(..window.len().saturating_sub(words.len()));
-    }
-}
-
-/// Bytes of a file that are looked through at once.
-const SCANNED: u64 = 1 << 20;
-
-fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), PackageError> {
-    let mut archive = zip::ZipArchive::new(bytes)?;
-    if archive.len() > limits::ENTRIES {
-        return Err(PackageError::TooLarge);
-    }
-    let mut left = limits::UNPACKED;
-    let mut entries = limits::ENTRIES;
-    for index in 0..archive.len() {
-        let entry = archive.by_index(index)?;
-        let name = String::from_utf8_lossy(entry.name_raw()).into_owned();
-        let outside = name.starts_with('/') || entry.is_symlink();
-        let Some(path) = entry.enclosed_name().filter(|_| !outside) else {
-            return Err(PackageError::Entry(name));
-        };
-        let path = directory.join(path);
-        if entry.is_dir() {
-            make_directories(&path, &mut entries)?;
-            continue;
-        }
-        if let Some(parent) = path.parent() {
-            make_directories(parent, &mut entries)?;
-        }
-        entries = entries.checked_sub(1).ok_or(PackageError::TooLarge)?;
-        let mode = entry.unix_mode().unwrap_or(0o644) & 0o755 | 0o600;
-        let mut file = create(&path, mode).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => PackageError::Entry(name),
-            _ => error.into(),
-        })?;
-        // The declared size may lie: what counts is what comes out.
-        left -= io::copy(&mut entry.take(left), &mut file)?;
-        if left == 0 {
-            return Err(PackageError::TooLarge);
-        }
-    }
-    Ok(())
-}
-
-/// Each counts, also those that a zip does not name but goes through: each of its paths may have hundreds.
-fn make_directories(path: &Path, entries: &mut usize) -> Result<(), PackageError> {
-    let missing = path.ancestors().take_while(|it| !it.is_dir());
-    let missing: Vec<_> = missing.take(*entries + 1).collect();
-    *entries = entries
-        .checked_sub(missing.len())
-        .ok_or(PackageError::TooLarge)?;
-    for directory in missing.iter().rev() {
-        fs::create_dir(directory)?;
-    }
-    Ok(())
-}
-
-fn create(path: &Path, mode: u32) -> io::Result<File> {
-    File::options()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
-}
 
 #[cfg(test)]
 mod tests {
@@ -465,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_run_is_told_apart() {
+    fn packages_that_cannot_run_get_an_error_each() {
         assert!(matches!(unpack(b"hello"), Err(PackageError::Zip(_))));
         assert!(matches!(unpack(zipped(&[])), Err(PackageError::NoExec)));
         let text = unpack(zipped(&[("exec", b"hello")]));
@@ -497,8 +377,8 @@ mod tests {
     }
 
     #[test]
-    fn who_knows_of_the_control_socket_needs_no_launcher() {
-        let far = " ".repeat(SCANNED as usize - 10);
+    fn an_executable_that_mentions_the_control_socket_needs_no_launcher() {
+        let far = " ".repeat(executable::SCANNED as usize - 10);
         for (exec, launched) in [
             ("#!/bin/sh".to_owned(), true),
             (format!("#!/bin/sh\n{CONTROL_FD}"), false),

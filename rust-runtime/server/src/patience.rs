@@ -1,4 +1,4 @@
-//! Waiting for somebody who has to have had the time.
+//! Waiting that does not count the time in which this process stood still.
 
 use std::time::Duration;
 

@@ -103,7 +103,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Holds the program to so many MiB of memory from now on.
+    /// Limits the program to this much memory from now on.
     pub(crate) fn limit_memory(&self, mebibytes: u64) -> Result<(), MemoryLimitError> {
         // Under the lock the number is still its own.
         let leader = self.leader();
@@ -146,8 +146,8 @@ pub fn make_undumpable() -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Begins to start a program, with variables of its own, so many control sockets, and the socket on which its pack is
-/// found, if there is one.
+/// Begins to start a program, with variables of its own, a control socket for each lane, and the socket on which its
+/// pack is found, if there is one.
 pub(crate) fn start(
     mut command: Command,
     own: &Environment,

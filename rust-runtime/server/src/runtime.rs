@@ -21,7 +21,7 @@ use crate::lane::Lane;
 use crate::lanes::Lanes;
 use crate::limits;
 use crate::not_reusable::NotReusable;
-use crate::pack::{self, Order, Outcome, Place};
+use crate::pack::{self, Admission, Order, Outcome};
 use crate::package::Package;
 use crate::process::ProcessGroup;
 use crate::start::{self, StartError, StartFailure};
@@ -188,7 +188,7 @@ impl Runtime {
         let (lane, alone) = admitted(&self.settled, latest, || self.admit(&run, &orders)).await?;
         // One chunk waits: what a slow client does not take stays with the program.
         let (events, stream) = mpsc::channel(1);
-        let place = FlarePlace {
+        let admission = FlareAdmission {
             runtime: self.clone(),
             flare_id: run.flare_id.clone(),
             grouped: run.group.is_some(),
@@ -199,7 +199,7 @@ impl Runtime {
             (number, run),
             received,
             events,
-            place,
+            admission,
         ));
         Ok(stream)
     }
@@ -250,7 +250,7 @@ impl Runtime {
                         None => std::future::pending().await,
                     }
                 };
-                let _ = tokio::time::timeout(suspension.next_look(), change).await;
+                let _ = tokio::time::timeout(suspension.next_check(), change).await;
             }
         });
     }
@@ -317,8 +317,7 @@ impl Runtime {
     }
 }
 
-/// What comes of asking for a lane, which is asked for again as often as flares are gone; busy is a pack that no flare can
-/// begin on until then.
+/// Asks for a lane, and again each time that a flare has gone; the pack is busy if none is free by `latest`.
 async fn admitted<L>(
     settled: &Notify,
     latest: Instant,
@@ -334,14 +333,14 @@ async fn admitted<L>(
     }
 }
 
-/// A flare's place among those that run here.
-struct FlarePlace {
+/// A flare's admission to this runtime's program.
+struct FlareAdmission {
     runtime: Runtime,
     flare_id: String,
     grouped: bool,
 }
 
-impl Place for FlarePlace {
+impl Admission for FlareAdmission {
     fn leave(&self) -> bool {
         match &mut *self.runtime.state() {
             State::Up { lanes, .. } => lanes.leave(&self.flare_id),

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::descendants::{self, Process};
 use crate::exit_attribution::ExitAttribution;
-use crate::last_start::Mark;
+use crate::last_start::LastStart;
 use crate::logs::Pipes;
 use crate::memory::KillCounter;
 use crate::memory_limit::{self, MemoryLimitError};
@@ -40,12 +40,13 @@ struct Flares {
     killed_before: u64,
     /// How many have begun on it.
     begun: u64,
-    /// Between two of them.
+    /// Whether it is between two of them.
     stopped: bool,
     /// The processes in which a launcher runs its workers, if it has any.
     workers: Vec<Process>,
-    /// When nothing ran here but the program and these, and how many processes there were with those that have ended.
-    alone: Option<(Mark, usize)>,
+    /// The last start when nothing ran here but the program and these, and how many processes there were, including
+    /// those that have ended.
+    alone: Option<(LastStart, usize)>,
     /// The MiB that it may have, where the runtime sees to that.
     allowed: Option<u64>,
     /// The bytes that it said it could not have.
@@ -59,8 +60,8 @@ impl Drop for Program {
 }
 
 impl Program {
-    /// A process that was started, with its pipes, on which so many flares may run at once. `memory` has counted so many
-    /// kills before.
+    /// A started process with its pipes, on which up to `lanes` flares may run at once. `memory` had counted
+    /// `killed_before` kills before it.
     pub(crate) fn new(
         package: Package,
         group: Arc<ProcessGroup>,
@@ -151,16 +152,16 @@ impl Program {
         self.flares().workers.clone()
     }
 
-    /// Nothing runs here but it and those of its workers. The mark is of before that was looked at.
-    pub(crate) fn is_alone(&self, since: Option<Mark>, processes: usize) {
-        self.flares().alone = since.map(|mark| (mark, processes));
+    /// Nothing runs here but it and its workers' processes. `last_start` was read before they were looked at.
+    pub(crate) fn is_alone(&self, last_start: Option<LastStart>, processes: usize) {
+        self.flares().alone = last_start.map(|last_start| (last_start, processes));
     }
 
     /// If that is surely so still, how many processes there were.
     pub(crate) fn still_alone(&self) -> Option<usize> {
         let mut flares = self.flares();
-        let (mark, processes) = flares.alone.take()?;
-        flares.alone = Some((mark.renewed()?, processes));
+        let (last_start, processes) = flares.alone.take()?;
+        flares.alone = Some((last_start.renewed()?, processes));
         Some(processes)
     }
 
@@ -189,7 +190,7 @@ impl Program {
         self.package.directory()
     }
 
-    /// It may have so many MiB in the next flare, if the runtime is to hold it to them.
+    /// Sets the MiB of memory that it may have in the next flare, if the runtime is to enforce a limit.
     pub(crate) fn limit_memory(&self, memory: Option<u64>) -> Result<(), MemoryLimitError> {
         self.flares().allowed = memory;
         memory.map_or(Ok(()), |memory| self.group.limit_memory(memory))

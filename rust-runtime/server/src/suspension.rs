@@ -21,26 +21,26 @@ pub(crate) struct Suspension {
 }
 
 enum Stage {
-    /// It has not been looked at: most have their next flare before that.
+    /// It has not been observed: most have their next flare before that.
     Unseen,
-    Pending(Look),
+    Pending(Observation),
     /// The program was told to stop, and is not known to have done so.
     Requested(Request),
     /// It has stopped, which its workers' processes may take as long for.
     Stopped(Request),
 }
 
-/// The last one at a program that is to come to rest: on a busy machine its threads take long to end.
+/// The last observation of a program that is to come to rest: on a busy machine its threads take long to end.
 #[derive(Clone, Copy)]
-struct Look {
+struct Observation {
     began: Instant,
     at: Instant,
     cpu_time: CpuTime,
-    /// What counts of its time on a processor in those before, at each of which it had something to do.
+    /// What counts of its time on a processor in the observations before, at each of which it had something to do.
     computed: Duration,
 }
 
-impl Look {
+impl Observation {
     fn first(program: &Program) -> Self {
         let now = Instant::now();
         Self {
@@ -73,7 +73,7 @@ struct Request {
 }
 
 impl Request {
-    /// Whether who has not stopped by now does not: not where it has only had no processor to do so.
+    /// Whether a program that has not stopped by now is not going to: a lack of processor time is no sign of that.
     fn is_ignored(self, program: &Program) -> bool {
         let since = self.at.elapsed();
         let goes_on = || (cpu_time(program) - self.cpu_time).ran > limits::COMPUTING;
@@ -99,11 +99,11 @@ impl Suspension {
     pub(crate) fn advance(&mut self, program: &Program) -> Result<(), NotReusable> {
         match self.stage {
             Stage::Unseen => {
-                self.stage = Stage::Pending(Look::first(program));
+                self.stage = Stage::Pending(Observation::first(program));
                 return Ok(());
             }
-            Stage::Pending(look) if look.at.elapsed() < self.next_look() => return Ok(()),
-            Stage::Pending(look) => match look.next(program) {
+            Stage::Pending(last) if last.at.elapsed() < self.next_check() => return Ok(()),
+            Stage::Pending(last) => match last.next(program) {
                 Some(next) if next.computed > limits::COMPUTING => {
                     return Err(NotReusable::Computing);
                 }
@@ -142,10 +142,10 @@ impl Suspension {
         }
     }
 
-    /// How long it may be left alone.
-    pub(crate) fn next_look(&self) -> Duration {
+    /// How long to wait before the next call of [`Self::advance`].
+    pub(crate) fn next_check(&self) -> Duration {
         match self.stage {
-            Stage::Pending(look) if !look.computed.is_zero() => limits::PAUSE * 2,
+            Stage::Pending(last) if !last.computed.is_zero() => limits::PAUSE * 2,
             Stage::Unseen | Stage::Pending(_) => limits::PAUSE,
             Stage::Requested(_) | Stage::Stopped(_) => limits::RESTING,
         }

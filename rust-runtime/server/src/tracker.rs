@@ -1,4 +1,4 @@
-//! What is known about the workers of the pack that runs. Pure: events in, verdicts out.
+//! The state of the workers of the pack that runs. Pure: events in, verdicts out.
 
 use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, PackId, RunPack, Traffic};
 
@@ -21,7 +21,7 @@ pub(crate) struct Tracker {
     dying: Option<Dying>,
 }
 
-/// Who said to be ending the process.
+/// The worker that is ending the process, by the program's own report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dying {
     pub(crate) worker: Option<u32>,
@@ -249,7 +249,7 @@ impl Tracker {
     }
 }
 
-/// What can happen but once is heard of but once.
+/// Only the first event of its kind is passed on.
 fn once(seen: &mut bool) -> Verdict {
     match std::mem::replace(seen, true) {
         true => Verdict::Drop,

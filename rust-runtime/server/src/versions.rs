@@ -1,4 +1,4 @@
-//! Which version of what is said between invoker and runtime is spoken.
+//! The version of the protocol that invoker and runtime agree on.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_speaks_the_first_version() {
+    fn without_a_header_the_first_version_is_spoken() {
         assert_eq!(taken(&HeaderMap::new()).unwrap(), 1);
         assert_eq!(taken(&said("1-7")).unwrap(), 1);
     }

@@ -9,7 +9,7 @@ pub enum ProtocolViolation {
     /// A frame is larger than any may be.
     #[error("the program sent a frame of more than {EVENT_LIMIT} bytes")]
     TooLong,
-    /// Who reads an event next may do so by recursion.
+    /// An event is nested too deeply for readers that are recursive.
     #[error("it sent an event that is nested too deeply")]
     TooDeep,
     /// As the parser puts it, without the values in it.

@@ -69,7 +69,7 @@ fn head_of(path: &Path) -> Option<Vec<u8>> {
     })
 }
 
-/// What cannot be read wants nothing: Node says what is wrong with it.
+/// A manifest that cannot be read has none: Node reports what is wrong with it.
 fn has_dependencies(directory: &Path) -> bool {
     #[derive(Deserialize)]
     struct Manifest {
@@ -80,7 +80,7 @@ fn has_dependencies(directory: &Path) -> bool {
     manifest.is_some_and(|manifest| !manifest.dependencies.is_empty())
 }
 
-/// Copies what is in a directory to another one, in which all may be changed, as it could not be before.
+/// Copies a directory's contents to another one, and makes all of them writable.
 pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let (path, target) = {

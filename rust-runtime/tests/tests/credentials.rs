@@ -32,9 +32,9 @@ fn holds(process: u32, text: &str) -> bool {
         .filter(|line| line.contains(" rw"))
         .any(|line| {
             let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
-            let place = |hex| u64::from_str_radix(hex, 16).unwrap();
-            let mut bytes = vec![0; (place(to) - place(from)).min(64 << 20) as usize];
-            let read = memory.read_at(&mut bytes, place(from)).unwrap_or(0);
+            let address = |hex| u64::from_str_radix(hex, 16).unwrap();
+            let mut bytes = vec![0; (address(to) - address(from)).min(64 << 20) as usize];
+            let read = memory.read_at(&mut bytes, address(from)).unwrap_or(0);
             bytes[..read]
                 .windows(text.len())
                 .any(|window| window == text.as_bytes())

@@ -176,7 +176,7 @@ fn a_flare_past_its_deadline_ends_within_the_grace_period() {
 }
 
 #[test]
-fn who_is_killed_past_the_deadline_is_overdue_though_a_peer_met_it_first() {
+fn a_pack_killed_past_the_deadline_is_overdue_though_a_peer_met_it_first() {
     let runtime = Runtime::with_acts();
     let mut run = Run::new(&[act("forever")]);
     // Less than the grace period.
@@ -498,8 +498,8 @@ fn each_worker_knows_its_place_in_the_flares_trace() {
             .iter()
             .find(|event| event["worker"] == worker)
             .unwrap();
-        let place = format!("00-{}-{span}-01", "4b".repeat(16));
-        assert_eq!(own["output"], place);
+        let traceparent = format!("00-{}-{span}-01", "4b".repeat(16));
+        assert_eq!(own["output"], traceparent);
     }
     // What an invoker without traces says, or one of an older release.
     let events = runtime.act(&[act("traceparent")]);

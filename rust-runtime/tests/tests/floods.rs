@@ -21,14 +21,14 @@ fn impatient() -> Runtime {
 }
 
 #[test]
-fn who_says_all_but_hello_is_given_up_in_time_and_quoted() {
+fn a_program_without_a_hello_is_given_up_in_time_and_quoted() {
     let error = refusal(&impatient(), "exec yes again");
     assert!(error.contains("did not report within 4 s"), "{error}");
     assert!(error.contains("again"), "{error}");
 }
 
 #[test]
-fn who_says_all_but_hello_in_little_pieces_is_given_up_in_time() {
+fn a_program_without_a_hello_that_writes_little_pieces_is_given_up_in_time() {
     let script = "while echo; do :; done &\nwhile echo; do :; done";
     let error = refusal(&impatient(), script);
     assert!(error.contains("did not report within 4 s"), "{error}");

@@ -220,7 +220,7 @@ fn complete() -> [(&'static str, Package); 2] {
 }
 
 #[test]
-fn who_can_do_without_runs_and_is_told_once() {
+fn a_function_that_can_do_without_runs_and_is_told_once() {
     for (kind, package) in complete() {
         for workers in [1, 3] {
             let runtime = Runtime::start();
@@ -241,7 +241,7 @@ fn who_can_do_without_runs_and_is_told_once() {
 }
 
 #[test]
-fn who_misses_it_later_has_another_pack_try_once_more() {
+fn a_function_that_misses_it_later_has_another_pack_try_once_more() {
     let python = of_python("--no-index\nnothing-of-it==1.0");
     let main: &[u8] = b"def main(args):\n  import part\n";
     put(python.path(), &[("__main__.py", main)]);

@@ -81,9 +81,9 @@ fn each_worker_knows_its_place_in_the_flares_trace() {
         let spans = ["00f067aa0ba902b7", "00f067aa0ba902b8"];
         run.trace = json!({"id": "4b".repeat(16), "sampled": true, "workers": spans});
         for (output, span) in outputs(&runtime.events(&run)).iter().zip(spans) {
-            let place = format!("00-{}-{span}-01", "4b".repeat(16));
-            assert_eq!(output["TRACEPARENT"], place.as_str(), "{kind}");
-            assert_eq!(output["__OW_TRACEPARENT"], place.as_str(), "{kind}");
+            let traceparent = format!("00-{}-{span}-01", "4b".repeat(16));
+            assert_eq!(output["TRACEPARENT"], traceparent.as_str(), "{kind}");
+            assert_eq!(output["__OW_TRACEPARENT"], traceparent.as_str(), "{kind}");
         }
         for output in outputs(&runtime.act(&[act("variables"), act("variables")])) {
             assert_eq!(output.get("TRACEPARENT"), None, "{kind}");
@@ -196,7 +196,7 @@ fn arrays_errors_and_promises_are_results() {
 }
 
 #[test]
-fn who_ends_the_process_is_named() {
+fn the_worker_that_ends_the_process_is_named() {
     each(|kind, runtime| {
         for workers in [1, 3] {
             let mut acts = vec![act("count"); workers];
@@ -561,8 +561,8 @@ fn the_action_loop_is_told_a_line_and_answers_one() {
             assert_eq!(output["name"], "/guest/loop");
             assert_eq!(output["line"]["value"], json!({"x": "é\n"}));
             assert_eq!(output["line"]["api_key"], "secret");
-            let place = format!("00-{}-{}-00", "4b".repeat(16), spans[worker]);
-            assert_eq!(output["line"]["traceparent"], place);
+            let traceparent = format!("00-{}-{}-00", "4b".repeat(16), spans[worker]);
+            assert_eq!(output["line"]["traceparent"], traceparent);
             assert_eq!(logs(&events, json!(worker), "stdout"), ["out"]);
             assert_eq!(logs(&events, json!(worker), "stderr"), ["err"]);
         }
@@ -600,7 +600,7 @@ fn an_action_loop_that_fails_says_how() {
 }
 
 #[test]
-fn who_knows_the_runtimes_protocol_needs_no_action_loop() {
+fn a_program_of_the_runtimes_protocol_needs_no_action_loop() {
     let runtime = Runtime::start();
     let package = crate::support::acts();
     let value = json!({"path": package.path(), "kind": "rust:1.34"});

@@ -300,7 +300,7 @@ fn a_program_that_never_reports_is_given_up_and_killed() {
 }
 
 #[test]
-fn who_does_not_say_how_long_a_program_may_take_to_report_need_not() {
+fn the_limit_for_a_programs_report_is_optional() {
     let command = || Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
     // On a busy machine a program may be late for what is usual.
     let comes_up = (0..5).any(|_| {
@@ -432,7 +432,7 @@ fn the_machine_is_described() {
 }
 
 #[test]
-fn who_asks_is_told_where_a_backends_servers_are() {
+fn the_servers_of_a_backend_are_told_on_request() {
     for (backend, servers) in [
         (
             json!({"kind": "redis-list", "uri": "redis://:hunter2@10.0.0.5"}),

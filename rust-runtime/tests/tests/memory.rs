@@ -84,10 +84,10 @@ fn a_program_is_held_to_each_flares_memory_anew() {
 /// Root may do what others may not: the same for a runtime that is an ordinary user's.
 #[test]
 fn an_ordinary_users_program_is_held_as_well_and_goes_before_its_runtime() {
-    let place = tempfile::tempdir().unwrap();
-    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let copy = |program: &str, name: &str| {
-        let to = place.path().join(name);
+        let to = directory.path().join(name);
         // By another process: see `support::exec_of`.
         let mut cp = Command::new("cp");
         assert!(cp.arg(program).arg(&to).status().unwrap().success());
@@ -110,7 +110,7 @@ fn an_ordinary_users_program_is_held_as_well_and_goes_before_its_runtime() {
     };
     command.current_dir("/");
     let runtime = Runtime::start_with(command);
-    runtime.init(place.path());
+    runtime.init(directory.path());
     let events = runtime.events(&run(&[act("surroundings")], ENOUGH));
     let output = &named(&events, "worker-succeeded")[0]["output"];
     assert_eq!(output["oomScore"], "1000");

@@ -11,19 +11,19 @@ use tempfile::TempDir;
 use crate::support::{Run, Runtime, act, end, failure, named};
 
 /// What everybody may read: a package, and the runtime's own binary.
-fn place() -> TempDir {
-    let place = tempfile::tempdir().unwrap();
+fn directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
     let open = |path: &Path| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     };
-    open(place.path());
-    let package = place.path().join("package");
+    open(directory.path());
+    let package = directory.path().join("package");
     std::fs::create_dir(&package).unwrap();
     open(&package);
     for (program, to) in [
         (
             env!("CARGO_BIN_EXE_burst-runtime-under-test"),
-            place.path().join("burst-runtime"),
+            directory.path().join("burst-runtime"),
         ),
         (
             env!("CARGO_BIN_EXE_burst-runtime-test-program"),
@@ -35,7 +35,7 @@ fn place() -> TempDir {
         assert!(copied.success());
         open(&to);
     }
-    place
+    directory
 }
 
 fn is_root() -> bool {
@@ -48,15 +48,15 @@ fn user() -> u32 {
     600_000 + std::process::id() % 100_000
 }
 
-fn walls(place: &TempDir) -> Value {
+fn walls(directory: &TempDir) -> Value {
     json!({
-        "package": place.path().join("package"), "tmpMiB": 16, "shmMiB": 16,
+        "package": directory.path().join("package"), "tmpMiB": 16, "shmMiB": 16,
         "limits": {"memoryMiB": 256, "cpus": 2.0, "processes": 300, "files": 1024},
     })
 }
 
-fn begin(place: &TempDir, walls: &Value, user: Option<u32>) -> Runtime {
-    let mut command = Command::new(place.path().join("burst-runtime"));
+fn begin(directory: &TempDir, walls: &Value, user: Option<u32>) -> Runtime {
+    let mut command = Command::new(directory.path().join("burst-runtime"));
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
@@ -79,9 +79,9 @@ fn works(runtime: &mut Runtime) {
 
 #[test]
 fn an_ordinary_users_runtime_works_within_walls() {
-    let place = place();
+    let directory = directory();
     let ordinary = is_root().then(user);
-    works(&mut begin(&place, &walls(&place), ordinary));
+    works(&mut begin(&directory, &walls(&directory), ordinary));
 }
 
 #[test]
@@ -90,24 +90,24 @@ fn so_does_that_of_root_as_another_user() {
         // Only root can have a pack run as another.
         return;
     }
-    let place = place();
-    let mut walls = walls(&place);
+    let directory = directory();
+    let mut walls = walls(&directory);
     walls["user"] = json!(user());
     walls["group"] = json!(format!("burst-runtime-test-{}", std::process::id()));
-    works(&mut begin(&place, &walls, None));
+    works(&mut begin(&directory, &walls, None));
 }
 
 #[test]
-fn who_takes_more_than_the_packs_memory_ran_out_of_it() {
+fn a_program_beyond_the_packs_memory_ran_out_of_it() {
     if !is_root() {
         // Without a control group the runtime holds its program, which has tests of its own.
         return;
     }
-    let place = place();
-    let mut walls = walls(&place);
+    let directory = directory();
+    let mut walls = walls(&directory);
     walls["user"] = json!(user() + 100_000);
     walls["group"] = json!(format!("burst-runtime-test-memory-{}", std::process::id()));
-    let mut runtime = begin(&place, &walls, None);
+    let mut runtime = begin(&directory, &walls, None);
     let events = runtime.events(&Run::new(&[act("eat")]));
     assert_eq!(failure(&events, 0)["kind"], "out-of-memory", "{events:?}");
     runtime.close_stdin();

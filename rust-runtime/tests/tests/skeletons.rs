@@ -64,8 +64,8 @@ fn the_last_line_of_each_run_is_its_result() {
             assert_eq!(output["input"], json!({"x": "é\n"}));
             assert_eq!(output["name"], "/guest/native");
             assert_eq!(output["deadline"].as_str().unwrap().len(), 13);
-            let place = format!("00-{}-{}-01", "4b".repeat(16), spans[worker]);
-            assert_eq!(output["place"], place);
+            let traceparent = format!("00-{}-{}-01", "4b".repeat(16), spans[worker]);
+            assert_eq!(output["place"], traceparent);
             assert_eq!(output["fd"], "");
             assert_eq!(logs(&events, json!(worker), "stdout"), ["first", "second"]);
             assert_eq!(logs(&events, json!(worker), "stderr"), ["err"]);

@@ -77,7 +77,7 @@ fn a_flare_that_ends_in_time_while_its_runtime_stands_still_is_not_late() {
 /// As an invoker whose machine is busy, or whose outputs wait for a store that does not answer: the first two outputs
 /// are on their way, and the last one waits with the pack's end.
 #[test]
-fn who_reads_late_reads_all() {
+fn a_late_reader_reads_all() {
     let runtime = Runtime::with_acts();
     let directory = tempfile::tempdir().unwrap();
     let go = directory.path().join("go");

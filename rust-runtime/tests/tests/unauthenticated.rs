@@ -66,7 +66,7 @@ fn a_crowd_with_unfinished_headers_takes_no_memory_and_keeps_nobody_out() {
 }
 
 #[test]
-fn who_does_not_finish_a_header_is_not_waited_for() {
+fn an_unfinished_header_is_not_waited_for() {
     let runtime = Runtime::with_token();
     let mut stranger = runtime.connect();
     stranger

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Accepted, Sent, Way};
+use super::{Accepted, Callee, Sent};
 use crate::{Api, wait};
 
 /// Longer than anything an invocation waits for: slots, its time-out, that of a lost invoker, its record's lease.
@@ -77,7 +77,7 @@ impl Ledger {
         assert!(sent.wrong.is_empty(), "{:#?}", sent.wrong);
         for call in &sent.accepted {
             let record = self.record(call);
-            assert_eq!(record["name"], call.way.name(), "{record:#}");
+            assert_eq!(record["name"], call.callee.name(), "{record:#}");
             if let Some(told) = &call.told {
                 assert_eq!(
                     &record["response"], told,
@@ -88,7 +88,7 @@ impl Ledger {
             if succeeded {
                 assert_eq!(record["response"]["result"]["n"], call.n, "{record:#}");
             }
-            for part in parts(call.way, record) {
+            for part in parts(call.callee, record) {
                 let found = self.records.get(&part);
                 assert!(
                     found.is_some(),
@@ -96,13 +96,13 @@ impl Ledger {
                 );
             }
         }
-        for way in [Way::Python, Way::Rust, Way::Sequence, Way::Fire] {
-            let of_way = |record: &&Value| record["name"] == way.name();
-            let records: Vec<&Value> = self.records.values().filter(of_way).collect();
+        for callee in [Callee::Python, Callee::Rust, Callee::Sequence, Callee::Fire] {
+            let of_callee = |record: &&Value| record["name"] == callee.name();
+            let records: Vec<&Value> = self.records.values().filter(of_callee).collect();
             let calls = sent
                 .calls
                 .iter()
-                .filter(|(of, _)| of.runs(way) || **of == way);
+                .filter(|(of, _)| of.runs(callee) || **of == callee);
             let most: usize = calls.map(|(_, count)| count).sum();
             assert!(
                 records.len() <= most,
@@ -117,7 +117,7 @@ impl Ledger {
                 let n = record["response"]["result"]["n"].as_u64().unwrap();
                 assert!(
                     numbers.insert(n),
-                    "{way:?} {n} is recorded twice: {record:#}"
+                    "{callee:?} {n} is recorded twice: {record:#}"
                 );
             }
         }
@@ -131,10 +131,10 @@ impl Ledger {
     /// What the records say of calls of an action whose program never began: their results.
     pub fn never_begun(&self, sent: &Sent) -> Vec<&Value> {
         let unrun = |call: &&Accepted| {
-            matches!(call.way, Way::Python | Way::Rust)
+            matches!(call.callee, Callee::Python | Callee::Rust)
                 && !self
                     .runs
-                    .contains_key(&(call.way.name().to_owned(), call.n))
+                    .contains_key(&(call.callee.name().to_owned(), call.n))
         };
         let calls = sent.accepted.iter().filter(unrun);
         calls
@@ -143,8 +143,8 @@ impl Ledger {
     }
 
     /// The records of accepted calls of this kind that did not succeed.
-    pub fn failed(&self, sent: &Sent, way: Way) -> Vec<&Value> {
-        let calls = sent.accepted.iter().filter(|call| call.way == way);
+    pub fn failed(&self, sent: &Sent, callee: Callee) -> Vec<&Value> {
+        let calls = sent.accepted.iter().filter(|call| call.callee == callee);
         calls
             .map(|call| self.record(call))
             .filter(|record| record["response"]["status"] != "success")
@@ -189,13 +189,13 @@ fn id(record: &Value) -> String {
 }
 
 /// The records that a sequence's or a trigger's names.
-fn parts(way: Way, record: &Value) -> Vec<String> {
+fn parts(callee: Callee, record: &Value) -> Vec<String> {
     let lines = record["logs"].as_array().into_iter().flatten();
     let lines = lines.filter_map(|line| line.as_str());
-    match way {
-        Way::Python | Way::Rust => Vec::new(),
-        Way::Sequence => lines.map(str::to_owned).collect(),
-        Way::Fire => lines
+    match callee {
+        Callee::Python | Callee::Rust => Vec::new(),
+        Callee::Sequence => lines.map(str::to_owned).collect(),
+        Callee::Fire => lines
             .filter_map(|line| serde_json::from_str::<Value>(line).ok())
             .filter_map(|rule| Some(rule["activationId"].as_str()?.to_owned()))
             .collect(),

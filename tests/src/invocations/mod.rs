@@ -33,7 +33,7 @@ const MILLIS: u64 = 50;
 
 /// What can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum Callee {
     /// The action in Python.
     Python,
     /// The one in Rust.
@@ -44,7 +44,7 @@ pub enum Way {
     Fire,
 }
 
-impl Way {
+impl Callee {
     /// Below the namespace.
     pub fn path(self) -> &'static str {
         match self {
@@ -78,17 +78,17 @@ pub fn deploy(api: &Api, directory: &Path) -> PathBuf {
     let python = json!({"kind": "python:default", "code": PYTHON});
     let parameters = json!([{"key": "runs", "value": runs}, {"key": "millis", "value": MILLIS}]);
     let limits = json!({"memory": 128, "timeout": 60_000});
-    for (way, exec) in [(Way::Python, python), (Way::Rust, rust)] {
+    for (callee, exec) in [(Callee::Python, python), (Callee::Rust, rust)] {
         let body = json!({"exec": exec, "parameters": parameters, "limits": limits});
-        put(api, way.path(), &body);
+        put(api, callee.path(), &body);
     }
     let components = json!(["/_/python", "/_/rust"]);
     let exec = json!({"kind": "sequence", "components": components});
-    put(api, Way::Sequence.path(), &json!({"exec": exec}));
-    put(api, Way::Fire.path(), &json!({}));
-    for way in [Way::Python, Way::Rust] {
-        let body = json!({"trigger": "/_/bell", "action": format!("/_/{}", way.name())});
-        put(api, &format!("rules/on-{}", way.name()), &body);
+    put(api, Callee::Sequence.path(), &json!({"exec": exec}));
+    put(api, Callee::Fire.path(), &json!({}));
+    for callee in [Callee::Python, Callee::Rust] {
+        let body = json!({"trigger": "/_/bell", "action": format!("/_/{}", callee.name())});
+        put(api, &format!("rules/on-{}", callee.name()), &body);
     }
     runs
 }

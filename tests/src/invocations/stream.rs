@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Way;
+use super::Callee;
 use crate::Api;
 
 /// The header of an answer that has an activation.
@@ -25,7 +25,7 @@ pub struct Accepted {
     /// Its number.
     pub n: u64,
     /// What was called.
-    pub way: Way,
+    pub callee: Callee,
     /// How it ended, as the call was answered, if it waited for that: the record's `response`.
     pub told: Option<Value>,
 }
@@ -36,7 +36,7 @@ pub struct Sent {
     /// What was accepted.
     pub accepted: Vec<Accepted>,
     /// How many were sent of each, be they accepted or not.
-    pub calls: BTreeMap<Way, usize>,
+    pub calls: BTreeMap<Callee, usize>,
     /// What was refused, by status and sentence.
     pub refused: BTreeMap<String, usize>,
     /// How many got no answer.
@@ -62,8 +62,8 @@ impl Sent {
         self.accepted.extend(other.accepted);
         self.wrong.extend(other.wrong);
         self.unanswered += other.unanswered;
-        for (way, count) in other.calls {
-            *self.calls.entry(way).or_default() += count;
+        for (callee, count) in other.calls {
+            *self.calls.entry(callee).or_default() += count;
         }
         for (sentence, count) in other.refused {
             *self.refused.entry(sentence).or_default() += count;
@@ -164,16 +164,16 @@ impl Client {
 
     fn call(&mut self) {
         let n = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let way = match self.random.random_range(0..10) {
-            0..4 => Way::Python,
-            4..8 => Way::Rust,
-            8 => Way::Sequence,
-            _ => Way::Fire,
+        let callee = match self.random.random_range(0..10) {
+            0..4 => Callee::Python,
+            4..8 => Callee::Rust,
+            8 => Callee::Sequence,
+            _ => Callee::Fire,
         };
-        let blocking = way != Way::Fire && self.random.random_range(0..2) == 0;
+        let blocking = callee != Callee::Fire && self.random.random_range(0..2) == 0;
         let api = &self.apis[self.random.random_range(0..self.apis.len())];
-        let path = format!("namespaces/_/{}?blocking={blocking}", way.path());
-        *self.sent.calls.entry(way).or_default() += 1;
+        let path = format!("namespaces/_/{}?blocking={blocking}", callee.path());
+        *self.sent.calls.entry(callee).or_default() += 1;
         let answer = api
             .request(Method::POST, &path)
             .json(&json!({ "n": n }))
@@ -192,10 +192,10 @@ impl Client {
         let json: Value = serde_json::from_str(&text).unwrap_or_default();
         match (status, id) {
             (202, Some(id)) if json["activationId"] == id.as_str() => {
-                self.accepted(n, way, id, None)
+                self.accepted(n, callee, id, None)
             }
             (200 | 500 | 502, Some(id)) if blocking && json["activationId"] == id.as_str() => {
-                self.accepted(n, way, id, Some(json["response"].clone()));
+                self.accepted(n, callee, id, Some(json["response"].clone()));
             }
             (429 | 503, None)
                 if retry.is_some() && json["error"].is_string() && json["code"].is_string() =>
@@ -205,14 +205,20 @@ impl Client {
                 self.shared.refused.fetch_add(1, Ordering::Relaxed);
             }
             (_, id) => {
-                let said = format!("{way:?} {n}: {status} {id:?}, Retry-After {retry:?}: {text}");
+                let said =
+                    format!("{callee:?} {n}: {status} {id:?}, Retry-After {retry:?}: {text}");
                 self.sent.wrong.push(said);
             }
         }
     }
 
-    fn accepted(&mut self, n: u64, way: Way, id: String, told: Option<Value>) {
-        self.sent.accepted.push(Accepted { id, n, way, told });
+    fn accepted(&mut self, n: u64, callee: Callee, id: String, told: Option<Value>) {
+        self.sent.accepted.push(Accepted {
+            id,
+            n,
+            callee,
+            told,
+        });
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -163,7 +163,7 @@ fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Scrip
 
 /// The kernel keeps whom containers look for in one table for all of them.
 #[test]
-fn who_looks_for_everybody_keeps_nobody_from_being_found() {
+fn scanning_for_all_addresses_keeps_nobody_from_being_found() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     let tenants = Tenants::two(&platform);
     tenants.first.deploy("hostile", &built::program("hostile"));
@@ -185,7 +185,7 @@ fn who_looks_for_everybody_keeps_nobody_from_being_found() {
 
 /// A program can read all that it is told.
 #[test]
-fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
+fn the_servers_administrator_is_not_told_to_programs() {
     let backends = Backend::all("127.0.0.1");
     let platform = Platform::start(backends::offered(&backends, Settings::new(Driver::Process)));
     let tenant = Tenants::two(&platform).first;

@@ -13,24 +13,24 @@ use super::{Api, gateway, joined, lower};
 use crate::args::wsk::api::{ApiCreateArgs, ResponseType};
 use crate::error::Error;
 use crate::output;
+use crate::wsk::client_context::{ACTIONS, ClientContext};
 use crate::wsk::name::{Name, OWN};
-use crate::wsk::session::{ACTIONS, Session};
 use crate::wsk::{fields, show};
 
 /// Makes an API of what the command line, or a file, says.
-pub fn run(session: &Session, args: &ApiCreateArgs) -> Result<(), Error> {
+pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
     let what = "create API";
     let (document, said) = match &args.config_file {
         Some(path) => {
             let swagger = swagger(path)?;
-            let document = json!({"namespace": session.namespace, "swagger": swagger});
+            let document = json!({"namespace": context.namespace, "swagger": swagger});
             (document, None)
         }
-        None => of_action(session, args, what)?,
+        None => of_action(context, args, what)?,
     };
-    let ask = gateway(session, Method::POST, "createApi");
-    let ask = ask.query("responsetype", extension(args.response_type));
-    let made: Api = ask.body(&json!({"apidoc": document}))?.read(what)?;
+    let request = gateway(context, Method::POST, "createApi");
+    let request = request.query("responsetype", extension(args.response_type));
+    let made: Api = request.body(&json!({"apidoc": document}))?.read(what)?;
     if let Some((relative, said)) = said {
         show::ok(&said)?;
         return output::line(&joined(&made.url, &relative));
@@ -81,7 +81,7 @@ fn swagger(path: &Path) -> Result<String, Error> {
 
 /// What is sent of one path: the document, its relative path, and what is said when it is there.
 fn of_action(
-    session: &Session,
+    context: &ClientContext,
     args: &ApiCreateArgs,
     what: &str,
 ) -> Result<(Value, Option<(String, String)>), Error> {
@@ -103,9 +103,9 @@ fn of_action(
         }
     }
     let verb = lower(verb)?;
-    let name = Name::parse(action_name, &session.namespace)?;
-    let ask = session.entity(Method::GET, ACTIONS, &name);
-    let target: Action = ask.query("code", false).read(what)?;
+    let name = Name::parse(action_name, &context.namespace)?;
+    let request = context.entity(Method::GET, ACTIONS, &name);
+    let target: Action = request.query("code", false).read(what)?;
     if !fields::is_true(&target.annotations, "web-export") {
         return Err(Error::Usage(format!(
             "action {} is no web action: `action update {} --web true` makes it one",
@@ -124,10 +124,10 @@ fn of_action(
         "backendMethod": verb.to_uppercase(),
         "backendUrl": format!(
             "{}/api/v1/web/{namespace}/{package}/{}.{extension}",
-            session.host(),
+            context.host(),
             name.name
         ),
-        "authkey": session.auth(),
+        "authkey": context.auth(),
     });
     if let Some(secure) = secure.filter(|it| !it.is_boolean()) {
         about["secureKey"] = secure;

@@ -8,7 +8,7 @@ use super::{Api, VERBS, find, joined};
 use crate::args::wsk::api::ApiListArgs;
 use crate::error::Error;
 use crate::output;
-use crate::wsk::session::{Session, read};
+use crate::wsk::client_context::{ClientContext, read};
 use crate::wsk::show;
 
 /// A path and a verb of an API.
@@ -64,14 +64,14 @@ fn action(target: &Value) -> String {
 }
 
 /// Prints the routes of APIs, a line or a paragraph each.
-pub fn list(session: &Session, args: &ApiListArgs) -> Result<(), Error> {
+pub fn list(context: &ClientContext, args: &ApiListArgs) -> Result<(), Error> {
     let (base, path, verb) = (
         args.base.as_deref(),
         args.path.as_deref(),
         args.verb.as_deref(),
     );
     let page = base.is_none().then_some((args.limit, args.skip));
-    let found = find(session, base, path, verb, page)?;
+    let found = find(context, base, path, verb, page)?;
     let mut listed = Vec::new();
     for api in found {
         listed.extend(of(&read(api.get(), "obtain the API list")?));

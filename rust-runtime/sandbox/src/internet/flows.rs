@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::internet::allowed::Allowed;
-use crate::internet::entrance::{bound, stand_in};
+use crate::internet::transparent::{bound, stand_in};
 use crate::network::Namespace;
 
 /// Of a pack at a time, by each family. Another one takes the place of that which has been silent for longest.
@@ -47,7 +47,7 @@ type Ends = (SocketAddr, SocketAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct Flows {
     namespace: Arc<Namespace>,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
 /// One that has begun.
@@ -78,23 +78,23 @@ impl Flows {
     pub(crate) fn of(namespace: Arc<Namespace>) -> Self {
         Self {
             namespace,
-            places: Arc::new(Semaphore::new(FAMILIES * FLOWS)),
+            slots: Arc::new(Semaphore::new(FAMILIES * FLOWS)),
         }
     }
 
     /// Waits until there is none.
     pub(crate) async fn all_gone(&self) {
         // Never closed.
-        let _all = self.places.acquire_many((FAMILIES * FLOWS) as u32).await;
+        let _all = self.slots.acquire_many((FAMILIES * FLOWS) as u32).await;
     }
 
     /// Passes on what a socket takes in, for as long as it is polled.
-    pub(crate) async fn pass_on(self, entrance: UdpSocket, allowed: Arc<Allowed>) {
+    pub(crate) async fn pass_on(self, socket: UdpSocket, allowed: Arc<Allowed>) {
         let mut flows: HashMap<Ends, Flow> = HashMap::new();
         let mut running = JoinSet::new();
         loop {
             let arrived = tokio::select! {
-                arrived = entrance.async_io(Interest::READABLE, || receive(&entrance)) => arrived,
+                arrived = socket.async_io(Interest::READABLE, || receive(&socket)) => arrived,
                 Some(ended) = running.join_next_with_id() => {
                     forget(&mut flows, ended);
                     continue;
@@ -129,7 +129,7 @@ impl Flows {
     fn begin(&self, ends: Ends, allowed: &Allowed, running: &mut JoinSet<Ends>) -> Option<Flow> {
         let (program, meant) = ends;
         let target = allowed.target(meant)?;
-        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
         let inner = self.namespace.within(|| stand_in(meant, program)).ok()?;
         let inner = UdpSocket::from_std(inner).ok()?;
         let outer = Arc::new(dial(target).ok()?);
@@ -137,7 +137,7 @@ impl Flows {
         let (theirs, latest) = (Arc::clone(&outer), Arc::clone(&activity));
         let task = running.spawn(async move {
             // Given back when the sockets are closed.
-            let _place = place;
+            let _slot = slot;
             forward(inner, theirs, &latest).await;
             ends
         });
@@ -192,12 +192,12 @@ fn say(to: &UdpSocket, length: usize) {
 }
 
 /// Whose datagram it is, and whom it is meant for; and its length.
-fn receive(entrance: &UdpSocket) -> io::Result<(Ends, usize)> {
+fn receive(socket: &UdpSocket) -> io::Result<(Ends, usize)> {
     let mut space = nix::cmsg_space!(libc::sockaddr_in, libc::sockaddr_in6);
     DATAGRAM.with_borrow_mut(|datagram| {
         let mut parts = [IoSliceMut::new(datagram)];
         let received = recvmsg::<SockaddrStorage>(
-            entrance.as_raw_fd(),
+            socket.as_raw_fd(),
             &mut parts,
             Some(&mut space),
             MsgFlags::MSG_DONTWAIT,

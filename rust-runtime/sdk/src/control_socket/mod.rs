@@ -3,8 +3,8 @@
 //!
 //! There is no writer thread. Whoever appends a frame while nobody is writing writes everything
 //! that is there, also what others append meanwhile; the others return at once. Frames that become
-//! ready together therefore leave in one `send`, and a lone frame leaves immediately. What nobody
-//! waits for leaves with the next frame, or a moment later ([`ControlSocket::send_event_later`]).
+//! ready together therefore leave in one `send`, and a lone frame leaves immediately. A frame
+//! that nobody waits for leaves with the next one, or a moment later ([`ControlSocket::send_event_later`]).
 //!
 //! Log lines arrive from inside `write(2)` calls of user code, so [`ControlSocket::log`] never
 //! allocates: both buffers have their full capacity from the start, and a full buffer makes the
@@ -21,7 +21,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use burst_protocol::{LINE, LogStream, Said, Timestamp, frame};
+use burst_protocol::{LINE, LogStream, OutgoingEvent, Timestamp, frame};
 use serde::Serialize;
 
 pub(crate) use reentrancy_guard::ReentrancyGuard;
@@ -37,9 +37,10 @@ const LOG_ENVELOPE: usize = 192;
 /// How long a frame that is sent later may wait for company.
 const LATER: Duration = Duration::from_millis(20);
 
-/// How often, and how long each time, what is sent at exit waits for a thread that is still in the middle of a frame. A
-/// busy machine may keep that thread from its processor, and then nobody would know who ended the process; but where
-/// nobody reads, the process must end in time for its peers to hear of it within a second.
+/// How often, and for how long each time, the frame that is sent at exit waits for a thread that is still in the middle
+/// of another. On a busy machine that thread may have to wait for a processor, and without the frame the cause of the
+/// process's end would be lost; but if the socket is not read, the process must end in time for its peers to learn of
+/// it within a second.
 const EXIT_LOOKS: (u32, Duration) = (500, Duration::from_millis(1));
 
 struct State {
@@ -72,7 +73,7 @@ pub(crate) struct ControlSocket {
     state: Mutex<State>,
     room: Condvar,
     late: Condvar,
-    /// The number of the run that everything said is about.
+    /// The number of the run that all events belong to.
     run: AtomicU64,
 }
 
@@ -95,7 +96,7 @@ impl ControlSocket {
         }
     }
 
-    /// Another run begins: what is said from now on is about it.
+    /// Another run begins: events from now on belong to it.
     pub(crate) fn begin(&self, run: u64) {
         self.run.store(run, Ordering::Relaxed);
     }
@@ -122,7 +123,7 @@ impl ControlSocket {
 
     fn body(&self, event: &impl Serialize) -> serde_json::Result<Vec<u8>> {
         let run = self.run();
-        serde_json::to_vec(&Said { run, event })
+        serde_json::to_vec(&OutgoingEvent { run, event })
     }
 
     /// Sends one frame holding `body`, which is JSON.
@@ -199,7 +200,7 @@ impl ControlSocket {
         Cork { control: self }
     }
 
-    /// Sends what is kept back all the same.
+    /// Sends the frames that are kept back all the same.
     pub(crate) fn uncork(&self) {
         let _guard = ReentrancyGuard::enter();
         let state = self.lock();

@@ -1,4 +1,4 @@
-//! Objects that are files here.
+//! Objects that are local files.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

@@ -10,7 +10,7 @@ use crate::error;
 ///
 /// Collective within the pack: all its workers must call it, in the same order relative to their
 /// other loads and for the same location. Each reads an equal slice; it returns when the whole
-/// object is there.
+/// object is in memory.
 ///
 /// # Errors
 /// Any [`DataError`]; when one worker cannot read its slice, all get an error.
@@ -42,7 +42,7 @@ mod tests {
 
     fn file(size: usize) -> (tempfile::NamedTempFile, String) {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let bytes: Vec<u8> = (0..size).map(|place| (place % 251) as u8).collect();
+        let bytes: Vec<u8> = (0..size).map(|index| (index % 251) as u8).collect();
         std::fs::write(file.path(), bytes).unwrap();
         let path = file.path().to_str().unwrap().to_owned();
         (file, path)
@@ -60,7 +60,7 @@ mod tests {
         for size in [0, 1, 3, 10_000] {
             let (_file, path) = file(size);
             let outputs = testing::run(work, vec![path; 6], 3).unwrap();
-            let sum: u64 = (0..size as u64).map(|place| place % 251).sum();
+            let sum: u64 = (0..size as u64).map(|index| index % 251).sum();
             for output in &outputs {
                 assert_eq!((output.1, output.2), (sum, size));
             }

@@ -1,4 +1,4 @@
-//! Loads that are going on: every worker of a pack reads a slice, all share the result.
+//! Loads in progress: every worker of a pack reads a slice, all share the result.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,14 +14,14 @@ use super::{DataError, Part, share, shown};
 /// A worker that loads.
 pub(super) struct Loader {
     pub(super) worker: u32,
-    /// Its place in its pack.
+    /// Its index in its pack.
     pub(super) index: u32,
     pub(super) pack_size: u32,
-    /// When its flare is over.
+    /// Its flare's deadline.
     pub(super) due: Instant,
 }
 
-/// The loads of one pack that are going on, by their number in program order.
+/// The loads in progress of one pack, by their number in program order.
 #[derive(Default)]
 pub(crate) struct Loads {
     ongoing: Mutex<HashMap<u64, (Arc<Load>, u32)>>,
@@ -39,9 +39,9 @@ impl Loads {
         }
     }
 
-    /// The collective load with this number, of which this worker reads its slice. A load that
-    /// ends before it is complete, for no fault of its own, is told to `stopped`, and whether
-    /// this worker had waited for it.
+    /// The collective load with this number, of which this worker reads its slice. If it ends before it is
+    /// complete, and this worker did not cause that, `stopped` is called with whether this worker
+    /// had waited for it.
     pub(super) fn load(
         &self,
         number: u64,

@@ -45,19 +45,19 @@ pub(crate) use loads::Loads;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// Nothing here can read from such a location.
+    /// The location's scheme is not supported.
     #[error(
         "cannot read from `{location}`: only local paths, file:// URLs, and with the features `http` and `https` of \
          the crate burst such URLs are supported"
     )]
     Unsupported {
-        /// What was asked for.
+        /// The location.
         location: String,
     },
     /// Opening or reading failed.
     #[error("cannot read `{location}`: {source}")]
     Io {
-        /// What was read.
+        /// The location.
         location: String,
         /// The cause.
         source: io::Error,
@@ -65,9 +65,9 @@ pub enum DataError {
     /// Another worker of the pack could not read its slice.
     #[error("cannot load `{location}`: worker {worker} says: {reason}")]
     Peer {
-        /// What was read.
+        /// The location.
         location: String,
-        /// Whose slice it was.
+        /// The worker that failed.
         worker: u32,
         /// The cause.
         reason: String,
@@ -75,25 +75,25 @@ pub enum DataError {
     /// The range does not lie within the object.
     #[error("bytes {start}..{end} are not within `{location}`, which has {size}")]
     OutOfRange {
-        /// What was read.
+        /// The location.
         location: String,
-        /// First byte asked for.
+        /// The first byte of the range.
         start: u64,
-        /// First byte no longer asked for.
+        /// The end of the range, which is not part of it.
         end: u64,
         /// The object's size.
         size: u64,
     },
-    /// The workers of the pack did not load the same thing.
+    /// The workers of the pack did not load the same location.
     #[error("worker {worker} loads `{location}` where worker {other} of its pack loads `{found}`")]
     Mismatch {
         /// This worker.
         worker: u32,
-        /// What it loads.
+        /// Its location.
         location: String,
-        /// The worker that was there first.
+        /// The worker that called first.
         other: u32,
-        /// What that one loads.
+        /// That worker's location.
         found: String,
     },
     /// The flare was aborted, or its deadline passed, while waiting for the pack's other workers.
@@ -130,25 +130,25 @@ pub fn read(location: &str, range: Range<u64>) -> Result<Vec<u8>, DataError> {
     Ok(bytes)
 }
 
-/// A location as errors show it: what follows the `?` of a URL may be a signature.
+/// A location as errors show it: without the query of a URL, which may hold a signature.
 fn shown(location: &str) -> String {
     let url = location.contains("://").then(|| location.split_once('?'));
     let shown = url.flatten().map_or(location, |(shown, _)| shown);
     shown.to_owned()
 }
 
-/// One of several nearly equal parts: `Part { index: 0, of: 3 }` is the first of three. What a worker has of something
-/// that all workers divide among them is [`BurstContext::part`](crate::BurstContext::part).
+/// One of several nearly equal parts: `Part { index: 0, of: 3 }` is the first of three. A worker's own part is
+/// [`BurstContext::part`](crate::BurstContext::part).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
-    /// Which one, in `0..of`.
+    /// The index of the part, in `0..of`.
     pub index: u32,
-    /// How many there are.
+    /// The number of parts.
     pub of: u32,
 }
 
 impl Part {
-    /// The only one.
+    /// The whole, as its only part.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 }
 

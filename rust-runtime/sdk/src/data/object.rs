@@ -1,4 +1,4 @@
-//! What data comes from.
+//! Objects: the sources of data.
 
 use super::DataError;
 

@@ -1,4 +1,4 @@
-//! Where data comes from. A further kind of source is one implementation of [`Object`] and one line in [`open`].
+//! The kinds of sources. A further one is one implementation of [`Object`] and one line in [`open`].
 
 use super::file::LocalFile;
 #[cfg(feature = "http")]

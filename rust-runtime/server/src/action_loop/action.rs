@@ -35,13 +35,13 @@ pub(super) struct Action {
 }
 
 impl Action {
-    /// Starts it, with what is told of its first run as variables.
-    pub(super) fn start(exec: &Path, told: &Invocation) -> io::Result<Self> {
+    /// Starts it, with the details of its first run as variables.
+    pub(super) fn start(exec: &Path, invocation: &Invocation) -> io::Result<Self> {
         let (answers, writer) = io::pipe()?;
         let mut command = Command::new(exec);
         command
             .env_remove(CONTROL_FD)
-            .envs(launched::variables(told))
+            .envs(launched::variables(invocation))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -138,7 +138,7 @@ impl Action {
         }
         waiting.extend(self.outputs.iter().filter_map(Output::poll));
         retry_on_intr(|| poll(&mut waiting, None))?;
-        let happened = |place: usize| !waiting[place].revents().is_empty();
+        let happened = |index: usize| !waiting[index].revents().is_empty();
         Ok([asking && happened(1), happened(0)])
     }
 

@@ -14,7 +14,7 @@ use std::thread;
 use burst_protocol::{LogStream, PackEvent, Timestamp};
 
 use crate::checks::RefusedOutput;
-use crate::launched::{self, Commands, Flare, failure};
+use crate::launched::{self, Commands, LaunchedRun, failure};
 use action::{Action, Answer};
 
 /// Serves the runtime until it closes the control socket.
@@ -23,34 +23,34 @@ use action::{Action, Answer};
 /// When there is no control socket, or the runtime cannot be talked to.
 pub fn serve(exec: &Path) -> io::Result<()> {
     let mut actions = Vec::new();
-    launched::serve("action-loop", |flare, commands| {
-        run(flare, exec, &mut actions, commands)
+    launched::serve("action-loop", |run, commands| {
+        run_flare(run, exec, &mut actions, commands)
     })
 }
 
-fn run(
-    flare: &Flare<'_>,
+fn run_flare(
+    run: &LaunchedRun<'_>,
     exec: &Path,
     actions: &mut Vec<Action>,
     commands: &mut Commands,
 ) -> io::Result<()> {
     actions.retain_mut(Action::is_alive);
-    while actions.len() < flare.pack.pack_size() as usize {
-        match Action::start(exec, &flare.pack.invocation) {
+    while actions.len() < run.pack.pack_size() as usize {
+        match Action::start(exec, &run.pack.invocation) {
             Ok(action) => actions.push(action),
             Err(error) => {
                 let reason = RunError::exec(exec, error).to_string();
-                return flare.give_up(&failure(&reason));
+                return run.give_up(&failure(&reason));
             }
         }
     }
-    if !flare.begin(commands)? {
+    if !run.begin(commands)? {
         return Ok(());
     }
-    run_all(flare, actions.iter_mut(), |index, worker, action| {
-        run_worker(flare, index, worker, action)
+    run_all(run, actions.iter_mut(), |index, worker, action| {
+        run_worker(run, index, worker, action)
     })?;
-    flare.end(true, None)
+    run.end(true, None)
 }
 
 /// Why a worker's process has given no result.
@@ -95,25 +95,22 @@ fn run_by(exec: &Path) -> Option<String> {
 /// The kernel reads no more of a script's first line (`BINPRM_BUF_SIZE`).
 const LONGEST_HEAD: u64 = 256;
 
-/// Runs all workers of a flare at once, each with what is its own.
+/// Runs all workers at once, each with its item of `own`.
 fn run_all<T: Send>(
-    flare: &Flare<'_>,
+    run: &LaunchedRun<'_>,
     own: impl IntoIterator<Item = T>,
-    run: impl Fn(usize, u32, T) -> io::Result<()> + Sync,
+    run_worker: impl Fn(usize, u32, T) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
-    let size = flare.pack.pack_size() as usize;
-    let mut workers = (flare.pack.first_worker()..)
-        .zip(own)
-        .take(size)
-        .enumerate();
+    let size = run.pack.pack_size() as usize;
+    let mut workers = (run.pack.first_worker()..).zip(own).take(size).enumerate();
     if size == 1 {
         // Without a thread, which the runtime could not tell from a process that the program has begun.
-        return workers.try_for_each(|(index, (worker, own))| run(index, worker, own));
+        return workers.try_for_each(|(index, (worker, own))| run_worker(index, worker, own));
     }
     thread::scope(|scope| {
-        let run = &run;
+        let run_worker = &run_worker;
         let running: Vec<_> = workers
-            .map(|(index, (worker, own))| scope.spawn(move || run(index, worker, own)))
+            .map(|(index, (worker, own))| scope.spawn(move || run_worker(index, worker, own)))
             .collect();
         let lost = |_| Err(io::Error::other("a thread was lost"));
         running
@@ -123,11 +120,11 @@ fn run_all<T: Send>(
 }
 
 /// Tells what a worker's process writes.
-fn log_of(flare: &Flare<'_>, worker: u32) -> impl FnMut(LogStream, String) -> io::Result<()> {
+fn log_of(run: &LaunchedRun<'_>, worker: u32) -> impl FnMut(LogStream, String) -> io::Result<()> {
     move |stream, text| {
         let at = Timestamp::now();
         let worker = Some(worker);
-        flare.say(&[PackEvent::Log {
+        run.say(&[PackEvent::Log {
             worker,
             stream,
             text,
@@ -136,10 +133,15 @@ fn log_of(flare: &Flare<'_>, worker: u32) -> impl FnMut(LogStream, String) -> io
     }
 }
 
-fn run_worker(flare: &Flare<'_>, index: usize, worker: u32, action: &mut Action) -> io::Result<()> {
+fn run_worker(
+    run: &LaunchedRun<'_>,
+    index: usize,
+    worker: u32,
+    action: &mut Action,
+) -> io::Result<()> {
     let at = Timestamp::now();
-    flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
-    let answer = action.run(line(flare, index)?, log_of(flare, worker))?;
+    run.say(&[PackEvent::WorkerStarted { worker, at }])?;
+    let answer = action.run(line(run, index)?, log_of(run, worker))?;
     let at = Timestamp::now();
     let event = match answer {
         Answer::Result(output) => PackEvent::WorkerSucceeded { worker, output, at },
@@ -148,13 +150,13 @@ fn run_worker(flare: &Flare<'_>, index: usize, worker: u32, action: &mut Action)
             error: failure(&reason.to_string()),
             at,
         },
-        Answer::Died(status) => return flare.end_like(worker, status),
+        Answer::Died(status) => return run.end_like(worker, status),
     };
-    flare.say(&[event])
+    run.say(&[event])
 }
 
-fn line(flare: &Flare<'_>, index: usize) -> io::Result<Vec<u8>> {
-    let mut line = flare.told(index)?;
+fn line(run: &LaunchedRun<'_>, index: usize) -> io::Result<Vec<u8>> {
+    let mut line = run.message(index)?;
     // An input may be laid out over several lines, but no text in it is.
     line.iter_mut()
         .filter(|byte| matches!(**byte, b'\n' | b'\r'))

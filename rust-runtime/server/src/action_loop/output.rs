@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use burst_protocol::LogStream;
 use rustix::event::{PollFd, PollFlags};
 
-/// Lines that nobody ends are logged in pieces of so many bytes.
+/// Lines without an end are logged in pieces of this many bytes.
 pub(super) const PIECE: usize = 64 * 1024;
 
 /// How often a pipe is read for what was said before.

@@ -17,7 +17,7 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use super::output::{BOUND, Log, Output, PIECE};
 use super::{RunError, log_of, run_all};
-use crate::launched::{self, Flare, failure};
+use crate::launched::{self, LaunchedRun, failure};
 
 /// The kernel takes no longer argument (`MAX_ARG_STRLEN`), whose end is a byte, too.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
@@ -27,37 +27,33 @@ const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 /// # Errors
 /// When there is no control socket, or the runtime cannot be talked to.
 pub fn serve(exec: &Path) -> io::Result<()> {
-    launched::serve("skeleton", |flare, commands| {
-        if !flare.begin(commands)? {
+    launched::serve("skeleton", |run, commands| {
+        if !run.begin(commands)? {
             return Ok(());
         }
-        run_all(flare, iter::repeat(()), |index, worker, ()| {
-            run_worker(flare, exec, index, worker)
+        run_all(run, iter::repeat(()), |index, worker, ()| {
+            run_worker(run, exec, index, worker)
         })?;
-        flare.end(true, None)
+        run.end(true, None)
     })
 }
 
-fn run_worker(flare: &Flare<'_>, exec: &Path, index: usize, worker: u32) -> io::Result<()> {
+fn run_worker(run: &LaunchedRun<'_>, exec: &Path, index: usize, worker: u32) -> io::Result<()> {
     let at = Timestamp::now();
-    flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
-    let input = flare
-        .pack
-        .inputs
-        .of(index)
-        .map_or("{}", |input| input.get());
-    let mut log = log_of(flare, worker);
-    let result = match start(exec, input, flare, index) {
+    run.say(&[PackEvent::WorkerStarted { worker, at }])?;
+    let input = run.pack.inputs.of(index).map_or("{}", |input| input.get());
+    let mut log = log_of(run, worker);
+    let result = match start(exec, input, run, index) {
         Err(error) => Err(RunError::exec(exec, error)),
         Ok(mut child) => match follow(&mut child, input.as_bytes(), &mut log)? {
             // It was killed for that.
             (_, None) => Err(RunError::TooLarge),
-            (status, _) if status.signal().is_some() => return flare.end_like(worker, status),
+            (status, _) if status.signal().is_some() => return run.end_like(worker, status),
             (status, Some(last)) => result(status, &last, &mut log)?,
         },
     };
     let at = Timestamp::now();
-    flare.say(&[match result {
+    run.say(&[match result {
         Ok(output) => PackEvent::WorkerSucceeded { worker, output, at },
         Err(reason) => PackEvent::WorkerFailed {
             worker,
@@ -83,20 +79,21 @@ fn result(status: ExitStatus, last: &[u8], log: Log<'_>) -> io::Result<Outcome> 
     Ok(Err(failed))
 }
 
-fn start(exec: &Path, input: &str, flare: &Flare<'_>, index: usize) -> io::Result<Child> {
+fn start(exec: &Path, input: &str, run: &LaunchedRun<'_>, index: usize) -> io::Result<Child> {
     let mut command = Command::new(exec);
     if input.len() <= LONGEST_ARGUMENT {
         command.arg(input);
     }
-    let deadline = flare.pack.deadline.as_micros() / 1000;
-    let trace = flare.pack.trace.as_ref();
-    let place = trace.and_then(|trace| trace.traceparent(index));
-    let place = ["TRACEPARENT", "__OW_TRACEPARENT"].map(|name| Some((name, place.as_ref()?)));
+    let deadline = run.pack.deadline.as_micros() / 1000;
+    let trace = run.pack.trace.as_ref();
+    let traceparent = trace.and_then(|trace| trace.traceparent(index));
+    let variables =
+        ["TRACEPARENT", "__OW_TRACEPARENT"].map(|name| Some((name, traceparent.as_ref()?)));
     command
         .env_remove(CONTROL_FD)
-        .envs(launched::variables(&flare.pack.invocation))
+        .envs(launched::variables(&run.pack.invocation))
         .env("__OW_DEADLINE", deadline.to_string())
-        .envs(place.into_iter().flatten())
+        .envs(variables.into_iter().flatten())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -16,7 +16,7 @@ use burst_protocol::{PackEvent, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::environment::{HANDED_ON, IMAGE};
-use crate::launched::{self, Commands, Flare, failure};
+use crate::launched::{self, Commands, LaunchedRun, failure};
 use code::Code;
 use error::Error;
 use server::{Answer, Server};
@@ -44,13 +44,13 @@ pub fn serve(main: &str) -> io::Result<()> {
         .enable_all()
         .build()?;
     let mut server = None;
-    launched::serve("image", |flare, commands| {
-        runtime.block_on(run_flare(flare, &image, main, &mut server, commands))
+    launched::serve("image", |run, commands| {
+        runtime.block_on(run_flare(run, &image, main, &mut server, commands))
     })
 }
 
 async fn run_flare(
-    flare: &Flare<'_>,
+    run: &LaunchedRun<'_>,
     image: &Image,
     main: &str,
     server: &mut Option<Server>,
@@ -58,46 +58,46 @@ async fn run_flare(
 ) -> io::Result<()> {
     let server = match server {
         Some(server) => server,
-        None => match Server::start(image, &own_variables(), &flare.pack.invocation) {
+        None => match Server::start(image, &own_variables(), &run.pack.invocation) {
             Ok(started) => server.insert(started),
             Err(reason) => {
                 let command = image.command.first().cloned().unwrap_or_default();
                 let error = Error::Command { command, reason };
-                return flare.give_up(&failure(&error.to_string()));
+                return run.give_up(&failure(&error.to_string()));
             }
         },
     };
-    if !flare.begin(commands)? {
+    if !run.begin(commands)? {
         return Ok(());
     }
-    let workers = (flare.pack.first_worker()..).take(flare.pack.pack_size() as usize);
+    let workers = (run.pack.first_worker()..).take(run.pack.pack_size() as usize);
     for (index, worker) in workers.enumerate() {
         let at = Timestamp::now();
-        flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
+        run.say(&[PackEvent::WorkerStarted { worker, at }])?;
         let initialised = match server.is_initialised() {
             true => Answer::Ready,
-            false => server.initialise(init_body(flare, main)?).await?,
+            false => server.initialise(init_body(run, main)?).await?,
         };
         let answer = match initialised {
-            Answer::Ready => server.run(flare.told(index)?).await?,
+            Answer::Ready => server.run(run.message(index)?).await?,
             other => other,
         };
         let at = Timestamp::now();
         let event = match answer {
             Answer::Output(output) => PackEvent::WorkerSucceeded { worker, output, at },
-            Answer::Died(status) => return flare.end_like(worker, status),
+            Answer::Died(status) => return run.end_like(worker, status),
             // What the others' end is then says the runtime.
             Answer::Failed(reason) => {
                 let error = failure(&reason.to_string());
                 let failed = error.clone();
-                flare.say(&[PackEvent::WorkerFailed { worker, error, at }])?;
-                return flare.end(false, Some(failed));
+                run.say(&[PackEvent::WorkerFailed { worker, error, at }])?;
+                return run.end(false, Some(failed));
             }
             Answer::Ready => return Err(io::Error::other("a run has no answer")),
         };
-        flare.say(&[event])?;
+        run.say(&[event])?;
     }
-    flare.end(true, None)
+    run.end(true, None)
 }
 
 /// What the definition has in its environment: all that the runtime has not handed on of its own.
@@ -107,7 +107,7 @@ fn own_variables() -> BTreeMap<String, String> {
         .collect()
 }
 
-fn init_body(flare: &Flare<'_>, main: &str) -> io::Result<Vec<u8>> {
+fn init_body(run: &LaunchedRun<'_>, main: &str) -> io::Result<Vec<u8>> {
     #[derive(Serialize)]
     struct Init<'a> {
         value: Value<'a>,
@@ -120,9 +120,9 @@ fn init_body(flare: &Flare<'_>, main: &str) -> io::Result<Vec<u8>> {
         binary: bool,
         env: BTreeMap<String, String>,
     }
-    let told = &flare.pack.invocation;
+    let told = &run.pack.invocation;
     let name = told.0.get("action_name").map_or("", String::as_str);
-    let deadline = (flare.pack.deadline.as_micros() / 1000).to_string();
+    let deadline = (run.pack.deadline.as_micros() / 1000).to_string();
     let mut env = own_variables();
     env.extend(launched::variables(told).map(|(name, value)| (name, value.clone())));
     env.insert("__OW_DEADLINE".to_owned(), deadline);

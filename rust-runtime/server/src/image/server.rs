@@ -33,8 +33,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts the image's command, with its own environment, the definition's and what is told of the first run. What
-    /// it prints goes where this process's own output goes.
+    /// Starts the image's command, with its own environment, the definition's and the variables of the first run. Its
+    /// output goes where this process's own output goes.
     pub(super) fn start(
         image: &Image,
         own: &BTreeMap<String, String>,
@@ -67,7 +67,7 @@ impl Server {
         self.initialised
     }
 
-    /// Waits until it listens and tells it of the function. For how long, who has the flare's deadline sees to.
+    /// Waits until it listens, and initialises it with the function. The runtime enforces the flare's deadline.
     pub(super) async fn initialise(&mut self, body: Vec<u8>) -> io::Result<Answer> {
         let asked = async {
             let mut pause = FIRST_PAUSE;

@@ -43,7 +43,7 @@ impl RunningFlare {
         }
     }
 
-    /// Reports what is still to be reported. What becomes of the program, and the last lines.
+    /// Reports all that is still to be reported. Returns the program's state, and the last lines.
     pub(super) fn end(mut self) -> (Outcome, BytesMut) {
         self.hear_rest();
         self.outbox.close_logs();
@@ -93,7 +93,7 @@ impl RunningFlare {
         (Outcome { lane, spent }, last)
     }
 
-    /// Whether nothing was said but about this run, and nothing after its end: who does that may do it again.
+    /// Whether all events were about this run, and none came after its end: a program that breaks this may do so again.
     fn kept_to_this_run(&mut self) -> bool {
         self.lane.incoming.drain();
         !self.checks.strayed() && self.lane.incoming.is_empty()

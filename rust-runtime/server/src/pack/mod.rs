@@ -42,7 +42,7 @@ use timers::{Due, FOREVER, Timers};
 pub(crate) enum Order {
     Start(Vec<String>),
     Abort(Failure),
-    /// It may run for so long from now on.
+    /// It may run for this long from now on.
     Renew(Duration),
     /// The runtime was told to end, and its pack with it.
     Leave,
@@ -56,23 +56,23 @@ pub(crate) struct Outcome {
     pub(crate) spent: Option<NotReusable>,
 }
 
-/// A flare's place among those that run on its program.
-pub(crate) trait Place {
-    /// It has ended well. Whether it is the last one, and nobody begins until it has settled.
+/// A flare's admission to its program.
+pub(crate) trait Admission {
+    /// The flare has ended well. Whether it is the last one here: then no other begins until it is settled.
     fn leave(&self) -> bool;
-    /// It is over, and has left the program so.
+    /// The flare is over, and has left the program in this state.
     fn settle(self, outcome: Outcome);
 }
 
-/// Runs a flare, as the run of this number, with others beside it or `alone`. Its events go to `client` line by line; its
-/// place is settled before the last line leaves, so that a client may come back at once.
+/// Runs a flare, as the run of this number, with others beside it or `alone`. Its events go to `client` line by line;
+/// its admission is settled before the last line leaves, so that a client may come back at once.
 pub(crate) async fn run(
     lane: Box<Lane>,
     alone: bool,
     (run, pack): (u64, RunPack),
     mut orders: mpsc::Receiver<Order>,
     client: mpsc::Sender<Bytes>,
-    place: impl Place,
+    admission: impl Admission,
 ) {
     let grouped = pack.group.is_some();
     let mut flare = RunningFlare::new(lane, alone, run, &pack);
@@ -84,14 +84,14 @@ pub(crate) async fn run(
     if flare.said.is_none() {
         flare.drain().await;
     }
-    if flare.said.as_ref().is_some_and(|end| end.reusable) && place.leave() {
+    if flare.said.as_ref().is_some_and(|end| end.reusable) && admission.leave() {
         let cleaned = flare.clean_up(grouped, &mut orders).await;
         if let Some(end) = &mut flare.said {
             end.reusable = cleaned;
         }
     }
     let (outcome, last) = flare.end();
-    place.settle(outcome);
+    admission.settle(outcome);
     if !last.is_empty() {
         // However long that takes: outputs wait until they are stored, and one who has gone ends it. Nothing else
         // depends on it.

@@ -96,7 +96,7 @@ impl Outbox {
         self.write(event, self.longest_wait(event));
     }
 
-    /// Makes an event one of those that are to leave, after so long at the latest.
+    /// Adds an event to those that are to leave, within `wait` at the latest.
     fn write(&mut self, event: &impl Serialize, wait: Duration) {
         let start = self.pending.len();
         // Events are plain data, which always has a JSON form.
@@ -114,7 +114,7 @@ impl Outbox {
         self.leave_within(wait);
     }
 
-    /// What is there, if anything, leaves after this time, or at once where it is much.
+    /// Pending events leave within this time, or at once if there are many.
     fn leave_within(&mut self, wait: Duration) {
         if self.waiting() == 0 {
             return;

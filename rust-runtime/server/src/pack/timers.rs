@@ -25,7 +25,7 @@ pub(super) struct Timers {
 pub(super) enum Due {
     /// The program had its time to end.
     Kill,
-    /// Nobody was heard of who answers for the flare.
+    /// The flare's lease has ended.
     Lapsed,
     /// The flare's time is up.
     Overdue,
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_late_with_its_clean_up_is_told_before_its_invoker_gives_it_up() {
+    fn a_late_clean_up_ends_before_the_invoker_gives_the_pack_up() {
         let (ended, second) = (Instant::now(), Duration::from_secs(1));
         let timers = |deadline, lease| Timers {
             deadline,

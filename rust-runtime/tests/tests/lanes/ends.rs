@@ -9,7 +9,7 @@ use super::{beside, call, output, staying, waiting};
 use crate::support::{Package, act, end, failure};
 
 #[test]
-fn who_ends_the_process_is_named_and_the_others_are_told() {
+fn the_flare_that_ends_the_process_is_named_and_the_others_are_told() {
     for (deed, how) in [
         ("exit", "exit code 3"),
         ("thrown", "exit code 1"),
@@ -38,7 +38,7 @@ fn who_ends_the_process_is_named_and_the_others_are_told() {
 }
 
 #[test]
-fn who_does_not_end_takes_the_others_along_and_they_are_told() {
+fn a_flare_that_does_not_end_takes_the_others_along_and_they_are_told() {
     for (deed, how) in [
         ("stay", "did not end in time"),
         ("spin", "did not end in time"),
@@ -80,8 +80,8 @@ fn one_that_is_cancelled_takes_the_others_along_and_they_are_told() {
 #[test]
 fn a_call_that_fails_leaves_the_others_alone_and_none_comes_after_it() {
     let runtime = beside(3);
-    let place = Package::empty();
-    let (other, file) = waiting(&runtime, &place);
+    let directory = Package::empty();
+    let (other, file) = waiting(&runtime, &directory);
     let failed = runtime.act(&[act("fail")]);
     assert!(
         failure(&failed, 0)["message"]

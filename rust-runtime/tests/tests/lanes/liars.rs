@@ -11,7 +11,7 @@ use crate::support::{Package, act, end, failure};
 const LIE: [u8; 6] = [2, 0, 0, 0, 0x7b, 0x7d];
 
 #[test]
-fn who_breaks_the_protocol_is_not_told_from_whose_lane_it_was_but_all_end() {
+fn a_breach_of_the_protocol_ends_all_flares_and_blames_no_lane() {
     // The first one has the first socket.
     for deed in [
         json!({"act": "lie", "to": 3, "bytes": LIE}),
@@ -35,8 +35,8 @@ fn who_breaks_the_protocol_is_not_told_from_whose_lane_it_was_but_all_end() {
 #[track_caller]
 fn is_found_before_its_next_call(done: Value) {
     let runtime = beside(3);
-    let place = Package::empty();
-    let (other, file) = waiting(&runtime, &place);
+    let directory = Package::empty();
+    let (other, file) = waiting(&runtime, &directory);
     let mut liar = runtime.flare(&call(done));
     liar.until("log");
     let (status, answer) = runtime.post("/packs", &call(act("quiet")).body());

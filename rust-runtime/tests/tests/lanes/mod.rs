@@ -64,8 +64,8 @@ fn staying(runtime: &Runtime) -> Events {
 }
 
 /// A call that ends once there is this file, when it runs.
-fn waiting(runtime: &Runtime, place: &Package) -> (Events, PathBuf) {
-    let file = place.path().join("go");
+fn waiting(runtime: &Runtime, directory: &Package) -> (Events, PathBuf) {
+    let file = directory.path().join("go");
     let mut events = runtime.flare(&call(json!({"act": "until", "file": file})));
     events.until("log");
     (events, file)
@@ -164,7 +164,7 @@ fn each_call_has_variables_of_its_own_beside_those_of_all() {
 }
 
 #[test]
-fn who_needs_others_has_the_program_for_itself() {
+fn a_flare_with_other_packs_has_the_program_for_itself() {
     let runtime = beside(4);
     let several = runtime.act(&vec![act("quiet"); 3]);
     assert_eq!(end(&several)["reusable"], true, "{several:?}");

@@ -53,8 +53,8 @@ fn a_call_may_print_as_much_as_its_flare_says() {
 #[test]
 fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
     let runtime = beside(4);
-    let place = Package::empty();
-    let (stays, file) = waiting(&runtime, &place);
+    let directory = Package::empty();
+    let (stays, file) = waiting(&runtime, &directory);
     assert_eq!(end(&runtime.act(&[act("haunt")]))["reusable"], true);
     for _ in 0..10 {
         meet(&runtime, 3);
@@ -71,7 +71,7 @@ fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
 }
 
 #[test]
-fn whoever_does_not_read_keeps_no_other_waiting() {
+fn a_client_that_does_not_read_keeps_no_other_waiting() {
     let runtime = beside(4);
     let unread = call(json!({"act": "large"})).body().to_string();
     let mut slow = runtime.connect();
@@ -95,7 +95,7 @@ fn whoever_does_not_read_keeps_no_other_waiting() {
 }
 
 #[test]
-fn who_is_called_from_elsewhere_has_its_result_and_prints_where_it_can() {
+fn a_callback_from_elsewhere_has_its_result_and_prints_where_it_can() {
     let runtime = beside(4);
     let runs: Vec<_> = (0..4)
         .map(|n| call(json!({"act": "pooled", "n": n, "of": 4})))

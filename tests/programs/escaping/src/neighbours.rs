@@ -16,16 +16,16 @@ const ANSWER: Duration = Duration::from_secs(60);
 /// Where runtimes take their orders.
 const CONTROL: u16 = 8080;
 
-/// The kind of error each address met; none if somebody was there.
-type Met = BTreeMap<SocketAddr, Option<String>>;
+/// The kind of error at each address; none if it was reached.
+type Errors = BTreeMap<SocketAddr, Option<String>>;
 
 #[derive(Serialize)]
 pub struct Reached {
     /// Ports of workers in other packs of this flare.
-    peers: Met,
+    peers: Errors,
     /// Of the runtimes of those packs.
-    runtimes: Met,
-    others: Met,
+    runtimes: Errors,
+    others: Errors,
 }
 
 /// Says where it is, and stays there.
@@ -50,7 +50,7 @@ pub fn visit(others: &[SocketAddr], burst: &BurstContext) -> Result<Reached, Err
         .collect();
     // At all of them at once: who is kept from them waits once.
     let met = knock(&[&peers[..], &runtimes[..], others].concat());
-    let of = |addresses: &[SocketAddr]| -> Met {
+    let of = |addresses: &[SocketAddr]| -> Errors {
         let found = addresses.iter().filter_map(|at| met.get_key_value(at));
         found.map(|(at, error)| (*at, error.clone())).collect()
     };
@@ -83,7 +83,7 @@ fn own_address() -> io::Result<IpAddr> {
     }
 }
 
-fn knock(addresses: &[SocketAddr]) -> Met {
+fn knock(addresses: &[SocketAddr]) -> Errors {
     thread::scope(|scope| {
         let knocking: Vec<_> = (addresses.iter())
             .map(|at| (at, scope.spawn(|| meet(*at))))

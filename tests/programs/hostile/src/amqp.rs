@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::place::{Place, unescaped};
+use crate::backend_address::{BackendAddress, unescaped};
 use crate::player::{Player, Step, number, pause, word};
 
 pub const STEPS: &[(&str, Step)] = &[("amqp", amqp)];
@@ -30,19 +30,19 @@ struct Line {
 /// Methods on each of so many connections, as the flare's user in its virtual host unless the step names another `user`
 /// (with `password`) or `vhost`; what came of each on the last one: `ok`, or why it was refused, or nothing.
 fn amqp(player: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = Place::of(player)?;
+    let address = BackendAddress::of(player)?;
     let given = |name: &str, own: &str| match step[name].as_str() {
         Some(given) => player.named(given),
         None => unescaped(own),
     };
-    let user = given("user", &place.user);
-    let password = given("password", &place.password);
-    let vhost = given("vhost", &place.path);
+    let user = given("user", &address.user);
+    let password = given("password", &address.password);
+    let vhost = given("vhost", &address.path);
     let mut open_ones = Vec::new();
     let mut came = Vec::new();
     for _ in 0..number(step, "connections", 1) {
         came.clear();
-        match Line::open(&place, (&user, &password), &vhost) {
+        match Line::open(&address, (&user, &password), &vhost) {
             Err(refused) => {
                 came.push(refused);
                 break;
@@ -65,8 +65,8 @@ fn amqp(player: &mut Player, step: &Value) -> io::Result<Value> {
 
 impl Line {
     /// Logs in, enters the virtual host and opens a channel.
-    fn open(place: &Place, login: (&str, &str), vhost: &str) -> Result<Self, String> {
-        let stream = place.open().map_err(|error| error.to_string())?;
+    fn open(address: &BackendAddress, login: (&str, &str), vhost: &str) -> Result<Self, String> {
+        let stream = address.open().map_err(|error| error.to_string())?;
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let mut line = Self { stream };
         let at = |stage| move |why: String| format!("{stage}: {why}");

@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use crate::backend_address::{ANSWER, BackendAddress, open, unescaped};
 use crate::control;
-use crate::place::{ANSWER, Place, open, unescaped};
 use crate::player::{Player, Step, number, word};
 
 pub const STEPS: &[(&str, Step)] = &[
@@ -22,7 +22,7 @@ pub const STEPS: &[(&str, Step)] = &[
 /// Connections to the server that say what nobody understands. To that of a bucket the flare is told no address.
 fn noise(player: &mut Player, step: &Value) -> io::Result<Value> {
     let host = match word(step, "to") {
-        "" => Place::of(player)?.host,
+        "" => BackendAddress::of(player)?.host,
         address => address.to_owned(),
     };
     let text = control::bytes(&step["text"]);
@@ -48,8 +48,12 @@ fn http(player: &mut Player, step: &Value) -> io::Result<Value> {
         let login = match text(2) {
             "" => String::new(),
             "OWN" => {
-                let place = Place::of(player)?;
-                basic(&format!("{}:{}", unescaped(&place.user), place.password))
+                let address = BackendAddress::of(player)?;
+                basic(&format!(
+                    "{}:{}",
+                    unescaped(&address.user),
+                    address.password
+                ))
             }
             login => basic(login),
         };

@@ -27,7 +27,7 @@ pub const STEPS: &[(&str, Step)] = &[
 ];
 
 /// A directory by its name.
-pub fn place(name: &str) -> PathBuf {
+pub fn directory(name: &str) -> PathBuf {
     match name {
         "shared memory" => "/dev/shm".into(),
         "package" => ".".into(),
@@ -51,10 +51,10 @@ fn read(_: &mut Player, step: &Value) -> io::Result<Value> {
 }
 
 fn many(_: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = place(word(step, "in"));
+    let directory = directory(word(step, "in"));
     let wanted = number(step, "count", 1000);
     for made in 0..wanted {
-        if File::create(place.join(format!("hostile-{made}"))).is_err() {
+        if File::create(directory.join(format!("hostile-{made}"))).is_err() {
             return Ok(json!(made));
         }
     }
@@ -65,7 +65,7 @@ fn many(_: &mut Player, step: &Value) -> io::Result<Value> {
 fn deep(_: &mut Player, step: &Value) -> io::Result<Value> {
     let levels = number(step, "levels", 1000);
     let outside = std::env::current_dir()?;
-    std::env::set_current_dir(place(word(step, "in")))?;
+    std::env::set_current_dir(directory(word(step, "in")))?;
     let name = format!("hostile-{}", "d".repeat(100));
     for _ in 0..levels {
         if fs::create_dir(&name).is_err() || std::env::set_current_dir(&name).is_err() {
@@ -78,28 +78,28 @@ fn deep(_: &mut Player, step: &Value) -> io::Result<Value> {
 
 /// A pipe, a socket, and names that are no text.
 fn strange(_: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = place(word(step, "in"));
-    let pipe = format!("{}\0", place.join("hostile-pipe").display());
+    let directory = directory(word(step, "in"));
+    let pipe = format!("{}\0", directory.join("hostile-pipe").display());
     let here = libc::AT_FDCWD as usize;
     let mode = (libc::S_IFIFO | 0o600) as usize;
     call(
         libc::SYS_mknodat,
         &[here, address(pipe.as_bytes()), mode, 0],
     )?;
-    drop(UnixListener::bind(place.join("hostile-socket"))?);
+    drop(UnixListener::bind(directory.join("hostile-socket"))?);
     for name in [
         &b"hostile-\n\x1b[2J"[..],
         b"hostile-\xff\xfe",
         b"hostile- -rf",
     ] {
-        File::create(place.join(OsStr::from_bytes(name)))?;
+        File::create(directory.join(OsStr::from_bytes(name)))?;
     }
     Ok(Value::Null)
 }
 
 /// A directory with something in it that not even its owner may look into.
 fn shut(_: &mut Player, step: &Value) -> io::Result<Value> {
-    let directory = place(word(step, "in")).join("hostile-shut");
+    let directory = directory(word(step, "in")).join("hostile-shut");
     fs::create_dir(&directory)?;
     File::create(directory.join("within"))?;
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o0))?;
@@ -107,13 +107,13 @@ fn shut(_: &mut Player, step: &Value) -> io::Result<Value> {
 }
 
 fn sparse(_: &mut Player, step: &Value) -> io::Result<Value> {
-    let file = File::create(place(word(step, "in")).join("hostile-sparse"))?;
+    let file = File::create(directory(word(step, "in")).join("hostile-sparse"))?;
     file.set_len(number(step, "gibibytes", 1) << 30)?;
     Ok(Value::Null)
 }
 
 fn link(_: &mut Player, step: &Value) -> io::Result<Value> {
-    let name = place(word(step, "in")).join("hostile-link");
+    let name = directory(word(step, "in")).join("hostile-link");
     symlink(Path::new(word(step, "to")), name)?;
     Ok(Value::Null)
 }

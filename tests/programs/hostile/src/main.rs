@@ -7,6 +7,7 @@
 
 mod amqp;
 mod backend;
+mod backend_address;
 mod control;
 mod files;
 mod frames;
@@ -15,7 +16,6 @@ mod look;
 mod memory;
 mod network;
 mod objects;
-mod place;
 mod player;
 mod processes;
 mod redis;

@@ -71,7 +71,7 @@ fn memory_file(_: &mut Player, step: &Value) -> io::Result<Value> {
 
 /// A file, until no more can be had. It is left where it is, unless it is to be `gone`.
 fn fill(_: &mut Player, step: &Value) -> io::Result<Value> {
-    let path = crate::files::place(word(step, "in")).join("hostile-filled");
+    let path = crate::files::directory(word(step, "in")).join("hostile-filled");
     let file = File::create(&path)?;
     let poured = pour(&file, number(step, "mebibytes", 1024))?;
     if step["read"] == true {

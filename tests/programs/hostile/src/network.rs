@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::backend_address::BackendAddress;
 use crate::player::{Player, Step, kind, number, word};
 
 pub const STEPS: &[(&str, Step)] = &[
@@ -31,8 +31,8 @@ fn addresses(player: &Player, step: &Value) -> Vec<SocketAddr> {
         "neighbour" => player.neighbour.iter().filter_map(parsed).collect(),
         "host" => player.host.iter().filter_map(parsed).collect(),
         "peers" => player.endpoints.iter().filter_map(parsed).collect(),
-        "server" => Place::of(player)
-            .and_then(|place| place.host.to_socket_addrs())
+        "server" => BackendAddress::of(player)
+            .and_then(|address| address.host.to_socket_addrs())
             .map(Iterator::collect)
             .unwrap_or_default(),
         "runtime" => vec![SocketAddr::from(([127, 0, 0, 1], 8080))],

@@ -9,8 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use serde_json::{Value, json};
 
 use crate::backend;
+use crate::backend_address::{ANSWER, BackendAddress, open};
 use crate::control;
-use crate::place::{ANSWER, Place, open};
 use crate::player::{Player, Step, number, pause, word};
 
 pub const STEPS: &[(&str, Step)] = &[
@@ -22,11 +22,11 @@ pub const STEPS: &[(&str, Step)] = &[
 
 /// Has objects signed for, each as method and name below the bucket's prefix; what each comes to: `signed`, or why not.
 fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = Place::of(player)?;
+    let address = BackendAddress::of(player)?;
     let mut came = Vec::new();
     for question in step["questions"].as_array().into_iter().flatten() {
         let text = |index: usize| question[index].as_str().unwrap_or_default();
-        came.push(match signed(player, &place, text(0), text(1)) {
+        came.push(match signed(player, &address, text(0), text(1)) {
             Ok(_) => "signed".to_owned(),
             Err(refused) => refused,
         });
@@ -36,10 +36,13 @@ fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
 
 /// Asks whoever listens on this machine at a name like a signer's, with the flare's own token.
 fn others_signers(player: &mut Player, _: &Value) -> io::Result<Value> {
-    let place = Place::of(player)?;
-    let question = format!("{}\nGET\n{}/burst/NEIGHBOUR/x", place.password, place.path);
+    let address = BackendAddress::of(player)?;
+    let question = format!(
+        "{}\nGET\n{}/burst/NEIGHBOUR/x",
+        address.password, address.path
+    );
     let question = player.named(&question);
-    let own = signer(&place);
+    let own = signer(&address);
     let mut came = Vec::new();
     for line in fs::read_to_string("/proc/net/unix")?.lines() {
         let name = line
@@ -55,8 +58,8 @@ fn others_signers(player: &mut Player, _: &Value) -> io::Result<Value> {
 
 /// Connections to the flare's own signer that say something, and stay for a while.
 fn signer_noise(player: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = Place::of(player)?;
-    let address = SocketAddr::from_abstract_name(signer(&place))?;
+    let address = BackendAddress::of(player)?;
+    let address = SocketAddr::from_abstract_name(signer(&address))?;
     let text = control::bytes(&step["text"]).repeat(number(step, "times", 1) as usize);
     let mut open_ones = Vec::new();
     for _ in 0..number(step, "connections", 1) {
@@ -73,12 +76,12 @@ fn signer_noise(player: &mut Player, step: &Value) -> io::Result<Value> {
 /// (by replacing the one text by the other), with `bytes` as the body, of which so many are `announced`; the last
 /// status.
 fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = Place::of(player)?;
+    let address = BackendAddress::of(player)?;
     let mut came = 0;
     let mut open_ones = Vec::new();
     for number in 0..number(step, "times", 1) {
         let name = word(step, "name").replace("NUMBER", &number.to_string());
-        let url = signed(player, &place, "PUT", &name).map_err(io::Error::other)?;
+        let url = signed(player, &address, "PUT", &name).map_err(io::Error::other)?;
         let (_, rest) = url.split_once("://").ok_or(io::ErrorKind::InvalidData)?;
         let (host, path) = rest.split_once('/').ok_or(io::ErrorKind::InvalidData)?;
         let mut path = path.to_owned();
@@ -109,14 +112,19 @@ fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
 }
 
 /// The URL, or why there is none.
-fn signed(player: &Player, place: &Place, method: &str, name: &str) -> Result<String, String> {
+fn signed(
+    player: &Player,
+    address: &BackendAddress,
+    method: &str,
+    name: &str,
+) -> Result<String, String> {
     let name = player.named(name);
-    let question = format!("{}\n{method}\n{}/{name}", place.password, place.path);
-    ask(signer(place), &question)
+    let question = format!("{}\n{method}\n{}/{name}", address.password, address.path);
+    ask(signer(address), &question)
 }
 
-fn signer(place: &Place) -> &str {
-    place.options.trim_start_matches("signer=")
+fn signer(address: &BackendAddress) -> &str {
+    address.options.trim_start_matches("signer=")
 }
 
 fn ask(signer: &str, question: &str) -> Result<String, String> {

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::place::{ANSWER, Place};
+use crate::backend_address::{ANSWER, BackendAddress};
 use crate::player::{Player, Step, number, pause};
 
 pub const STEPS: &[(&str, Step)] = &[("redis", redis)];
@@ -13,14 +13,14 @@ pub const STEPS: &[(&str, Step)] = &[("redis", redis)];
 /// Commands on each of so many connections, logged in as the flare's user unless it is to be somebody else; the first
 /// line of each answer on the last one.
 fn redis(player: &mut Player, step: &Value) -> io::Result<Value> {
-    let place = Place::of(player)?;
+    let address = BackendAddress::of(player)?;
     let mut open_ones = Vec::new();
     let mut answers = Vec::new();
     for _ in 0..number(step, "connections", 1) {
-        let mut stream = place.open()?;
+        let mut stream = address.open()?;
         stream.set_read_timeout(Some(ANSWER))?;
         if step["anonymous"] != true {
-            let login = json!(["AUTH", place.user, place.password]);
+            let login = json!(["AUTH", address.user, address.password]);
             let _ = ask(&mut stream, &command(player, &login));
         }
         answers.clear();

@@ -1,4 +1,4 @@
-//! Where the server of the flare's messages is, and who the flare is there.
+//! The address of the flare's backend, with its account there.
 
 use std::io;
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ const PATIENCE: Duration = Duration::from_millis(300);
 pub const ANSWER: Duration = Duration::from_secs(20);
 
 /// The parts of a backend's address, each as it is written there.
-pub struct Place {
+pub struct BackendAddress {
     pub user: String,
     pub password: String,
     pub host: String,
@@ -20,8 +20,7 @@ pub struct Place {
     pub options: String,
 }
 
-impl Place {
-    /// That of the flare's backend.
+impl BackendAddress {
     pub fn of(player: &Player) -> io::Result<Self> {
         let wrong = || io::Error::other("no address of a backend");
         let uri = player.flare["backend"]["uri"].as_str().ok_or_else(wrong)?;

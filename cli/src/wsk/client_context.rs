@@ -1,4 +1,4 @@
-//! Who asks which platform, and in which namespace.
+//! The requests of `wsk` commands: to which platform, with which credentials, and in which namespace.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ pub const ACTIONS: &str = "actions";
 const PATIENCE: Duration = Duration::from_secs(75);
 
 /// A platform, credentials for it, and the namespace that names without one are in.
-pub struct Session {
+pub struct ClientContext {
     client: Client,
     auth: String,
     /// That namespace.
     pub namespace: String,
 }
 
-impl Session {
+impl ClientContext {
     /// As `burst` finds it.
     pub fn of_burst(args: &GlobalArgs) -> Result<Self, Error> {
         let address = connection::user_address(args)?;
@@ -60,26 +60,26 @@ impl Session {
     }
 
     /// A request about a collection of a namespace.
-    pub fn collection(&self, method: Method, namespace: &str, collection: &str) -> Ask<'_> {
-        self.ask(method, &["api", "v1", "namespaces", namespace, collection])
+    pub fn collection(&self, method: Method, namespace: &str, collection: &str) -> Request<'_> {
+        self.request(method, &["api", "v1", "namespaces", namespace, collection])
     }
 
     /// A request about activations, which are always one's own.
-    pub fn activations(&self) -> Ask<'_> {
+    pub fn activations(&self) -> Request<'_> {
         self.collection(Method::GET, OWN, "activations")
     }
 
     /// A request about an entity.
-    pub fn entity(&self, method: Method, collection: &str, name: &Name) -> Ask<'_> {
-        let mut ask = self.collection(method, &name.namespace, collection);
-        ask.path.extend(name.package.clone());
-        ask.path.push(name.name.clone());
-        ask
+    pub fn entity(&self, method: Method, collection: &str, name: &Name) -> Request<'_> {
+        let mut request = self.collection(method, &name.namespace, collection);
+        request.path.extend(name.package.clone());
+        request.path.push(name.name.clone());
+        request
     }
 
     /// A request about whatever is at this path.
-    pub fn ask(&self, method: Method, path: &[&str]) -> Ask<'_> {
-        Ask {
+    pub fn request(&self, method: Method, path: &[&str]) -> Request<'_> {
+        Request {
             client: &self.client,
             method,
             path: path.iter().map(|&part| part.to_owned()).collect(),
@@ -91,7 +91,7 @@ impl Session {
 
 /// A request that is to be sent.
 #[must_use]
-pub struct Ask<'a> {
+pub struct Request<'a> {
     client: &'a Client,
     method: Method,
     path: Vec<String>,
@@ -99,7 +99,7 @@ pub struct Ask<'a> {
     body: Option<String>,
 }
 
-impl Ask<'_> {
+impl Request<'_> {
     /// About what is below; an empty name is a slash at the end.
     pub fn below(mut self, name: &str) -> Self {
         self.path.push(name.into());
@@ -127,7 +127,7 @@ impl Ask<'_> {
         Ok(self)
     }
 
-    /// Sends it, and hands back whatever is answered; `what` is what was tried.
+    /// Sends it, and hands back whatever the answer is; `what` names what was tried.
     pub fn reply(self, what: &str) -> Result<Reply, Error> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let reply = self

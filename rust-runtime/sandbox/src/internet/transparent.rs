@@ -1,5 +1,5 @@
-//! Where a pack's way to the internet begins, in its own network namespace: routes that lead everything back to its
-//! loopback, and there sockets that take it in, whatever address it was meant for. It is the kernel that speaks TCP
+//! Transparent sockets in a pack's own network namespace, by which it reaches the internet: routes lead everything back
+//! to its loopback, where these sockets take it in, whatever address it was meant for. It is the kernel that speaks TCP
 //! with programs; no packet of theirs is ever seen here.
 
 use std::io;
@@ -28,16 +28,16 @@ const BACKLOG: i32 = 128;
 /// What the kernel is asked to keep at most of a flow's datagrams, for which it takes twice as much.
 const KEPT: usize = 64 << 10;
 
-/// Sockets that take in what is sent by one family's source.
+/// The sockets that take in what one family's source sends.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct TransparentSockets {
     pub(crate) source: IpAddr,
     pub(crate) tcp: TcpListener,
     pub(crate) udp: UdpSocket,
 }
 
 /// One for each source of a family that the pack has; or none, and nothing else that is left.
-pub(crate) fn make(sources: &[IpAddr]) -> io::Result<Vec<Entrance>> {
+pub(crate) fn make(sources: &[IpAddr]) -> io::Result<Vec<TransparentSockets>> {
     let has_v6 = TcpListener::bind("[::1]:0").is_ok();
     let had = sources.iter().filter(|it| it.is_ipv4() || has_v6);
     let had: Vec<_> = had.copied().collect();
@@ -49,16 +49,16 @@ pub(crate) fn make(sources: &[IpAddr]) -> io::Result<Vec<Entrance>> {
     made
 }
 
-fn try_to_make(sources: &[IpAddr]) -> io::Result<Vec<Entrance>> {
-    let mut entrances = Vec::new();
+fn try_to_make(sources: &[IpAddr]) -> io::Result<Vec<TransparentSockets>> {
+    let mut all = Vec::new();
     let mut diversions = Vec::new();
     for &source in sources {
         addresses::add(source)?;
         routes::lead_back(source)?;
-        let entrance = take_in(source)?;
+        let sockets = take_in(source)?;
         for (protocol, at) in [
-            (Protocol::Tcp, entrance.tcp.local_addr()?),
-            (Protocol::Udp, entrance.udp.local_addr()?),
+            (Protocol::Tcp, sockets.tcp.local_addr()?),
+            (Protocol::Udp, sockets.udp.local_addr()?),
         ] {
             let port = at.port();
             diversions.push(Diversion {
@@ -67,10 +67,10 @@ fn try_to_make(sources: &[IpAddr]) -> io::Result<Vec<Entrance>> {
                 port,
             });
         }
-        entrances.push(entrance);
+        all.push(sockets);
     }
     divert(TABLE, &diversions).map_err(io::Error::other)?;
-    Ok(entrances)
+    Ok(all)
 }
 
 /// All that can be, and why other things cannot.
@@ -82,7 +82,7 @@ pub(crate) fn remove(sources: &[IpAddr]) -> io::Result<()> {
     removed.fold(diverted, io::Result::and)
 }
 
-fn take_in(source: IpAddr) -> io::Result<Entrance> {
+fn take_in(source: IpAddr) -> io::Result<TransparentSockets> {
     let anybody: IpAddr = match source {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -96,7 +96,7 @@ fn take_in(source: IpAddr) -> io::Result<Entrance> {
         IpAddr::V4(_) => setsockopt(&udp, sockopt::Ipv4OrigDstAddr, &true)?,
         IpAddr::V6(_) => setsockopt(&udp, sockopt::Ipv6OrigDstAddr, &true)?,
     }
-    Ok(Entrance {
+    Ok(TransparentSockets {
         source,
         tcp: tcp.into(),
         udp: udp.into(),
