@@ -165,7 +165,7 @@ test-traces: build ## traces, as OpenTelemetry's own collector gets them from a 
 # Emulated, no gigabyte is poured in time.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
 	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
-		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip who_takes_all)
+		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip exhausting_all_resources)
 
 test-package: dist ## the Debian package installed in a bare root file system and started by systemd there; as root
 	deploy/package/test.sh target/packages

@@ -1,4 +1,5 @@
-//! The processor time that threads have had, and that they have waited for: on a busy machine the two differ.
+//! The processor time that threads have had, and the time that they have waited for it: on a busy machine one that has
+//! much to do may have had little.
 
 use std::fs;
 use std::ops::Sub;

@@ -10,7 +10,7 @@ use burst_protocol::{Failure, InvalidRun, PackEvent, RUNTIME, Versions};
 use crate::invalid_request::InvalidRequest;
 use crate::memory_limit::MemoryLimitError;
 use crate::not_reusable::NotReusable;
-use crate::package::PackageError;
+use crate::package_error::PackageError;
 use crate::start::{StartError, StartFailure};
 
 /// Why a request got no result.

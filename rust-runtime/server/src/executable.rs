@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use crate::limits::ELF;
-use crate::package::PackageError;
+use crate::package_error::PackageError;
 
 /// The first bytes of a script.
 pub(crate) const SCRIPT: &[u8] = b"#!";

@@ -6,7 +6,7 @@
 //! | the port, and the connections to it | `server`, `connections`, [`inherited`] |
 //! | HTTP calls, and their authentication | `routes`, `access`, `body`, `invalid_request` |
 //! | the state of the runtime | `runtime` |
-//! | a package: found or unpacked, its directory, dependencies and variables | `init`, `package`, `unpack`, `executable`, `own_directory`, `wanted`, `environment` |
+//! | a package: found or unpacked, its directory, dependencies and variables | `init`, `package`, `package_error`, `unpack`, `executable`, `own_directory`, `wanted`, `environment` |
 //! | launchers of packages | `kind`, `launcher`, `interpreter` (started ahead), `launched`, [`action_loop`], [`image`] |
 //! | the program: its start, hello and end | `supervisor`, `process`, `process_end`, `memory`, `memory_limit` |
 //! | the program's output | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
@@ -54,6 +54,7 @@ mod output;
 mod own_directory;
 mod pack;
 mod package;
+mod package_error;
 mod patience;
 mod proc_file;
 mod process;
@@ -85,7 +86,7 @@ pub use layout::lay_out;
 pub use memory_limit::MemoryLimitError;
 pub use not_reusable::NotReusable;
 pub use own_directory::wait_for_removals;
-pub use package::PackageError;
+pub use package_error::PackageError;
 pub use process::make_undumpable;
 pub use process_end::ProcessEnd;
 pub use start::StartError;

@@ -108,8 +108,8 @@ pub(crate) const ADMISSION: Duration = Duration::from_secs(10);
 /// From a flare's end until its program is observed, if no other has begun; as long again until it is stopped, or seen
 /// to compute; twice as long each time until one that still does is observed again.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
-/// The processor time between two observations from which on it counts, and the most that a program may have had in all
-/// when it ought to rest: as much as one that computes for half of the first two.
+/// How much of the processor time between two observations counts at most, and how much a program that ought to rest may
+/// have in all: as much as one that computes for half of the first two.
 pub(crate) const COMPUTING_IN_ONE: Duration = PAUSE;
 pub(crate) const COMPUTING: Duration = Duration::from_millis(75);
 /// How long a program that was told to stop is not observed if the kernel reports nothing of it.

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::limits;
-use crate::package::PackageError;
+use crate::package_error::PackageError;
 
 pub(crate) fn copy(bytes: impl Read, path: &Path, mode: u32) -> Result<(), PackageError> {
     let length = io::copy(&mut bytes.take(limits::UNPACKED), &mut create(path, mode)?)?;

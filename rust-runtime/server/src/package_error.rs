@@ -1,0 +1,36 @@
+//! Why a package cannot be run.
+
+use std::io;
+
+use crate::kind::UnknownKind;
+use crate::limits;
+
+/// Why a package cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PackageError {
+    /// Nothing here runs such packages.
+    #[error(transparent)]
+    Kind(#[from] UnknownKind),
+    /// There is no executable.
+    #[error("the package has no executable file named `exec`")]
+    NoExec,
+    /// `exec` is something else.
+    #[error("`exec` is neither an ELF executable nor a script that begins with #!")]
+    NotExecutable,
+    /// `exec` is for another machine.
+    #[error("`exec` is built for another architecture; this pack runs {0}")]
+    Architecture(&'static str),
+    /// It is no zip, or a damaged one.
+    #[error("the package is neither an executable nor a readable zip: {0}")]
+    Zip(#[from] zip::result::ZipError),
+    /// An entry would land outside the package's directory, or is no plain file.
+    #[error("the zip entry `{0}` is not a plain file or directory inside the package")]
+    Entry(String),
+    /// It is too large.
+    #[error("the package has more than {} files and directories or {} MiB", limits::ENTRIES, limits::UNPACKED >> 20)]
+    TooLarge,
+    /// The file system failed.
+    #[error("cannot prepare the package: {0}")]
+    Io(#[from] io::Error),
+}
