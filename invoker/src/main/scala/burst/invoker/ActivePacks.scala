@@ -98,7 +98,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
       case None => groupGone(run)
 
   def groupGone(run: PackActor.Run): Unit =
-    val failure = Failure(FailureKind.PackLost, "the group has ended", operation = Some("start"))
+    val failure = Failure(FailureKind.PackLost, "the group has ended", operation = Some(Operation.Start))
     refuse(run.assignment, run.replyTo, failure)
 
   /** What it is asked for cannot be, or is no more. */

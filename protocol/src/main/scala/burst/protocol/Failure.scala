@@ -36,10 +36,28 @@ object Failure:
     if text.length <= limit then text
     else text.take(if text(limit - 1).isHighSurrogate then limit - 1 else limit) + "…"
 
-/** What an invoker was at for a pack whose program was not up, as the failure's `operation` names it: it
-  * tells whose fault a failed start is. Only invokers say these.
+/** What was going on when something failed, as the failure's `operation` names it. Those of the BCM and of
+  * users' programs have names of their own.
   */
-object StartOperation:
+object Operation:
+  /** Waiting for slots, for a group's turn or for inputs. */
+  val Queue = "queue"
+
+  /** Bringing up the packs. */
+  val Start = "start"
+
+  /** Running the user's function. */
+  val Work = "work"
+
+  /** Ending the packs before they end by themselves. */
+  val Abort = "abort"
+
+  /** Removing what a flare left on its backend. */
+  val CleanUp = "cleanup"
+
+  /** Keeping the flare's record and outputs. */
+  val Store = "store"
+
   /** Bringing the package to the machine, which could not take it. */
   val Fetch = "fetch"
 
@@ -54,4 +72,13 @@ object StartOperation:
     */
   val Schedule = "schedule"
 
-  val All: Set[String] = Set(Fetch, Create, Init, Schedule)
+  /** Bringing the image of the container to the machine. */
+  val Image = "image"
+
+  /** Connecting the container with the flare's other ones. */
+  val Connect = "connect"
+
+  /** What an invoker was at for a pack whose program was not up: it tells whose fault a failed start is. Only
+    * invokers say these.
+    */
+  val StartSteps: Set[String] = Set(Fetch, Create, Init, Schedule)

@@ -2,7 +2,7 @@ package burst.controller.action
 
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.json.JsonPieces
-import burst.protocol.{Failure, FailureKind, JsonText, StartOperation}
+import burst.protocol.{Failure, FailureKind, JsonText, Operation}
 import io.circe.{Json, Printer}
 import java.io.{BufferedWriter, ByteArrayOutputStream, OutputStream, OutputStreamWriter}
 import java.nio.charset.StandardCharsets.UTF_8
@@ -81,11 +81,11 @@ object RunResult:
     )
 
   private[action] def failed(flare: Flare, failure: Failure): RunResult =
-    val inStart = failure.operation.contains(StartOperation.Init)
+    val inStart = failure.operation.contains(Operation.Init)
     failure.kind match
       case FailureKind.Timeout if waited(Some(failure)) => error(InternalError, NoResources)
       case FailureKind.Timeout =>
-        val during = if failure.operation.contains("start") then " during initialization" else ""
+        val during = if failure.operation.contains(Operation.Start) then " during initialization" else ""
         error(
           DeveloperError,
           s"The action exceeded its time limits of ${flare.request.timeout.toMillis} milliseconds$during."
@@ -111,7 +111,8 @@ object RunResult:
         error(InternalError, "The platform failed to run the action.")
 
   /** For slots, and not for the action. */
-  private def waited(failure: Option[Failure]): Boolean = failure.exists(_.operation.contains("queue"))
+  private def waited(failure: Option[Failure]): Boolean =
+    failure.exists(_.operation.contains(Operation.Queue))
 
   private val Invalid = "The action did not produce a valid JSON response."
   private val NoResources = "Failed to provision resources to run the action."

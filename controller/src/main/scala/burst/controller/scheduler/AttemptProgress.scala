@@ -14,7 +14,7 @@ import burst.controller.flare.{
 }
 import burst.protocol.JsonText
 import org.apache.pekko.util.ByteString
-import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport, Timestamp}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackEvent, PackReport, Timestamp}
 
 /** How far a pack is, as its reports tell. */
 enum PackStage:
@@ -113,7 +113,7 @@ final case class AttemptProgress(
       pack -> Failure(
         FailureKind.PackLost,
         s"the pack did not report its end within $limit of being told to stop",
-        operation = Some("abort")
+        operation = Some(Operation.Abort)
       ).at(plan.packs(pack).invoker, pack)
     }
     copy(errors = silent.toMap ++ errors)
@@ -267,7 +267,8 @@ final case class AttemptProgress(
   private def put(worker: WorkerRecord): AttemptProgress =
     copy(workers = workers.updated(worker.worker, worker))
 
-  private def operationOf(pack: Int) = if stages(pack) == PackStage.Preparing then "start" else "work"
+  private def operationOf(pack: Int) =
+    if stages(pack) == PackStage.Preparing then Operation.Start else Operation.Work
 
   private def located(failure: Failure, pack: Int): Failure =
     val at = failure.short.at(plan.packs(pack).invoker, pack)

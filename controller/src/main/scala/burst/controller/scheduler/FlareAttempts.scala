@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.Flare
-import burst.protocol.{Failure, FailureKind, InvokerId, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation}
 
 /** Whether a flare may be tried once more: as often as it asked for, and, beyond that, where nothing of it
   * had begun. `unplaced` of its attempts found no room, and packs were `asked` for unless it was still being
@@ -31,12 +31,12 @@ private[scheduler] final case class FlareAttempts(
     * flares which each have some of what they need one goes first.
     */
   private def lackedPods(progress: AttemptProgress, why: Failure): Boolean =
-    why.kind == FailureKind.StartFailed && why.operation.contains(StartOperation.Schedule) &&
+    why.kind == FailureKind.StartFailed && why.operation.contains(Operation.Schedule) &&
       progress.plan.packs.exists(_.node.isDefined)
 
   /** The container was about to go that the call was to join. */
   private def wasTurnedAway(progress: AttemptProgress, why: Failure): Boolean =
-    why.kind == FailureKind.PackLost && why.operation.contains("start") && !progress.begins &&
+    why.kind == FailureKind.PackLost && why.operation.contains(Operation.Start) && !progress.begins &&
       progress.plan.packs.exists(_.shared.isDefined)
 
   /** As many as are sent to a container at once: each time at least the first of those that wait has had one
@@ -46,7 +46,7 @@ private[scheduler] final case class FlareAttempts(
 
   /** Where it failed to start. */
   def unstarted(why: Cause): Option[InvokerId] = Option(why.failure)
-    .filter(f => f.kind == FailureKind.StartFailed || f.operation.exists(StartOperation.All))
+    .filter(f => f.kind == FailureKind.StartFailed || f.operation.exists(Operation.StartSteps))
     .flatMap(_.invoker)
 
   /** Which attempt it is but for those for which there was no room. */

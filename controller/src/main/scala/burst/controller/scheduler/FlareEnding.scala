@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, InvokerId, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation}
 import scala.concurrent.duration.FiniteDuration
 
 /** Why a flare ends otherwise than well. `provisional` while it is not known who it was: a peer's own failure
@@ -29,7 +29,7 @@ final case class Cause(state: FlareState, failure: Failure, provisional: Boolean
       Some(worker.worker),
       worker.pack,
       progress.invokerOf(worker),
-      Some(if worker.started.isDefined then "work" else "start")
+      Some(if worker.started.isDefined then Operation.Work else Operation.Start)
     )
 
 /** The rules of a flare's end that need no state: what is tried again, what outweighs what, and how causes
@@ -48,7 +48,7 @@ object FlareEnding:
   /** Whether a start failed by what is the machine's, and not the program's. */
   def isOfMachine(failure: Failure): Boolean = failure.kind match
     case FailureKind.PackLost | FailureKind.InvokerLost => true
-    case FailureKind.StartFailed => !failure.operation.contains(StartOperation.Init)
+    case FailureKind.StartFailed => !failure.operation.contains(Operation.Init)
     case _ => false
 
   private val NotRetried =
@@ -91,11 +91,11 @@ object FlareEnding:
 
   val groupEnded: Cause = Cause(
     FlareState.Failed,
-    Failure(FailureKind.PackLost, "the group ended before the flare began", operation = Some("queue"))
+    Failure(FailureKind.PackLost, "the group ended before the flare began", operation = Some(Operation.Queue))
   )
 
   def internal(message: String): Cause =
-    Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some("store")))
+    Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some(Operation.Store)))
 
   /** Something could not be stored, for as long as that was put up with. */
   def notStored(why: StorageFailure): Cause =
@@ -116,13 +116,13 @@ object FlareEnding:
       Failure(
         FailureKind.ControllerRestarted,
         "the controller was replaced before the pack was asked for",
-        operation = Some("start")
+        operation = Some(Operation.Start)
       )
     else
       Failure(
         FailureKind.InvokerLost,
         s"invoker ${invoker.value} no longer had the pack when the controller was replaced",
-        operation = Some("work")
+        operation = Some(Operation.Work)
       )
 
   /** Why a flare was being ended when another scheduler had it. */
@@ -136,7 +136,7 @@ object FlareEnding:
     Failure(
       FailureKind.Timeout,
       s"the flare waited $limit for $size free slots at once and did not get them",
-      operation = Some("queue")
+      operation = Some(Operation.Queue)
     )
   )
 
@@ -145,7 +145,7 @@ object FlareEnding:
     Failure(
       FailureKind.Timeout,
       s"the flare's inputs were not read within $limit: the memory for large ones was taken by other flares",
-      operation = Some("queue")
+      operation = Some(Operation.Queue)
     )
   )
 
@@ -158,7 +158,7 @@ object FlareEnding:
         s"${progress.stages.length - progress.ready} of ${progress.stages.length} packs were not ready within $limit",
         pack = slow.map(_.pack),
         invoker = slow.map(_.invoker),
-        operation = Some("start")
+        operation = Some(Operation.Start)
       )
     )
 
@@ -171,7 +171,7 @@ object FlareEnding:
     progress.firstUnready.fold(Cause(FlareState.TimedOut, late, provisional = true)): slow =>
       val unready =
         s"${progress.stages.length - progress.ready} of ${progress.stages.length} packs were not ready"
-      val failure = late.copy(message = s"${late.message}: $unready", operation = Some("start"))
+      val failure = late.copy(message = s"${late.message}: $unready", operation = Some(Operation.Start))
       Cause(FlareState.TimedOut, failure.at(slow.invoker, slow.pack))
 
   /** Names who kept a flare from ending in time: of the workers that had not ended those that ran, for the
@@ -183,7 +183,7 @@ object FlareEnding:
     Option.when(progress.workers.exists(_.state != WorkerState.Succeeded)):
       val (ran, waited) = progress.workers
         .filter(_.error.exists(_.kind == FailureKind.Timeout))
-        .partition(_.error.flatMap(_.operation).contains("work"))
+        .partition(_.error.flatMap(_.operation).contains(Operation.Work))
       storageFailure match
         case Some(why) if ran.isEmpty =>
           val held = notStored(why)
@@ -211,7 +211,7 @@ object FlareEnding:
           worker = Some(first.worker),
           pack = first.pack,
           invoker = progress.invokerOf(first),
-          operation = Some("work")
+          operation = Some(Operation.Work)
         )
       case (None, _) if silent.nonEmpty =>
         late.failure.copy(message = s"${late.failure.message}; what ${named(silent)} doing is not known")

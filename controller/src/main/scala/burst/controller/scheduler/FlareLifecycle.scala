@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, Timestamp}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackReport, Timestamp}
 
 import FlareEffect.*
 import FlareLifecycle.{FinishTimers, Stage, Step}
@@ -300,7 +300,7 @@ final case class FlareLifecycle private (
 
   private def uncleaned(limit: String, at: Timestamp): Step =
     val message = s"the backend was not cleaned within $limit"
-    onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
+    onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some(Operation.CleanUp))), at)
 
   /** Only the retry had it wait for the clean-up still, which goes on by itself. */
   private def withoutRetry(at: Timestamp): Step = copy(cancelled = true).onCleaned(None, at)

@@ -15,6 +15,7 @@ import burst.protocol.{
   InvokerRequest,
   InvokerStatus,
   NothingMore,
+  Operation,
   Timestamp,
   WantRoom,
   WantedPacks
@@ -280,7 +281,11 @@ private final class GangScheduler(
   def serving: Behavior[Command] = Behaviors.receiveMessage {
     case Stop(replyTo) =>
       val failure =
-        Failure(FailureKind.ControllerRestarted, "the controller is stopping", operation = Some("work"))
+        Failure(
+          FailureKind.ControllerRestarted,
+          "the controller is stopping",
+          operation = Some(Operation.Work)
+        )
       // Where invokers outlive it, another one goes on with what runs there.
       if environment.adoption.isEmpty then state.holders.foreach(abort(_, failure))
       replyTo ! Done
@@ -487,7 +492,8 @@ private final class GangScheduler(
       val held = packs.getOrElse(flare, Vector.empty).toSet
       val told = FlareActor.PacksReported(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
       flares.tell(flare, told)
-    val failure = Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some("work"))
+    val failure =
+      Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some(Operation.Work))
     strange.foreach: pack =>
       // of a flare that is at another attempt all packs of this one have ended
       if !flares.contains(pack.flareId) then invokers.abort(id, pack.flareId, pack.pack, failure)
@@ -515,7 +521,8 @@ private final class GangScheduler(
     context.log.atError().of(id).log("the actor of a flare died; its packs are ended")
     dequeue(id)
     flares.remove(id)
-    val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
+    val failure =
+      Failure(FailureKind.Internal, "the controller lost the flare", operation = Some(Operation.Schedule))
     groups.holderOf(id).foreach(abort(_, failure))
     groups.leave(id)
     groups.end(id)

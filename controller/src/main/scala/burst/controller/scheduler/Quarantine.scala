@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.node.MonotonicTime
-import burst.protocol.{DefinitionRef, Failure, InvokerId, StartOperation, Timestamp}
+import burst.protocol.{DefinitionRef, Failure, InvokerId, Operation, Timestamp}
 import io.circe.Codec
 import scala.concurrent.duration.FiniteDuration
 
@@ -32,7 +32,7 @@ object Suspicion:
   *
   * ==Whose fault==
   * A user must not be able to have machines avoided, be it by accident or not. So it counts what a failed
-  * start was at ([[burst.protocol.StartOperation]]):
+  * start was at ([[burst.protocol.Operation]]):
   *   - ''the package could not be written, the container not be made'': nothing of the user's has run. It is
   *     the machine's, and counts at once.
   *   - ''the program did not come up'': it may be either's. It counts once the same version has come up on
@@ -173,8 +173,8 @@ object Quarantine:
 
   /** Whose fault a failed start is. */
   def blame(failure: Failure): Blame = failure.operation match
-    case Some(StartOperation.Fetch | StartOperation.Create) => Blame.Machine
-    case Some(StartOperation.Init) => Blame.Unknown
+    case Some(Operation.Fetch | Operation.Create) => Blame.Machine
+    case Some(Operation.Init) => Blame.Unknown
     case _ => Blame.Nobody
 
   /** What is told where a program's own words would be: they are another tenant's. */

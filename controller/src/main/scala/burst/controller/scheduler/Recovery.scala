@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.Output
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerResult, WorkerState}
 import burst.controller.store.{DrainedInvokers, FlareChange, FlareStore}
-import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId, Timestamp}
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId, Operation, Timestamp}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
   * their namespaces; `adopted` may still run, and have the results that are stored, groups before what runs
@@ -93,7 +93,7 @@ object Recovery:
       FailureKind.ControllerRestarted,
       if flare.request.isGroup then "the controller restarted; open the group again"
       else s"the controller restarted while the flare was $state; run it again",
-      operation = Some(if flare.state == FlareState.Running then "work" else "start")
+      operation = Some(if flare.state == FlareState.Running then Operation.Work else Operation.Start)
     )
     val all =
       if flare.workers.length == flare.request.size then flare

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.protocol.{Failure, FailureKind, InvokerId, PackStart, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackStart}
 
 /** What became of a pack's start on a machine. */
 enum StartOutcome:
@@ -37,7 +37,7 @@ object StartOutcome:
   def ofLate(progress: AttemptProgress, limit: String): Vector[StartOutcome] =
     val late = progress.packs.filter(pack => progress.stages(pack.pack) == PackStage.Preparing).map { pack =>
       val message = s"a pack was not ready within $limit"
-      val failure = Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init))
+      val failure = Failure(FailureKind.StartFailed, message, operation = Some(Operation.Init))
       NotUp(pack.invoker, failure)
     }
     late.distinct ++ ofStarted(progress)

@@ -7,8 +7,8 @@ import burst.protocol.{
   FlareId,
   InvokerRequest,
   NodeRoom,
+  Operation,
   PackEvent,
-  StartOperation,
   Timestamp,
   WantRoom,
   WantedPacks
@@ -119,7 +119,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val (up, crowded) = (a.prepared(), a.prepared())
     a.comesUp(up)
     world.becomes(a, "x" -> 4)
-    a.notUp(crowded, StartOperation.Schedule)
+    a.notUp(crowded, Operation.Schedule)
     assertEquals(a.aborted().pack, up.assignment.pack)
     a.end(up)
     kit.createTestProbe[Any]().awaitAssert:
@@ -151,7 +151,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val gangs = asked.groupBy(_.assignment.flareId).values.toVector
     for gang <- gangs do
       a.comesUp(gang(0))
-      a.notUp(gang(1), StartOperation.Schedule)
+      a.notUp(gang(1), Operation.Schedule)
     for _ <- gangs do
       val told = a.aborted()
       a.end(asked.find(p => p.assignment.flareId == told.flareId && p.assignment.pack == told.pack).get)
@@ -179,7 +179,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val ends = flares.map(flare => world.await(flare.id))
     val (up, crowded) = (a.prepared(), a.prepared())
     a.comesUp(up)
-    a.notUp(crowded, StartOperation.Schedule)
+    a.notUp(crowded, Operation.Schedule)
     assertEquals(a.aborted().pack, up.assignment.pack)
     a.end(up)
     val order = flares.map: _ =>
@@ -198,7 +198,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val a = world.cluster("x" -> 4)
     val flare = world.submit(Samples.request(2))
     val end = world.await(flare.id)
-    for _ <- 1 to FlareAttempts.MostPlacings do a.notUp(a.prepared(), StartOperation.Schedule)
+    for _ <- 1 to FlareAttempts.MostPlacings do a.notUp(a.prepared(), Operation.Schedule)
     val ended = world.ended(end)
     assertEquals((ended.state, ended.attempt), (FlareState.Failed, FlareAttempts.MostPlacings))
     assertEquals(ended.error.map(_.kind), Some(FailureKind.StartFailed))
@@ -212,7 +212,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val pack = a.prepared()
     a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)))
     world.pass(1.second)
-    a.notUp(pack, StartOperation.Schedule)
+    a.notUp(pack, Operation.Schedule)
     assertEquals(world.ended(end).attempt, 1)
 
   private def homogeneous = burst.controller.definition.Packing.Homogeneous

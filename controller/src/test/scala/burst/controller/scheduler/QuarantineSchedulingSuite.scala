@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
-import burst.protocol.StartOperation
+import burst.protocol.Operation
 import scala.concurrent.duration.DurationInt
 
 /** What the scheduler makes of machines on which starts fail. */
@@ -96,7 +96,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     val (a, b) = (world.invoker("a", 8), world.invoker("b", 8))
     for _ <- 1 to 3 do
       val end = world.await(world.submit(Samples.request(16)).id)
-      a.notUp(a.prepared(), StartOperation.Init)
+      a.notUp(a.prepared(), Operation.Init)
       b.end(b.prepared())
       assertEquals(world.ended(end).state, FlareState.Failed)
       a.hears()
@@ -107,7 +107,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     val world = World()
     val (bad, good) = (world.invoker("a", 6), world.invoker("b", 8))
     val end = world.await(world.submit(Samples.request(2, retries = 1)).id)
-    bad.notUp(bad.prepared(), StartOperation.Init)
+    bad.notUp(bad.prepared(), Operation.Init)
     assertEquals(avoided(world), Vector.empty)
     val again = good.prepared()
     good.comesUp(again)

@@ -18,8 +18,8 @@ class QuarantineSuite extends FunSuite:
     DefinitionRef(namespace, name, "0.0.1", Samples.packageId)
   private def failure(operation: String) =
     Failure(FailureKind.StartFailed, s"$operation went wrong", operation = Some(operation))
-  private val full = failure(StartOperation.Fetch)
-  private val broken = failure(StartOperation.Init)
+  private val full = failure(Operation.Fetch)
+  private val broken = failure(Operation.Init)
 
   /** What is told of a machine at a second; `trusted` is what comes of it at that moment. */
   private def after(steps: (Int, StartOutcome)*): Quarantine =
@@ -29,9 +29,9 @@ class QuarantineSuite extends FunSuite:
   private def seconds(n: Int): MonotonicTime = MonotonicTime.Zero + n.seconds
 
   for (operation, whose) <- Vector(
-      Some(StartOperation.Fetch) -> Blame.Machine,
-      Some(StartOperation.Create) -> Blame.Machine,
-      Some(StartOperation.Init) -> Blame.Unknown,
+      Some(Operation.Fetch) -> Blame.Machine,
+      Some(Operation.Create) -> Blame.Machine,
+      Some(Operation.Init) -> Blame.Unknown,
       Some("start") -> Blame.Nobody,
       Some("work") -> Blame.Nobody,
       None -> Blame.Nobody

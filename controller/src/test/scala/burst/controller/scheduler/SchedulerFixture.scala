@@ -108,7 +108,7 @@ final class ScriptedInvoker(
     )
 
   /** The container cannot be made. */
-  def notUp(pack: Prepared, operation: String = StartOperation.Create): Unit =
+  def notUp(pack: Prepared, operation: String = Operation.Create): Unit =
     val why = Failure(FailureKind.StartFailed, "no room on the disk", operation = Some(operation))
     val a = pack.assignment
     pack.replyTo !

@@ -1,7 +1,7 @@
 package burst.invoker.driver
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{ClusterRoom, DefinitionRef, Failure, FailureKind, Secret, WantedPacks}
+import burst.protocol.{ClusterRoom, DefinitionRef, Failure, FailureKind, Operation, Secret, WantedPacks}
 import java.nio.file.Path
 import scala.annotation.unused
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
@@ -29,7 +29,7 @@ object ContainerBase:
     Failure(
       FailureKind.InvalidInput,
       s"The image '$image' cannot be run: $reason.",
-      operation = Some("image")
+      operation = Some(Operation.Image)
     )
 
   /** What a driver that cannot run images says. */

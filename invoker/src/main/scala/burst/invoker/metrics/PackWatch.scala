@@ -2,7 +2,7 @@ package burst.invoker.metrics
 
 import burst.node.MonotonicTime
 import burst.node.metrics.Seconds
-import burst.protocol.{Failure, FailureKind, PackStart, StartOperation, Traffic}
+import burst.protocol.{Failure, FailureKind, Operation, PackStart, Traffic}
 import java.util.concurrent.atomic.AtomicReference
 
 /** One pack's way through the metrics. It is told of by the pack's actor, and of its end by the invoker where
@@ -42,5 +42,5 @@ private object PackWatch:
 
   /** Whether the start itself has failed; else somebody did not want it any more. */
   private def isOfStart(failure: Failure): Boolean =
-    failure.kind == FailureKind.StartFailed || failure.operation.exists(StartOperation.All) ||
+    failure.kind == FailureKind.StartFailed || failure.operation.exists(Operation.StartSteps) ||
       failure.kind == FailureKind.Internal

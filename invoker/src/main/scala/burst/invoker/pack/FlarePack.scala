@@ -65,5 +65,5 @@ private object FlarePack:
     Failure(
       FailureKind.PackLost,
       "the container that it was to join takes no more",
-      operation = Some("start")
+      operation = Some(Operation.Start)
     )

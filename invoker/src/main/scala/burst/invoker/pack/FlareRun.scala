@@ -112,7 +112,7 @@ private[pack] final class FlareRun(
       // Another container has its own time to come up.
       timers.cancel(InitOverdue)
       if start == PackStart.Warm then host.replaced(pack) else None
-    def lost(exit: ContainerExit) = destroy(pack, Some(during(StartOperation.Init, died(exit))))
+    def lost(exit: ContainerExit) = destroy(pack, Some(during(Operation.Init, died(exit))))
     receive:
       case Opened(id, _) if id != pack.container.id => Behaviors.same // of one that was replaced meanwhile
       case Opened(_, Right(events)) =>
@@ -139,7 +139,7 @@ private[pack] final class FlareRun(
       case Settled(_) if exit.nonEmpty => exit.fold(Behaviors.same)(lost)
       case InitOverdue(_) if start == PackStart.Warm =>
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
-        destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
+        destroy(pack, Some(during(Operation.Init, Failure(FailureKind.PackLost, silent))))
       case AtOnce(failure) => destroy(pack, Some(failure))
       // The container has other flares, which are not to end with this one: the runtime is told once it has it.
       case Ending(failure) if host.isJoined && aborted.isEmpty =>
@@ -274,7 +274,7 @@ private[pack] final class FlareRun(
 
   /** A program may say what it likes, but not in the invoker's name that the machine is at fault. */
   private def ofProgram(error: Failure): Failure =
-    error.copy(operation = error.operation.filterNot(StartOperation.All))
+    error.copy(operation = error.operation.filterNot(Operation.StartSteps))
 
   private var finished = 0
 

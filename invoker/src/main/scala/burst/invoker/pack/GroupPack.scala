@@ -66,7 +66,7 @@ private[pack] final class GroupPack(
       case Exited(id, _) if id == container.id && start == PackStart.Warm => replaced
       case Initialised(_, Left(refusal)) => breakOff(pack, refusal)
       case Exited(id, exit) if id == container.id =>
-        destroy(pack, Some(during(StartOperation.Init, died(exit))))
+        destroy(pack, Some(during(Operation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))
 
   private def loaded(pack: LoadedPack, start: PackStart): Behavior[Command] =
@@ -106,7 +106,11 @@ private[pack] final class GroupPack(
 
   private def notServed(run: Run): Unit =
     val gone =
-      Failure(FailureKind.PackLost, "the group ended before the flare began", operation = Some("start"))
+      Failure(
+        FailureKind.PackLost,
+        "the group ended before the flare began",
+        operation = Some(Operation.Start)
+      )
     PackReporter(run.assignment, services, run.replyTo).ended(reusable = false, Some(gone))
 
   // ---- For its flares ------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ private[pack] abstract class PackLifecycle(
       aborted.fold(supplied(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
     case Created(Left(failure)) =>
       releasePackage()
-      stop(aborted.orElse(Some(during(StartOperation.Create, failure))))
+      stop(aborted.orElse(Some(during(Operation.Create, failure))))
     case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
 
   /** With its program's network in place: user code may run as soon as the runtime is asked. */
@@ -190,7 +190,7 @@ private[pack] abstract class PackLifecycle(
       case Left(failure) =>
         Future.successful(Left(Refusal(
           failure.message,
-          operation = during(StartOperation.Create, failure).operation
+          operation = during(Operation.Create, failure).operation
         )))
 
   // ---- Destroying, Ended ---------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ private[pack] abstract class PackStates(
       case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
       case InitOverdue(_) =>
         val message = s"the program did not report within ${timings.init}: is it linked with the Burst SDK?"
-        Some(Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init)))
+        Some(Failure(FailureKind.StartFailed, message, operation = Some(Operation.Init)))
       case _ => None
 
   /** An abort that gives nobody time. */
@@ -111,8 +111,8 @@ private[pack] abstract class PackStates(
     receive:
       case Exited(id, exit) if id == pack.container.id =>
         val why = if exit.oomKilled || refusal.isSilence then died(exit) else refusal.failure
-        destroy(pack, Some(during(StartOperation.Init, why)))
-      case Settled(_) => destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
+        destroy(pack, Some(during(Operation.Init, why)))
+      case Settled(_) => destroy(pack, Some(during(Operation.Init, refusal.failure)))
       case Ending(aborted) => destroy(pack, Some(aborted))
 
   protected def tell[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =

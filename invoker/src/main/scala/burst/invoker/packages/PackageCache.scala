@@ -2,7 +2,7 @@ package burst.invoker.packages
 
 import burst.invoker.metrics.PackageMetrics
 import burst.node.metrics.MetricsRegistry
-import burst.protocol.{Failure, FailureKind, PackageId, PackageRequest, StartOperation}
+import burst.protocol.{Failure, FailureKind, Operation, PackageId, PackageRequest}
 import java.nio.file.{Files, Path, StandardCopyOption}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, DispatcherSelector}
@@ -124,6 +124,6 @@ private final class PackageCache(
       FailureKind.StartFailed,
       s"package ${id.value.take(12)} cannot be used: ${problem.sentence}",
       operation = problem match
-        case PackageProblem.Unwritable(_) => Some(StartOperation.Fetch)
+        case PackageProblem.Unwritable(_) => Some(Operation.Fetch)
         case _ => None
     )

@@ -54,7 +54,7 @@ class PackFailureSuite extends munit.FunSuite:
     givePackage()
     val failure = endedBadly()
     assertEquals(failure.message, "no room")
-    assertEquals(failure.operation, Some(StartOperation.Create))
+    assertEquals(failure.operation, Some(Operation.Create))
     expectRelease()
 
   setup.test("the program does not start"): setup =>
@@ -66,7 +66,7 @@ class PackFailureSuite extends munit.FunSuite:
     val failure = endedBadly()
     assertEquals(failure.kind, FailureKind.StartFailed)
     assert(failure.message.contains("exec format error"), failure.message)
-    assertEquals(failure.operation, Some(StartOperation.Init))
+    assertEquals(failure.operation, Some(Operation.Init))
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
@@ -150,7 +150,7 @@ class PackFailureSuite extends munit.FunSuite:
         givePackage()
         if exits then driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
         val failure = endedBadly()
-        assertEquals((failure.kind, failure.operation), (FailureKind.PackLost, Some(StartOperation.Init)))
+        assertEquals((failure.kind, failure.operation), (FailureKind.PackLost, Some(Operation.Init)))
         expectRelease()
 
   /** A call of an action, on a warm pack at this address. */
@@ -196,7 +196,7 @@ class PackFailureSuite extends munit.FunSuite:
   setup.test("a program cannot say in the invoker's name that the machine is at fault"): setup =>
     import setup.*
     val (_, pack) = running()
-    val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(StartOperation.Create))
+    val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(Operation.Create))
     pack.say(PackEvent.PackEnded(false, Some(error), Timestamp.ofMicros(1)))
     assertEquals(endedBadly().operation, None)
 

@@ -156,7 +156,7 @@ class PackageCacheSuite extends munit.FunSuite:
     val _ = Files.write(setup.directory, Array.empty[Byte])
     setup.acquire(zipId)
     def operation = setup.asker.receiveMessage().swap.toOption.flatMap(_.operation)
-    assertEquals(operation, Some(StartOperation.Fetch))
+    assertEquals(operation, Some(Operation.Fetch))
     val other = Setup()
     other.acquire(zipId)
     other.asked().replyTo ! PackageMissing(zipId)

@@ -2,7 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{ClusterRoom, Failure, Secret, StartOperation, WantedPacks}
+import burst.protocol.{ClusterRoom, Failure, Operation, Secret, WantedPacks}
 import io.fabric8.kubernetes.client.dsl.base.{PatchContext, PatchType}
 import java.net.{InetSocketAddress, Socket}
 import java.util.concurrent.ConcurrentHashMap
@@ -119,7 +119,7 @@ final class KubernetesDriver(
           val waits = crowded || overQuota && node.isDefined
           val failure = Driver
             .startFailed(s"the pack's pod did not come up: ${problem.sentence}")
-            .copy(operation = Option.when(waits)(StartOperation.Schedule))
+            .copy(operation = Option.when(waits)(Operation.Schedule))
           remove(pod).map(_ => Left(failure))
 
   /** One whose node is known is given it soon, or not at all. */

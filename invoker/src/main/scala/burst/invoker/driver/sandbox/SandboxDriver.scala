@@ -3,7 +3,7 @@ package sandbox
 
 import burst.invoker.packages.PackageForm
 import burst.node.{RuntimeBinary, ServerAddress, SetupException}
-import burst.protocol.{BackendConfig, Failure, Secret}
+import burst.protocol.{BackendConfig, Failure, Operation, Secret}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
@@ -282,7 +282,7 @@ final class SandboxDriver(
     val opened = ask(own, Launcher.internet(settings.notInternet), settings.answerTimeout).flatten
     opened.left.map: problem =>
       val closed = "the internet, which this namespace may reach (egress), cannot be opened to it"
-      startFailed(s"$closed: ${problem.sentence}").copy(operation = Some("connect"))
+      startFailed(s"$closed: ${problem.sentence}").copy(operation = Some(Operation.Connect))
 
   /** One that may go on reaching what it did is of no use to anybody else. */
   override def disconnect(container: Container): Unit = container match

@@ -2,7 +2,7 @@ package burst.invoker.driver
 package kubernetes
 
 import burst.node.SetupException
-import burst.protocol.{ClusterRoom, FailureKind, StartOperation}
+import burst.protocol.{ClusterRoom, FailureKind, Operation}
 import io.fabric8.kubernetes.api.model.Node
 import io.fabric8.kubernetes.client.server.mock.KubernetesMockServer
 import io.fabric8.kubernetes.client.{Config, KubernetesClientBuilder}
@@ -102,7 +102,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
       val failure = outcome.swap.toOption.get
       assertEquals(
         (failure.kind, failure.operation),
-        (FailureKind.StartFailed, Some(StartOperation.Schedule))
+        (FailureKind.StartFailed, Some(Operation.Schedule))
       )
       assert(failure.message.contains("node a had no room for it within 200 milliseconds"), failure.message)
       assertEquals(driver.room.map(_.nodes.map(_.node)), Some(Vector("b")))
