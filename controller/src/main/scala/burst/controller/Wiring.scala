@@ -8,10 +8,10 @@ import burst.controller.http.*
 import burst.controller.cluster.Scheduling
 import burst.node.metrics.MetricsRegistry
 import burst.node.traces.SpanSink
-import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings, Transfers}
+import burst.controller.store.{Blocking, Janitor, Storage, StoreRetry, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import java.util.concurrent.atomic.AtomicBoolean
-import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.DurationConverters.*
 import scala.concurrent.{ExecutionContext, Future}
@@ -57,6 +57,7 @@ object Wiring:
       defaults: FlareDefaults,
       store: StoreSettings,
       recordLease: FiniteDuration,
+      storeDeadline: FiniteDuration,
       builtIn: BuiltInSettings
   )
 
@@ -69,6 +70,7 @@ object Wiring:
         FlareDefaults.from(config),
         StoreSettings.from(config),
         config.getDuration("burst.store.record-lease").toScala,
+        config.getDuration("burst.scheduler.store-deadline").toScala,
         BuiltInSettings.from(config)
       )
 
@@ -88,7 +90,9 @@ object Wiring:
     val definitions = Definitions(storage.definitions, storage.packages)
     val transfers = Transfers.of(system)
     val stopping = AtomicBoolean()
-    val records = Records(storage.activations, blocking, settings.recordLease)(using ec, system.scheduler)
+    given Scheduler = system.scheduler
+    val retry = StoreRetry(settings.storeDeadline)
+    val records = Records(storage.activations, blocking, settings.recordLease, retry)
     val ownPackages = SystemPackages(
       storage.actionPackages,
       storage.definitions,
@@ -110,6 +114,7 @@ object Wiring:
         blocking,
         transfers,
         records,
+        retry,
         settings.builtIn,
         metrics,
         spans,

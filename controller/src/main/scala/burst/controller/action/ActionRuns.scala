@@ -8,7 +8,6 @@ import burst.controller.scheduler.{FlareService, FlareView, Refusal}
 import burst.controller.store.{Blocking, Identity, StoreRetry, Transfers}
 import burst.protocol.{FlareId, Inputs, JsonText, Origin}
 import io.circe.JsonObject
-import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
@@ -49,8 +48,9 @@ private[action] final class ActionRuns(
     defaults: FlareTerms,
     pieces: JsonPieces,
     blocking: Blocking,
-    transfers: Transfers
-)(using ExecutionContext, Scheduler):
+    transfers: Transfers,
+    retry: StoreRetry
+)(using ExecutionContext):
   import ActionRuns.*
 
   /** Also a part of a sequence, whose payload nobody has looked at before. */
@@ -97,7 +97,7 @@ private[action] final class ActionRuns(
     def ended(seen: FlareView, deadline: Deadline) = seen match
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
       case FlareView(end, _) =>
-        StoreRetry(deadline.timeLeft.min(StoreRetry.StoreDeadline))("reading an activation"): () =>
+        retry.within(deadline.timeLeft)("reading an activation"): () =>
           transfers.blocking(end.namespace)(activations.of(end))
     Begun(
       id,

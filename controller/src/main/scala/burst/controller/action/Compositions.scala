@@ -18,6 +18,8 @@ import scala.util.control.NonFatal
   *
   * @param patience
   *   how long an action may take beyond its time-out, to be placed, started and ended
+  * @param retry
+  *   what was accepted goes on though the store fails for a moment
   */
 private[action] final class Compositions(
     runs: ActionRuns,
@@ -26,12 +28,10 @@ private[action] final class Compositions(
     pieces: JsonPieces,
     blocking: Blocking,
     patience: FiniteDuration,
+    retry: StoreRetry,
     states: StateBudget
 )(using ExecutionContext, Scheduler):
   import Compositions.*
-
-  /** What was accepted goes on though the store fails for a moment. */
-  private val retry = StoreRetry(StoreRetry.StoreDeadline)
 
   private val entitlement = Entitlement(actions)
 

@@ -5,7 +5,7 @@ import burst.controller.flare.Submission
 import burst.controller.json.JsonPieces
 import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
-import burst.controller.store.{AlreadySubmitted, Blocking, Identity, Transfers}
+import burst.controller.store.{AlreadySubmitted, Blocking, Identity, StoreRetry, Transfers}
 import burst.protocol.{FlareId, JsonText, Origin}
 import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
@@ -24,6 +24,7 @@ final class FlareInvocations(
     blocking: Blocking,
     transfers: Transfers,
     patience: FiniteDuration,
+    retry: StoreRetry,
     stateMemory: Long = StateBudget.total
 )(using ExecutionContext, Scheduler)
     extends Invocations:
@@ -38,10 +39,11 @@ final class FlareInvocations(
       defaults,
       pieces,
       blocking,
-      transfers
+      transfers,
+      retry
     )
   private val compositions =
-    Compositions(runs, actions, records, pieces, blocking, patience, StateBudget(stateMemory))
+    Compositions(runs, actions, records, pieces, blocking, patience, retry, StateBudget(stateMemory))
 
   def invoke(
       invocation: Invocation,

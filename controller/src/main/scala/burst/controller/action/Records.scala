@@ -25,11 +25,14 @@ import scala.util.control.NonFatal
   *
   * @param recordLease
   *   how long nobody need hear of a controller
+  * @param retry
+  *   for parts: their maker hears nothing before they are stored, and nobody else would ask for them again
   */
 final class Records(
     store: ActivationStore,
     blocking: Blocking,
     recordLease: FiniteDuration,
+    retry: StoreRetry,
     clock: () => Timestamp = () => Timestamp.now(),
     elapsed: () => MonotonicTime = () => MonotonicTime.now()
 )(using ExecutionContext, Scheduler):
@@ -39,9 +42,6 @@ final class Records(
 
   /** What could not be stored, and may have been nevertheless (docs/adr/0098). */
   private val inDoubt = ConcurrentHashMap[FlareId, InDoubt]()
-
-  /** The maker of a part hears nothing before it is stored, and nobody else would ask for it again. */
-  private val retry = StoreRetry(StoreRetry.StoreDeadline)
 
   /** When leases were last renewed here, and since when that has gone well. */
   private var renewed = Option.empty[MonotonicTime]

@@ -10,7 +10,7 @@ import java.time.Instant
 import java.time.temporal.ChronoUnit
 import java.util.UUID
 import java.util.concurrent.ConcurrentHashMap
-import org.apache.pekko.actor.typed.{ActorSystem, Scheduler}
+import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
 import scala.concurrent.Future
@@ -33,8 +33,8 @@ import scala.util.{Failure, Success, Try}
   *   whether what is fired could run; answers once there is a scheduler
   * @param fires
   *   of each namespace in a minute
-  * @param storePatience
-  *   how long a store that fails is put up with once an alarm is claimed
+  * @param patience
+  *   with a store that fails once an alarm is claimed
   */
 final class AlarmClock(
     alarms: AlarmStore,
@@ -45,14 +45,13 @@ final class AlarmClock(
     fires: MinuteCounts,
     blocking: Blocking,
     interval: FiniteDuration,
+    patience: StoreRetry,
     now: () => Instant = () => Instant.now(),
     canRun: () => Future[Boolean] = () => Future.successful(true),
-    spans: SpanSink = SpanSink.Off,
-    storePatience: FiniteDuration = StoreRetry.StoreDeadline
+    spans: SpanSink = SpanSink.Off
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
-  private given Scheduler = system.scheduler
 
   /** How many are fired, by namespace. None is zero. */
   private val underWay = ConcurrentHashMap[String, Int]()
@@ -60,7 +59,7 @@ final class AlarmClock(
   /** Of which it is not known yet whether this controller has claimed them. */
   private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
-  private val retry = StoreRetry(storePatience, () => !stopping)
+  private val retry = patience.whilst(() => !stopping)
 
   /** Looks, and begins to fire what is due: says how many. Where a namespace has its share, it looks once
     * more for those of others, which may have been due for less long.

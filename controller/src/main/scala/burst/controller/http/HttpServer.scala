@@ -33,6 +33,7 @@ object HttpServer:
       blocking: Blocking,
       transfers: Transfers,
       records: Records,
+      retry: StoreRetry,
       builtIn: BuiltInSettings,
       registry: MetricsRegistry,
       spans: SpanSink,
@@ -91,7 +92,8 @@ object HttpServer:
       pieces,
       blocking,
       transfers,
-      settings.componentPatience
+      settings.componentPatience,
+      retry
     )
     val burstCall = BurstCall(
       actions,
@@ -114,6 +116,7 @@ object HttpServer:
       fires,
       blocking,
       builtIn.alarmInterval,
+      retry,
       canRun = () => service.invokers().map(_.exists(_.offers)),
       spans = spans
     )

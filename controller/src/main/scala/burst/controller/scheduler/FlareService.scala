@@ -121,7 +121,8 @@ final class ActorFlareService(
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
   private val log = LoggerFactory.getLogger(classOf[ActorFlareService])
-  private val submitting = Submitting(scheduler, settings.askTimeout, location, stored)
+  private val submitting =
+    Submitting(scheduler, settings.askTimeout, settings.storeDeadline, location, stored)
 
   /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
     * revoked as well meanwhile, the flare is ended after all.

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
-import burst.controller.store.{StoreException, StoreRetry}
+import burst.controller.store.StoreException
 import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
@@ -21,6 +21,7 @@ import scala.util.{Failure, Success, Try}
 private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Request],
     limit: FiniteDuration,
+    storeDeadline: FiniteDuration,
     location: () => SchedulerLocation,
     stored: FlareId => Future[Option[Flare]]
 )(using system: ActorSystem[?]):
@@ -34,7 +35,7 @@ private[scheduler] final class Submitting(
     def submit(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
-    val within = if Waiting.isPart(request) then StoreRetry.StoreDeadline.max(longest * 2) else longest * 2
+    val within = if Waiting.isPart(request) then storeDeadline.max(longest * 2) else longest * 2
     location() match
       case SchedulerLocation.OfFormerRelease => submit(None, limit)
       case where =>

@@ -31,7 +31,13 @@ final class StoreRetry(limit: FiniteDuration, goesOn: () => Boolean = () => true
   /** The same for calls that are to have the limit together, from now on. */
   def fromNow: StoreRetry =
     val until = limit.fromNow
-    StoreRetry(limit, () => goesOn() && until.hasTimeLeft())
+    whilst(() => until.hasTimeLeft())
+
+  /** The same for what is worth while only as long as that. */
+  def whilst(lasts: () => Boolean): StoreRetry = StoreRetry(limit, () => goesOn() && lasts())
+
+  /** The same for what nobody waits for any longer. */
+  def within(most: FiniteDuration): StoreRetry = StoreRetry(limit.min(most), goesOn)
 
   private def attempt[A](
       what: String,
@@ -50,11 +56,6 @@ final class StoreRetry(limit: FiniteDuration, goesOn: () => Boolean = () => true
     catch case NonFatal(cause) => Future.failed(cause)
 
 object StoreRetry:
-  /** How long records, alarms and calls put up with a store that fails. A flare that runs does for
-    * `burst.scheduler.store-deadline`, which is as long by default.
-    */
-  val StoreDeadline: FiniteDuration = 2.minutes
-
   private val First = 200.millis
   private val Longest = 5.seconds
 

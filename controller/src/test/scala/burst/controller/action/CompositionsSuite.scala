@@ -19,6 +19,7 @@ import burst.controller.store.{
   Samples,
   Storage,
   StoreException,
+  StoreRetry,
   Transfers
 }
 import burst.node.MonotonicTime
@@ -38,6 +39,7 @@ class CompositionsSuite extends EmbeddedStorage:
   private val kit = ActorTestKit()
   private given ExecutionContext = kit.system.executionContext
   private given Scheduler = kit.system.scheduler
+  private val retry = StoreRetry(2.minutes)
 
   /** What waits for the database; a single one shows what else waits on it. */
   private val stores = Executors.newSingleThreadExecutor()
@@ -93,7 +95,7 @@ class CompositionsSuite extends EmbeddedStorage:
       export storage.activations.{open as _, *}
       def open(record: OpenRecord, recordLease: FiniteDuration): Unit =
         opening(record, () => storage.activations.open(record, recordLease))
-    val records = Records(opened, blocking, 30.seconds)
+    val records = Records(opened, blocking, 30.seconds, retry)
     lazy val invocations =
       FlareInvocations(
         service,
@@ -107,6 +109,7 @@ class CompositionsSuite extends EmbeddedStorage:
         blocking,
         Transfers(summon[ExecutionContext]),
         1.minute,
+        retry,
         stateMemory
       )
     service.program = Some(run)
@@ -405,7 +408,8 @@ class CompositionsSuite extends EmbeddedStorage:
         if second >= 70 && second < 110 then
           throw StoreException("ending activations", RuntimeException("no connection"))
         s.storage.activations.endAbandoned(over, now)
-    val other = Records(database, s.blocking, 30.seconds, elapsed = () => MonotonicTime.Zero + second.seconds)
+    val other =
+      Records(database, s.blocking, 30.seconds, retry, elapsed = () => MonotonicTime.Zero + second.seconds)
     def rounds(seconds: Range): Unit = seconds.foreach: now =>
       second = now
       val _ = Try(other.round())
@@ -427,8 +431,8 @@ class CompositionsSuite extends EmbeddedStorage:
       def at(offset: Long) = () => Timestamp.now() + (second + offset).seconds
       def elapsed() = MonotonicTime.Zero + second.seconds
       val (behind, other) = (
-        Records(s.storage.activations, s.blocking, 30.seconds, at(-3600), elapsed),
-        Records(s.storage.activations, s.blocking, 30.seconds, at(0), elapsed)
+        Records(s.storage.activations, s.blocking, 30.seconds, retry, at(-3600), elapsed),
+        Records(s.storage.activations, s.blocking, 30.seconds, retry, at(0), elapsed)
       )
       val left = head("left").copy(status = ActivationStatus.InternalError)
       Await.result(behind.begin(left, "left", None)(()), 60.seconds)
@@ -561,7 +565,7 @@ class CompositionsSuite extends EmbeddedStorage:
     def fails() = throw StoreException("renewing activations", RuntimeException("no connection"))
     try
       for away <- Vector(() => fails(), () => isBack.await()) do
-        val records = Records(store(away), s.blocking, 30.seconds)
+        val records = Records(store(away), s.blocking, 30.seconds, retry)
         val own = head("left")
         Await.result(records.begin(own, "left", None)(()), 60.seconds)
         Await.result(records.start()(), 60.seconds)

@@ -97,10 +97,10 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       fires,
       blocking,
       20.millis,
+      StoreRetry(patience)(using kit.system.scheduler, kit.system.executionContext),
       () => now,
       canRun = canRun,
-      spans = spans,
-      storePatience = patience
+      spans = spans
     )
     def fired: Vector[String] = invocations.recorded.asScala.toVector.map(_.name)
 

@@ -164,7 +164,7 @@ class SubmittingSuite extends SchedulerFixture:
       scheduler.ref,
       here.store,
       here.limits,
-      Samples.settings.copy(askTimeout = limit),
+      Samples.settings.copy(askTimeout = limit, storeDeadline = 2.minutes),
       ExecutionContext.parasitic,
       () => location
     )
