@@ -140,4 +140,5 @@ object InvokerConfig:
   private def optional(config: Config, key: String): Option[String] =
     Some(config.getString(key)).filter(_.nonEmpty)
 
-  private def duration(config: Config, key: String): FiniteDuration = config.getDuration(key).toMillis.millis
+  private def duration(config: Config, key: String): FiniteDuration =
+    config.getDuration(key).toMillis.millis.toCoarsest

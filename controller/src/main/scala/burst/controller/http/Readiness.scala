@@ -29,7 +29,8 @@ final class Readiness(parts: Vector[Readiness.Part], timeout: FiniteDuration)(us
   def answer(): Future[HttpResponse] =
     Future
       .traverse(trial()): trial =>
-        val late = after(timeout)(Future.successful(Some(s"it has not answered within $timeout")))
+        val late =
+          after(timeout)(Future.successful(Some(s"it has not answered within ${timeout.toCoarsest}")))
         Future.firstCompletedOf(Seq(trial.outcome, late)).map(trial.part -> _)
       .map: outcomes =>
         val isReady = outcomes.forall((_, problem) => problem.isEmpty)

@@ -86,7 +86,7 @@ object FlareEnding:
   def idle(timeout: FiniteDuration): Cause =
     Cause(
       FlareState.TimedOut,
-      Failure(FailureKind.Timeout, s"no flare came to the group for ${timeout.toMillis} ms")
+      Failure(FailureKind.Timeout, s"no flare came to the group for ${timeout.toCoarsest}")
     )
 
   val groupEnded: Cause = Cause(
@@ -167,7 +167,7 @@ object FlareEnding:
     */
   def timedOut(progress: AttemptProgress, timeout: FiniteDuration): Cause =
     val late =
-      Failure(FailureKind.Timeout, s"the flare did not end within its time-out of ${timeout.toMillis} ms")
+      Failure(FailureKind.Timeout, s"the flare did not end within its time-out of ${timeout.toCoarsest}")
     progress.firstUnready.fold(Cause(FlareState.TimedOut, late, provisional = true)): slow =>
       val unready =
         s"${progress.stages.length - progress.ready} of ${progress.stages.length} packs were not ready"

@@ -285,7 +285,7 @@ class FlareLifecycleSuite extends FunSuite:
     )
     assertEquals(
       one.message,
-      "the flare did not end within its time-out of 60000 ms: worker 3 was still computing, 2 workers waited for others"
+      "the flare did not end within its time-out of 1 minute: worker 3 was still computing, 2 workers waited for others"
     )
     val all = error((0 to 3).map(worker => worker / 2 -> overdue(worker, "work"))*)
     assert(all.message.endsWith(": workers 0, 1 and 2 more were still computing"), all.message)
@@ -553,7 +553,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals((state, held.kind, held.operation), (FlareState.Failed, FailureKind.Internal, Some("store")))
     assertEquals(
       held.message,
-      "the flare did not end within its time-out of 60000 ms: the output of worker 3 could not be kept, as the " +
+      "the flare did not end within its time-out of 1 minute: the output of worker 3 could not be kept, as the " +
         "controller's disk is full; run the flare again once there is room"
     )
     val (late, ran) = error(overdue(1, "work"))

@@ -60,7 +60,7 @@ final class DriverSettings(root: Config, kind: String):
 
   def strings(key: String): Vector[String] = config.getStringList(key).toArray(Array.empty[String]).toVector
 
-  def duration(key: String): FiniteDuration = config.getDuration(key).toMillis.millis
+  def duration(key: String): FiniteDuration = config.getDuration(key).toMillis.millis.toCoarsest
 
   /** What a key's text stands for, or what is wrong with it. */
   def parsed[A](key: String, told: Either[UnreadableSetting, A]): A =
