@@ -2,7 +2,7 @@ package burst.invoker
 
 import burst.invoker.driver.ContainerBase
 import burst.invoker.heartbeat.CpuLoad
-import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
+import burst.invoker.pack.{LoadedPack, PackActor, PackServices, Supply}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.{IdlePack, PackGuess, PackPool, PackShape, PackSize, PoolLimits}
 import burst.node.MonotonicTime
@@ -208,7 +208,7 @@ private final class Invoker(
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =
     def refuse(kind: FailureKind, message: String): Unit =
       packs.refuse(assignment, replyTo, Failure(kind, message))
-    if packs.contains(PackKey(assignment)) then
+    if packs.contains(assignment.packId) then
       context.log.atWarn().of(
         assignment.flareId,
         assignment.origin

@@ -23,6 +23,9 @@ object FlareId:
     Encoder.encodeString
   )
 
+/** Tells packs apart, also those of two tries of the same flare. */
+final case class PackId(flareId: FlareId, attempt: Int, pack: Int)
+
 /** Identifies an invoker in the cluster; stable across its restarts. */
 opaque type InvokerId = String
 

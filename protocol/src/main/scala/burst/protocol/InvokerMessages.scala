@@ -114,6 +114,8 @@ final case class PackReport(
     number: Option[Long] = None
 ) extends InvokerReport:
 
+  def packId: PackId = PackId(flareId, attempt, pack)
+
   /** Whether it is answered by `OutputStored`. */
   def isAnswered: Boolean = PackReport.outputBytes(events) > PackReport.FreeOutput
 
@@ -138,15 +140,13 @@ object PackReport:
 
 final case class FlareCleaned(flareId: FlareId, error: Option[Failure]) extends InvokerReport
 
-/** A pack that an invoker has of an earlier session, or the end of one. */
-final case class HeldPack(flareId: FlareId, attempt: Int, pack: Int)
-
 /** The first message of a session: the packs that the invoker has kept from the one before, with another
-  * scheduler. It tells nothing of them until it is asked to (`AdoptPack`). Where it is `unbroken` the invoker
-  * has them all that it was ever asked for and that are not over; else those of flares that were placed since
-  * it was first welcomed, by the clock of the scheduler that welcomed it (`Welcome.at`).
+  * scheduler, or the ends of them. It tells nothing of them until it is asked to (`AdoptPack`). Where it is
+  * `unbroken` the invoker has them all that it was ever asked for and that are not over; else those of flares
+  * that were placed since it was first welcomed, by the clock of the scheduler that welcomed it
+  * (`Welcome.at`).
   */
-final case class Holds(packs: Vector[HeldPack], unbroken: Boolean, since: Option[Timestamp] = None)
+final case class Holds(packs: Vector[PackId], unbroken: Boolean, since: Option[Timestamp] = None)
     extends ToController
 
 /** Asks for a package's bytes from there on. */

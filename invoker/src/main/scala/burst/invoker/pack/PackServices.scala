@@ -7,7 +7,7 @@ import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
 import burst.node.FairSemaphore
 import burst.node.metrics.MetricsRegistry
-import burst.protocol.{FlareId, InvokerId, PackAssignment, PackStart, PackageId, Timestamp}
+import burst.protocol.{InvokerId, PackStart, PackageId, Timestamp}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
@@ -45,13 +45,6 @@ enum Supply:
     case Warm(_) | Shared(_) | Starting => PackStart.Warm
     case Prewarmed(_) => PackStart.Prewarmed
     case Nothing => PackStart.Cold
-
-/** Tells the packs of an invoker apart, also those of two tries of the same flare. */
-final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
-
-object PackKey:
-  def apply(assignment: PackAssignment): PackKey =
-    PackKey(assignment.flareId, assignment.attempt, assignment.pack)
 
 /** How long a pack waits, and for what; each is a key of `burst.invoker.pack`. */
 final case class PackTimings(
