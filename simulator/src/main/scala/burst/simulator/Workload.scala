@@ -19,14 +19,13 @@ final case class Discipline(
 )
 
 object Discipline:
-  val All: Vector[Discipline] = Vector(
-    Discipline("mixed", Packing.Mixed, None, backfill = true),
-    Discipline("mixed, g=8", Packing.Mixed, Some(8), backfill = true),
-    Discipline("heterogeneous", Packing.Heterogeneous, None, backfill = true),
-    Discipline("homogeneous", Packing.Homogeneous, None, backfill = true),
-    Discipline("homogeneous, g=8", Packing.Homogeneous, Some(8), backfill = true),
-    Discipline("FIFO, g=1", Packing.Homogeneous, Some(1), backfill = false)
-  )
+  /** Every policy, and by a given granularity those that heed it. */
+  val All: Vector[Discipline] =
+    val policies = Packing.named.toVector.flatMap: (name, packing) =>
+      val inEights = Option.when(packing != Packing.Heterogeneous):
+        Discipline(s"$name, g=8", packing, Some(8), backfill = true)
+      Discipline(name, packing, None, backfill = true) +: inEights.toVector
+    policies :+ Discipline("FIFO, g=1", Packing.Homogeneous, Some(1), backfill = false)
 
 object Workload:
   private[simulator] val packageBytes = Array[Byte](1)

@@ -33,6 +33,9 @@ object FlareOptions:
 
   val Names: Seq[String] = FlareOptions().productElementNames.toSeq
 
+  /** What a group cannot have, and what is not shown of a flare. */
+  val Retries = "retries"
+
 /** The options in force for a flare. What is absent still is chosen later: the granularity by the scheduler,
   * the size of chunks by the backend.
   */

@@ -201,4 +201,9 @@ final class FlareBody(
 
 object FlareBody:
   private val GroupNames: Seq[String] =
-    Seq("definition", "version", "size", "idleTimeout") ++ FlareOptions.Names.filter(_ != "retries")
+    Seq(
+      "definition",
+      "version",
+      "size",
+      "idleTimeout"
+    ) ++ FlareOptions.Names.filter(_ != FlareOptions.Retries)

@@ -17,7 +17,7 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
       chunkSize <- fields.int("chunkSize", limits.chunkSizeMin, limits.chunkSizeMax, Measure.Bytes)
       timeout <- fields.millis("timeout", limits.timeout)
       memory <- fields.int("memory", LeastMemory, namespace.memory, Measure.Mebibytes)
-      retries <- fields.int("retries", 0, limits.retries)
+      retries <- fields.int(FlareOptions.Retries, 0, limits.retries)
     yield FlareOptions(
       granularity = granularity,
       packing = packing,

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.Definition
+import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.scheduler.{InvokerView, QueueEstimate}
@@ -103,7 +103,7 @@ object Views:
   private def terms(flare: Flare): Seq[(String, Json)] =
     val request = flare.request
     val granularity = flare.granularity.orElse(request.granularity)
-    val terms = request.terms.asJsonObject.add("granularity", granularity.asJson).remove("retries")
+    val terms = request.terms.asJsonObject.add("granularity", granularity.asJson).remove(FlareOptions.Retries)
     ("size" -> request.size.asJson) +: terms.toVector
 
   private def queue(estimate: QueueEstimate[Timestamp]): Json =
