@@ -51,8 +51,9 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
       FlareState.values.foreach: state =>
         val known = states.map(_.getOrElse(state, 0))
         flares.labelValues(state.asJson.asString.getOrElse("")).set(shown(known))
-      Views.InvokerStates.foreach: state =>
-        invokers.labelValues(state).set(shown(views.map(_.count(Views.invokerState(_) == state))))
+      InvokerState.values.foreach: state =>
+        val known = views.map(_.count(InvokerState.of(_) == state))
+        invokers.labelValues(state.asJson.asString.getOrElse("")).set(shown(known))
       val up = views.map(_.filter(_.offers))
       slots.set(shown(up.map(_.map(_.status.slots).sum)))
       freeSlots.set(shown(up.map(_.map(_.freeSlots).sum)))

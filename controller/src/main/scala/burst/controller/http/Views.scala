@@ -65,21 +65,13 @@ object Views:
     // That it was, or is being closed is no error.
     val error = group.error.filter(_ => group.state.isFinal && group.state != FlareState.Cancelled)
     Seq("groupId" -> group.id.asJson) ++ definitionOf(group) ++
-      Seq("state" -> groupState(group).asJson) ++ terms(group) ++ Seq(
+      Seq("state" -> GroupState.of(group).asJson) ++ terms(group) ++ Seq(
         "idleTimeout" -> group.request.idleTimeout.map(_.toMillis).asJson,
         "created" -> group.created.asJson,
         "opened" -> group.started.asJson,
         "closed" -> group.ended.asJson,
         "error" -> error.asJson
       )
-
-  private def groupState(group: Flare): String = group.state match
-    // What it is to end by is on record before it has ended.
-    case state if !state.isFinal && group.error.isDefined => "closing"
-    case FlareState.Queued => "queued"
-    case FlareState.Placing | FlareState.Starting => "opening"
-    case FlareState.Running => "open"
-    case _ => "closed"
 
   private def summaryFields(flare: Flare): Seq[(String, Json)] =
     Seq("flareId" -> flare.id.asJson, "groupId" -> flare.request.memberOf.asJson) ++ definitionOf(flare) ++
@@ -136,7 +128,7 @@ object Views:
     "freeSlots" -> view.freeSlots.asJson,
     "usedSlots" -> view.usedSlots.asJson,
     "cpuLoad" -> view.status.cpuLoad.asJson,
-    "state" -> invokerState(view).asJson,
+    "state" -> InvokerState.of(view).asJson,
     "drained" -> view.drained.asJson,
     "quarantine" -> view.quarantine.filter(_ => view.up).asJson,
     "driver" -> view.status.driver.asJson,
@@ -147,14 +139,6 @@ object Views:
 
   def drain(id: InvokerId, isDrained: Boolean, usedSlots: Int): Json =
     Json.obj("id" -> id.asJson, "drained" -> isDrained.asJson, "usedSlots" -> usedSlots.asJson)
-
-  val InvokerStates: Seq[String] = Seq("up", "quarantined", "draining", "drained", "down")
-
-  def invokerState(view: InvokerView): String =
-    if !view.up then "down"
-    else if view.drained then if view.usedSlots > 0 then "draining" else "drained"
-    else if view.quarantine.isDefined then "quarantined"
-    else "up"
 
   private given Configuration = Configuration.default.withTransformMemberNames:
     case "packageBytes" => "packageSize"

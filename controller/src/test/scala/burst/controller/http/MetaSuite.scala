@@ -1,11 +1,14 @@
 package burst.controller.http
 
 import burst.controller.store.insert
-import burst.controller.flare.FlareState
-import burst.controller.scheduler.Suspicion
+import burst.controller.definition.Packing
+import burst.controller.flare.{FlareState, WorkerState}
+import burst.controller.scheduler.{Suspicion, WaitsFor}
 import burst.controller.store.Samples
-import burst.protocol.{InvokerId, JsonText, RuntimeInfo, Timestamp}
-import io.circe.Json
+import burst.controller.trigger.RuleStatus
+import burst.controller.web.WebExtension
+import burst.protocol.{FailureKind, InvokerId, JsonText, LogStream, PackStart, RuntimeInfo, Timestamp}
+import io.circe.{Encoder, Json}
 import io.circe.syntax.*
 
 class MetaSuite extends HttpSuite:
@@ -32,6 +35,28 @@ class MetaSuite extends HttpSuite:
     val fires = document.downField("components").downField("schemas").downField("OwnLimits")
     val least = fires.downField("properties").downField("flaresPerMinute").get[Int]("minimum")
     assertEquals(least, Right(0))
+
+  test("every enumeration of its description has the values that the code has"):
+    def listed[A: Encoder](values: Array[A]) = values.flatMap(_.asJson.asString).toSet
+    val values = Map(
+      "FailureKind" -> listed(FailureKind.values),
+      "FlareState" -> listed(FlareState.values),
+      "GroupState" -> listed(GroupState.values),
+      "InvokerState" -> listed(InvokerState.values),
+      "LogStream" -> listed(LogStream.values),
+      "Packing" -> listed(Packing.values),
+      "RuleStatus" -> RuleStatus.values.map(_.text).toSet,
+      "Start" -> listed(PackStart.values),
+      "WaitsFor" -> WaitsFor.values.map(_.toString.toLowerCase).toSet,
+      "WebExtension" -> WebExtension.values.map(_.suffix.stripPrefix(".")).toSet,
+      "WorkerState" -> listed(WorkerState.values)
+    )
+    def described(name: String, json: Json): Vector[(String, Set[String])] =
+      val own = json.hcursor.get[Vector[Option[String]]]("enum").map(name.capitalize -> _.flatten.toSet)
+      own.toOption.toVector ++ json.asArray.toVector.flatten.flatMap(described(name, _)) ++
+        json.asObject.toVector.flatMap(_.toVector).flatMap(described(_, _))
+    val found = described("", send("GET", "/api/v1/api-docs", auth = None).json)
+    assertEquals(found.toSet, values.toSet)
 
   test("another method than its description has is refused to strangers, too, and asks for no credentials"):
     for path <- Seq("/api/v1/openapi.yaml", "/api/v1/api-docs", "/api/v1"); method <- Seq("POST", "DELETE") do
