@@ -16,9 +16,7 @@ import burst.protocol.{
   InvokerStatus,
   NothingMore,
   Operation,
-  Timestamp,
-  WantRoom,
-  WantedPacks
+  Timestamp
 }
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -218,7 +216,7 @@ private final class GangScheduler(
     timers: TimerScheduler[GangScheduler.Command]
 ):
   import GangScheduler.*
-  import environment.clock.{elapsed, now}
+  import environment.clock.elapsed
   import environment.{clock, settings}
 
   private val invokers = InvokerDirectory(context.log, context.system.ignoreRef)
@@ -226,32 +224,24 @@ private final class GangScheduler(
   private val flares = FlareActors(environment, context)
   private val groups = GroupTurns(flares, state.holding, invokers)
   private val inDoubt = InDoubtInserts(environment, context, timers)
-  private val early = EarlySubmissions(settings)
-  private var revoked = Set.empty[String]
-
-  /** What invokers were last told that waits for room. */
-  private var wanted = Map.empty[InvokerId, Vector[WantedPacks]]
-
-  /** What another scheduler had placed, by the attempt that it was at. */
-  private var adopted = Map.empty[FlareId, Int]
-
-  /** The machines that packs of those are on, and that have not said what they have of them. */
-  private var awaited = Set.empty[InvokerId]
+  private val adoption = Adoption(state, flares, groups, invokers)
+  private val submissions =
+    Submissions(environment, state, flares, groups, () => timers.isTimerActive(Settled), placed, place)
 
   /** Queues again what was queued, goes on with what may still run, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
     recovered.drained.foreach(state.drain(_, on = true, leaving = false))
     recovered.queued.foreach { flare =>
-      queue(flare)
+      submissions.queue(flare)
       flares.begin(flare, FlareActor.Arrival.Recovered)
     }
-    recovered.adopted.foreach(adopt)
+    recovered.adopted.foreach(adoption.adopt)
     recovered.turns.foreach { flare =>
       flares.begin(flare, FlareActor.Arrival.Recovered)
       flare.request.memberOf.foreach(joinAgain(_, flare.id))
     }
-    for limit <- environment.adoption if awaited.nonEmpty do
+    for limit <- environment.adoption if adoption.isAwaiting do
       timers.startSingleTimer(AdoptionDue, AdoptionDue, limit)
     if environment.adoption.isDefined then timers.startSingleTimer(Settled, Settled, SettledWithin)
     recovered.revoked.foreach(endAllOf)
@@ -259,20 +249,6 @@ private final class GangScheduler(
     recovered.left.foreach((id, backend) =>
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
-
-  private def queue(flare: Flare): Unit =
-    state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
-
-  /** The slots of a group's flare are the group's. */
-  private def adopt(flare: Flare): Unit =
-    if flare.request.memberOf.isEmpty then state.adopt(flare)
-    adopted = adopted.updated(flare.id, flare.attempt)
-    awaited ++= flare.packs.map(_.invoker)
-    flares.begin(flare, FlareActor.Arrival.Adopted)
-    for
-      group <- flare.request.memberOf
-      attempt <- adopted.get(group)
-    do groups.adopt(AttemptId(group, attempt), flare.id)
 
   /** It waits for its turn, as it did; and for its group to be open, which adopted ones soon say. */
   private def joinAgain(group: FlareId, flare: FlareId): Unit =
@@ -296,12 +272,7 @@ private final class GangScheduler(
   }
 
   private def on(command: Command): Unit = command match
-    case Submit(_, _, replyTo, Some(id)) if flares.isThere(id) =>
-      // One that ends in this moment is stored, or soon is.
-      val _ = flares.tell(id, FlareActor.SubmittedAgain(replyTo))
-    case submit: Submit if revoked(submit.request.definition.namespace) =>
-      submit.replyTo ! Submitted.Refused(Refusal.NamespaceRevoked)
-    case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
+    case submit: Submit => submissions.add(submit)
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
       val wasInDoubt = inDoubt.cancel(id)
@@ -309,12 +280,12 @@ private final class GangScheduler(
       val ended = if wasInDoubt then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded
       if flares.tell(id, FlareActor.Cancel(by, replyTo, ended)) then groups.close(id)
       else
-        val wasEarly = early.cancel(id)
+        val wasEarly = submissions.cancel(id)
         replyTo ! (if wasInDoubt || wasEarly then CancelOutcome.Accepted else CancelOutcome.NotFound)
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded
-    case ReopenNamespace(namespace) => revoked -= namespace
+    case ReopenNamespace(namespace) => submissions.reopen(namespace)
     case Await(id, replyTo) =>
       if !flares.tell(id, FlareActor.Await(replyTo)) then replyTo ! Awaited.NotActive
     case Locate(id, replyTo) =>
@@ -328,16 +299,12 @@ private final class GangScheduler(
       replyTo ! Drained(invokers.status(id).map(view))
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
-    case InvokerHeld(id, invoker, holds) => onHeld(id, invoker, holds)
+    case InvokerHeld(id, invoker, holds) => adoption.held(id, invoker, holds)
     case AdoptionDue =>
-      // one that is up has yet to say, or its session ends
-      awaited.filterNot(id => state.machine(id).exists(_.up)).foreach: id =>
-        onLost(id, "it did not come back when the controller was replaced")
-    case Settled => submitEarly()
+      adoption.missing.foreach(onLost(_, "it did not come back when the controller was replaced"))
+    case Settled => submissions.addEarly()
     case InvokerLost(id, reason) => onLost(id, reason)
-    case InvokerForgotten(id) =>
-      wanted -= id
-      if state.forget(id) then invokers.forget(id)
+    case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case ContainerSpent(id, attempt) => state.spent(AttemptId(id, attempt))
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, _, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
@@ -356,11 +323,11 @@ private final class GangScheduler(
     case clean: CleanUp => invokers.clean(clean)
     case Ended(id) =>
       flares.retire(id)
-      adopted -= id
+      adoption.ended(id)
       groups.leave(id)
       groups.end(id)
     case InDoubt(id, request, isCancelled) =>
-      inDoubt.add(id, request, isCancelled || revoked(request.definition.namespace))
+      inDoubt.add(id, request, isCancelled || submissions.isRevoked(request.definition.namespace))
     case LookForInDoubt => inDoubt.query()
     case FoundInDoubt(asked, there, at) =>
       inDoubt.found(asked, there, at)(flares.isThere).foreach(takeUpInDoubt)
@@ -375,7 +342,7 @@ private final class GangScheduler(
     val again = FlareLifecycle.reset(flare, flare.attempt)
     val group = again.request.memberOf
     if runs && group.forall(id => flares.contains(id) && !groups.isClosing(id)) then
-      if group.isEmpty then queue(again)
+      if group.isEmpty then submissions.queue(again)
       flares.begin(again, FlareActor.Arrival.InDoubt)
       group.foreach(joinAgain(_, again.id))
     else
@@ -394,52 +361,11 @@ private final class GangScheduler(
       state.isDrained(status.id) || status.isLeaving
     )
 
-  private def onSubmit(submit: Submit): Unit =
-    val tenant = submit.request.definition.namespace
-    state.allow(tenant, submit.slotLimit)
-    // A part of a sequence waits for invokers that come: the whole was accepted.
-    val refusal = state.refusal(submit.request, submit.slotLimit)
-    refusal.filterNot(_.isOfFewInvokers && Waiting.isPart(submit.request)) match
-      case Some(refusal) if refusal.isOfFewInvokers && timers.isTimerActive(Settled) =>
-        if !early.add(submit) then submit.replyTo ! Submitted.Refused(refusal)
-      case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
-      case None =>
-        val flare = AdmissionControl.accept(submit.request, now(), submit.id)
-        queue(flare)
-        val isFull = state.overflow(submit.request).isDefined
-        val (own, others) = state.round(mayNotWait = isFull).partition(_.flare.id == flare.id)
-        others.foreach(place)
-        own.headOption match
-          case Some(placement) =>
-            flares.begin(flare, accepted(submit, Some(placed(placement))))
-          case None =>
-            state.overflow(submit.request) match
-              case Some(refusal) =>
-                state.dequeue(flare.id, tenant)
-                submit.replyTo ! Submitted.Refused(refusal)
-              case None => flares.begin(flare, accepted(submit, None))
-
-  private def submitEarly(): Unit = early.take().foreach(on)
-
-  private def accepted(submit: Submit, placed: Option[FlareActor.Placed]): FlareActor.Arrival =
-    val isWaitedFor = submit.id.isDefined && Submitting.isHeld(submit.request)
-    FlareActor.Arrival.Accepted(submit.replyTo, placed, isWaitedFor, isAskedForAgain = submit.id.isDefined)
-
-  /** A flare of a group does not queue here. */
-  private def onJoin(submit: Submit, group: FlareId): Unit =
-    if !flares.contains(group) || groups.isClosing(group) then
-      submit.replyTo ! Submitted.Refused(Refusal.GroupEnded(group))
-    else if groups.length(group) > settings.namespaceQueueLimit then
-      submit.replyTo ! Submitted.Refused(Refusal.QueueFull(settings.namespaceQueueLimit))
-    else
-      val flare = AdmissionControl.accept(submit.request, now(), submit.id)
-      flares.begin(flare, accepted(submit, groups.join(group, flare.id)))
-
   private def dequeue(id: FlareId): Unit =
     flares.tenantOf(id).foreach(state.dequeue(id, _))
 
   private def endAllOf(namespace: String): Unit =
-    revoked += namespace
+    submissions.revoke(namespace)
     inDoubt.cancelAllOf(namespace)
     flares.tellAllOf(namespace, FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef))
 
@@ -459,48 +385,20 @@ private final class GangScheduler(
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     invokers.up(status, invoker)
-    wanted -= status.id
     state.up(status)
-    submitEarly()
+    submissions.addEarly()
 
   private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     if state.machine(status.id).exists(_.up) then
       invokers.report(status)
       state.report(status)
-      tellWanted(status.id, invoker)
+      state.wanted(status.id).foreach(invokers.tellWanted(status.id, _))
       if status.isLeaving && state.holdersOn(status.id).isEmpty then
         invoker ! InvokerRequest(NothingMore, context.system.ignoreRef)
     else onUp(status, invoker)
 
-  /** Tells an invoker what waits for room, if that has changed since it was last told; also that nothing
-    * does, as another scheduler may have told it otherwise.
-    */
-  private def tellWanted(id: InvokerId, invoker: ActorRef[InvokerRequest]): Unit =
-    for packs <- state.wanted(id) if !wanted.get(id).contains(packs) do
-      wanted = wanted.updated(id, packs)
-      invoker ! InvokerRequest(WantRoom(packs), context.system.ignoreRef)
-
-  /** Tells each flare that another scheduler placed there which of its packs are left; packs of no flare end.
-    */
-  private def onHeld(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds): Unit =
-    awaited -= id
-    val (own, strange) = holds.packs.partition(pack => adopted.get(pack.flareId).contains(pack.attempt))
-    val packs = own.groupMap(_.flareId)(_.pack)
-    val placed = state.holdersOn(id).filter(at => adopted.get(at.flare).contains(at.attempt)).map(_.flare)
-    val onGroups = placed.flatMap(groups.current).filter(adopted.contains)
-    (placed ++ onGroups ++ packs.keySet).foreach: flare =>
-      val held = packs.getOrElse(flare, Vector.empty).toSet
-      val told = FlareActor.PacksReported(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
-      flares.tell(flare, told)
-    val failure =
-      Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some(Operation.Work))
-    strange.foreach: pack =>
-      // of a flare that is at another attempt all packs of this one have ended
-      if !flares.contains(pack.flareId) then invokers.abort(id, pack.flareId, pack.pack, failure)
-      invokers.over(id, AttemptId(pack.flareId, pack.attempt), pack.pack)
-
   private def onLost(id: InvokerId, reason: String): Unit =
-    awaited -= id
+    adoption.lost(id)
     val lost = state.down(id)
     invokers.down(id, lost.map((attempt, pack) => (attempt.flare, pack)))
     val hit = lost.map(_._1.flare).distinct

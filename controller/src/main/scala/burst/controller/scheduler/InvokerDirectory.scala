@@ -41,6 +41,14 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   def report(status: InvokerStatus): Unit =
     invokers = invokers.updatedWith(status.id)(_.map(_.copy(status = status)))
 
+  /** What waits for room, if that has changed since it was last told; also that nothing does, as another
+    * scheduler may have told it otherwise.
+    */
+  def tellWanted(id: InvokerId, packs: Vector[WantedPacks]): Unit =
+    for entry <- invokers.get(id) if !entry.wanted.contains(packs) do
+      invokers = invokers.updated(id, entry.copy(wanted = Some(packs)))
+      entry.invoker ! InvokerRequest(WantRoom(packs), nobody)
+
   def down(id: InvokerId, lost: Vector[(FlareId, Int)]): Unit =
     invokers = invokers.updatedWith(id)(_.map(_.copy(up = false)))
     abortOnReturn(id, lost)
@@ -80,8 +88,10 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
       case None => cleanUps :+= request
 
 private object InvokerDirectory:
+  /** `wanted` is what it was last told that waits for room. */
   private final case class Entry(
       status: InvokerStatus,
       invoker: ActorRef[InvokerRequest],
-      up: Boolean
+      up: Boolean,
+      wanted: Option[Vector[WantedPacks]] = None
   )
