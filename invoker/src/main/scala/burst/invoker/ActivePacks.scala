@@ -17,7 +17,7 @@ import org.apache.pekko.actor.typed.scaladsl.ActorContext
 private final class ActivePacks(services: PackServices, context: ActorContext[Invoker.Command]):
   import ActivePacks.{Active, Terminated}
 
-  private var active = Map.empty[PackId, Active]
+  private var active = Map.empty[PackKey, Active]
 
   /** Until when packs may run. */
   private var lease = Option.empty[MonotonicTime]
@@ -25,7 +25,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   /** Those who want to know when no pack runs. */
   private var ending = Vector.empty[ActorRef[Done]]
 
-  def contains(key: PackId): Boolean = active.contains(key)
+  def contains(key: PackKey): Boolean = active.contains(key)
   def isEmpty: Boolean = active.isEmpty
   def workers: Int = containers.map(_.size).sum
 
@@ -40,7 +40,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     own ++ shared.toVector.distinctBy(_.shared)
 
   def launch(assignment: PackAssignment, supply: Supply, replyTo: ActorRef[PackReport]): Unit =
-    val key = assignment.packId
+    val key = assignment.packKey
     val watch = services.metrics.begins(supply.start, assignment.size)
     val actor = context.spawnAnonymous(PackActor(services, context.self))
     actor ! PackActor.Begin(assignment, supply, replyTo, watch, lease)
@@ -65,14 +65,14 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     val open = others.filter(_.isUp).flatMap(_.shares).headOption
     Option.when(others.nonEmpty)(open.fold(Supply.Starting)(Supply.Shared(_)))
 
-  private def in(container: SharedContainer): Vector[(PackId, Active)] =
+  private def in(container: SharedContainer): Vector[(PackKey, Active)] =
     active.iterator.filter(_._2.assignment.shared.contains(container)).toVector
 
   /** Whether calls run in this container. */
   def isIn(pack: LoadedPack): Boolean = active.valuesIterator.exists(_.isIn(pack))
 
   /** The program of a container runs: those that waited for it join. */
-  def shares(key: PackId, pack: LoadedPack): Unit = active.get(key).foreach: there =>
+  def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
     active = active.updated(key, there.copy(shares = Some(pack), isUp = true))
     there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
       call.actor ! PackActor.Join(Some(pack))
@@ -125,20 +125,20 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     ending :+= replyTo
 
   /** A pack has ended. */
-  def finished(key: PackId, answered: Option[FlareId]): Unit =
+  def finished(key: PackKey, answered: Option[FlareId]): Unit =
     val ended = active.get(key)
     ended.flatMap(_.runs).filterNot(run =>
       answered.contains(run.assignment.flareId)
     ).foreach(groupGone)
     remove(key)
 
-  private def remove(key: PackId): Unit =
+  private def remove(key: PackKey): Unit =
     val ended = active.get(key)
     active -= key
     ended.flatMap(_.assignment.shared).foreach(left)
 
   /** The actor of a pack that has finished is not active any more: this one broke off. */
-  def terminated(key: PackId): Unit = active.get(key).foreach: pack =>
+  def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
     context.log.atError().of(key.flareId, pack.assignment.origin).log("pack {} broke off", key.pack)
     val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
     pack.watch.ended(Some(failure))
@@ -152,7 +152,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
 private object ActivePacks:
   /** The actor of a pack has stopped. */
-  final case class Terminated(key: PackId)
+  final case class Terminated(key: PackKey)
 
   /** A pack that is there; `runs` is the last flare that came to it, where it is a group's, `shares` the
     * container that it is in beside other calls, or could be once its program `isUp`, and `waits` says that

@@ -230,7 +230,7 @@ private final class ControllerLink(
     kept.exists(_.at + session.welcome.contact / 2 < MonotonicTime.now())
 
   /** Too little of it is kept for another scheduler to go on with it. */
-  private def endPartial(invoker: ActorRef[Invoker.Command], pack: PackId): Unit =
+  private def endPartial(invoker: ActorRef[Invoker.Command], pack: PackKey): Unit =
     val failure = Failure(FailureKind.InvokerLost, "the scheduler changed while the pack put out too much")
     invoker ! InvokerRequest(AbortPack(pack.flareId, pack.pack, failure), answers)
 
@@ -300,14 +300,14 @@ private final class ControllerLink(
       message: ToInvoker
   ): Unit = message match
     case InvokerBundle(messages) => messages.foreach(onReceived(invoker, session, _))
-    case AdoptPack(flareId, attempt, pack) => session.adopt(PackId(flareId, attempt, pack))
+    case AdoptPack(flareId, attempt, pack) => session.adopt(PackKey(flareId, attempt, pack))
     case PackStored(flareId, attempt, pack, reports, over) =>
-      val held = PackId(flareId, attempt, pack)
+      val held = PackKey(flareId, attempt, pack)
       if over then session.ended(held) else journals.stored(held, reports)
     case command: InvokerCommand =>
       val passed = command match
         case PreparePack(assignment) =>
-          session.began(assignment.packId)
+          session.began(assignment.packKey)
           true
         case OutputStored(flareId, pack) => session.outputStored(flareId, pack)
         case _ => true

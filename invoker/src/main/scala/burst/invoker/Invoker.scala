@@ -208,7 +208,7 @@ private final class Invoker(
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =
     def refuse(kind: FailureKind, message: String): Unit =
       packs.refuse(assignment, replyTo, Failure(kind, message))
-    if packs.contains(assignment.packId) then
+    if packs.contains(assignment.packKey) then
       context.log.atWarn().of(
         assignment.flareId,
         assignment.origin

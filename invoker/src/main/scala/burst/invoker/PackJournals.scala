@@ -1,6 +1,6 @@
 package burst.invoker
 
-import burst.protocol.{PackEvent, PackId, PackReport}
+import burst.protocol.{PackEvent, PackKey, PackReport}
 
 /** What packs have told a scheduler, for another one that may take over from it: all that is not stored yet,
   * and of the rest what says how far the packs are. Belongs to the link's actor.
@@ -12,10 +12,10 @@ import burst.protocol.{PackEvent, PackId, PackReport}
 private final class PackJournals(limit: Long):
   import PackJournals.*
 
-  private var journals = Map.empty[PackId, Journal]
+  private var journals = Map.empty[PackKey, Journal]
   private var bytes = 0L
 
-  def begin(pack: PackId): Unit =
+  def begin(pack: PackKey): Unit =
     if !journals.contains(pack) then
       // Attempts do not overlap: of the one before all have ended.
       journals.keys.filter(known => known.copy(attempt = pack.attempt) == pack).foreach(over)
@@ -23,7 +23,7 @@ private final class PackJournals(limit: Long):
 
   /** With its number, if its pack has a journal. */
   def add(report: PackReport): PackReport =
-    val pack = report.packId
+    val pack = report.packKey
     journals.get(pack).fold(report): journal =>
       val numbered = report.copy(number = Some(journal.last + 1))
       val size = sizeOf(report)
@@ -33,14 +33,14 @@ private final class PackJournals(limit: Long):
       numbered
 
   /** What was told in the first `reports` is stored. */
-  def stored(pack: PackId, reports: Long): Unit =
+  def stored(pack: PackKey, reports: Long): Unit =
     journals.get(pack).foreach: journal =>
       val (stored, rest) = journal.told.span(_.number.forall(_ <= reports))
       val finished = stored.iterator.flatMap(_.events).flatMap(finishedBy).toSet
       val left = stored.map(compacted(_, finished)).filterNot(isEmpty) ++ rest
       put(pack, journal.copy(left, bytes = left.iterator.map(sizeOf).sum))
 
-  def over(pack: PackId): Unit =
+  def over(pack: PackKey): Unit =
     journals.get(pack).foreach(journal => bytes -= journal.bytes)
     journals -= pack
 
@@ -48,14 +48,14 @@ private final class PackJournals(limit: Long):
     journals = Map.empty
     bytes = 0
 
-  def held: Vector[PackId] = journals.keys.toVector
+  def held: Vector[PackKey] = journals.keys.toVector
 
   /** Those of them of which only the end is kept. */
-  def partial: Vector[PackId] = journals.filterNot(_._2.isWhole).keys.toVector
+  def partial: Vector[PackKey] = journals.filterNot(_._2.isWhole).keys.toVector
 
-  def told(pack: PackId): Vector[PackReport] = journals.get(pack).fold(Vector.empty)(_.told)
+  def told(pack: PackKey): Vector[PackReport] = journals.get(pack).fold(Vector.empty)(_.told)
 
-  private def put(pack: PackId, journal: Journal): Unit =
+  private def put(pack: PackKey, journal: Journal): Unit =
     bytes += journal.bytes - journals.get(pack).fold(0L)(_.bytes)
     journals = journals.updated(pack, journal)
 

@@ -1,6 +1,6 @@
 package burst.invoker
 
-import burst.protocol.{FlareId, PackId, PackReport, ToController}
+import burst.protocol.{FlareId, PackKey, PackReport, ToController}
 import scala.collection.immutable.Queue
 
 /** What of packs is told in a session: of those that it has asked for, all as it happens; of one that was
@@ -9,27 +9,27 @@ import scala.collection.immutable.Queue
   * after a report with outputs nothing more is told until these are stored.
   */
 private final class PackRelay(journals: PackJournals, send: ToController => Unit):
-  private var told = Set.empty[PackId]
+  private var told = Set.empty[PackKey]
 
   /** What adopted packs have yet to tell. */
-  private var behind = Map.empty[PackId, Queue[PackReport]]
+  private var behind = Map.empty[PackKey, Queue[PackReport]]
 
-  def began(pack: PackId): Unit =
+  def began(pack: PackKey): Unit =
     journals.begin(pack)
     told += pack
 
   def report(report: PackReport): Unit =
-    val pack = report.packId
+    val pack = report.packKey
     behind.get(pack) match
       case Some(before) => behind = behind.updated(pack, before.enqueue(report))
       case None if told(pack) => send(report)
       case None => ()
 
-  def adopt(pack: PackId): Unit = if !told(pack) then
+  def adopt(pack: PackKey): Unit = if !told(pack) then
     told += pack
     tell(pack, Queue.from(journals.told(pack)))
 
-  def over(pack: PackId): Unit =
+  def over(pack: PackKey): Unit =
     journals.over(pack)
     told -= pack
     behind -= pack
@@ -45,7 +45,7 @@ private final class PackRelay(journals: PackJournals, send: ToController => Unit
       case None => true
 
   /** Up to the first that is to be stored before more is told. */
-  private def tell(pack: PackId, reports: Queue[PackReport]): Unit =
+  private def tell(pack: PackKey, reports: Queue[PackReport]): Unit =
     val (free, rest) = reports.span(!_.isAnswered)
     free.foreach(send)
     rest.dequeueOption match

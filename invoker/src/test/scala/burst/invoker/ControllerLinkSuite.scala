@@ -309,7 +309,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val demand = kit.createTestProbe[ProducerController.RequestNext[ToInvoker]]()
     fixture.welcome(again, epoch = 2, demand = demand)
     val reports = fixture.reports(fixture.session.expectMessageType[Beat])
-    val held = PackId(assignment.flareId, 1, 0)
+    val held = PackKey(assignment.flareId, 1, 0)
     def next() =
       val delivery = reports.receiveMessage()
       delivery.confirmTo ! ConsumerController.Confirmed

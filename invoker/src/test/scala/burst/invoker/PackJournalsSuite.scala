@@ -4,7 +4,7 @@ import burst.protocol.*
 
 class PackJournalsSuite extends munit.FunSuite:
   private val flare = FlareId.random()
-  private val pack = PackId(flare, 1, 0)
+  private val pack = PackKey(flare, 1, 0)
 
   private def report(events: PackEvent*) =
     PackReport(flare, 1, 0, InvokerId("i"), None, events.toVector)

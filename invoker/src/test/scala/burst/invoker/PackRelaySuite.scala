@@ -6,7 +6,7 @@ import scala.collection.mutable
 /** What a scheduler that takes over is told of a pack, and when the pack hears of that. */
 class PackRelaySuite extends munit.FunSuite:
   private val flare = FlareId.random()
-  private val pack = PackId(flare, 1, 0)
+  private val pack = PackKey(flare, 1, 0)
 
   private def report(event: PackEvent) = PackReport(flare, 1, 0, InvokerId("i"), None, Vector(event))
   private def small(text: String) = report(PackEvent.Log(None, LogStream.Stdout, text, Timestamp.ofMicros(1)))

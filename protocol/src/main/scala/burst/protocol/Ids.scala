@@ -24,7 +24,7 @@ object FlareId:
   )
 
 /** Tells packs apart, also those of two tries of the same flare. */
-final case class PackId(flareId: FlareId, attempt: Int, pack: Int)
+final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
 
 /** Identifies an invoker in the cluster; stable across its restarts. */
 opaque type InvokerId = String

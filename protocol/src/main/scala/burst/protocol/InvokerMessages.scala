@@ -114,7 +114,7 @@ final case class PackReport(
     number: Option[Long] = None
 ) extends InvokerReport:
 
-  def packId: PackId = PackId(flareId, attempt, pack)
+  def packKey: PackKey = PackKey(flareId, attempt, pack)
 
   /** Whether it is answered by `OutputStored`. */
   def isAnswered: Boolean = PackReport.outputBytes(events) > PackReport.FreeOutput
@@ -146,7 +146,7 @@ final case class FlareCleaned(flareId: FlareId, error: Option[Failure]) extends 
   * that were placed since it was first welcomed, by the clock of the scheduler that welcomed it
   * (`Welcome.at`).
   */
-final case class Holds(packs: Vector[PackId], unbroken: Boolean, since: Option[Timestamp] = None)
+final case class Holds(packs: Vector[PackKey], unbroken: Boolean, since: Option[Timestamp] = None)
     extends ToController
 
 /** Asks for a package's bytes from there on. */

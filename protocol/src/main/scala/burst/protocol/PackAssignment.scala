@@ -55,7 +55,7 @@ final case class PackAssignment(
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)
 
-  def packId: PackId = PackId(flareId, attempt, pack)
+  def packKey: PackKey = PackKey(flareId, attempt, pack)
   def size: Int = packSizes(pack)
   def firstWorker: Int = packSizes.take(pack).sum
   def workers: Range = firstWorker until firstWorker + size

@@ -75,7 +75,7 @@ private final class InvokerSession(
   /** It is not the scheduler that ends. */
   private var ended = false
   private var rivals = Set.empty[ActorRef[ToLink]]
-  private var packs = Map.empty[PackId, ActorRef[InvokerReport]]
+  private var packs = Map.empty[PackKey, ActorRef[InvokerReport]]
   private var cleanings = Map.empty[FlareId, Vector[ActorRef[InvokerReport]]]
 
   def begin(): Behavior[Command] =
@@ -167,17 +167,17 @@ private final class InvokerSession(
       "copy of the other's data directory, or stop the other."
 
   private def expectAnswer(command: InvokerCommand, replyTo: ActorRef[InvokerReport]): Unit = command match
-    case PreparePack(assignment) => packs = packs.updated(assignment.packId, replyTo)
-    case AdoptPack(flareId, attempt, pack) => packs = packs.updated(PackId(flareId, attempt, pack), replyTo)
+    case PreparePack(assignment) => packs = packs.updated(assignment.packKey, replyTo)
+    case AdoptPack(flareId, attempt, pack) => packs = packs.updated(PackKey(flareId, attempt, pack), replyTo)
     case CleanFlare(flareId, _) =>
       cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
     case _: (StartPack | AbortPack | OutputStored | PackStored | WantRoom) | NothingMore => ()
 
   private def onReceived(message: ToController): Unit = message match
     case report: PackReport =>
-      packs.get(report.packId).foreach(_ ! report)
+      packs.get(report.packKey).foreach(_ ! report)
       if report.events.lastOption.exists(_.isInstanceOf[PackEvent.PackEnded]) then
-        packs = packs.removed(report.packId)
+        packs = packs.removed(report.packKey)
     case cleaned: FlareCleaned =>
       cleanings.getOrElse(cleaned.flareId, Vector.empty).foreach(_ ! cleaned)
       cleanings = cleanings.removed(cleaned.flareId)

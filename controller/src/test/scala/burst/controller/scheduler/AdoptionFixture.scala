@@ -31,11 +31,11 @@ abstract class AdoptionFixture extends SchedulerFixture:
     World(store, adoption = Some(Bound))
 
   /** Of an invoker that has just come. */
-  protected def holdsSince(world: World, invoker: ScriptedInvoker, since: Timestamp, packs: PackId*): Unit =
+  protected def holdsSince(world: World, invoker: ScriptedInvoker, since: Timestamp, packs: PackKey*): Unit =
     val holds = Holds(packs.toVector, unbroken = false, Some(since))
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, holds)
 
-  protected def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: PackId*): Unit =
+  protected def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: PackKey*): Unit =
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
 
   /** An invoker with a pack that it was asked for by the last scheduler. */

@@ -89,7 +89,7 @@ object PackActor:
     * calls.
     */
   final case class Finished(
-      key: PackId,
+      key: PackKey,
       left: Option[LoadedPack],
       unused: Option[Container] = None,
       answered: Option[FlareId] = None,
@@ -97,7 +97,7 @@ object PackActor:
   )
 
   /** Told to the invoker of a container that calls share: its program runs, and others may join. */
-  final case class Shares(key: PackId, pack: LoadedPack)
+  final case class Shares(key: PackKey, pack: LoadedPack)
 
   /** To one that waits for that container: it is there, or there is none and it makes one itself. */
   final case class Join(pack: Option[LoadedPack]) extends Command

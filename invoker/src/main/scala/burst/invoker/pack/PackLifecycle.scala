@@ -34,7 +34,7 @@ private[pack] abstract class PackLifecycle(
 
   private var lease = firstLease
 
-  protected val key: PackId = assignment.packId
+  protected val key: PackKey = assignment.packKey
 
   /** It has its container, in which its program runs if it is a warm one. */
   protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command]

@@ -81,7 +81,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       ),
       FlareCleaned(flare, Some(failure)),
       FetchPackage(packageId, 5),
-      Holds(Vector(PackId(flare, 2, 1)), unbroken = true, Some(Timestamp.ofMicros(12))),
+      Holds(Vector(PackKey(flare, 2, 1)), unbroken = true, Some(Timestamp.ofMicros(12))),
       InvokerBundle(Vector(StartPack(flare, 1, Vector.empty), OutputStored(flare, 1))),
       ControllerBundle(Vector(FlareCleaned(flare, None), FetchPackage(packageId, 5)))
     )
