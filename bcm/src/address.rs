@@ -1,6 +1,7 @@
 //! Whom a message is from and for, and what it belongs to.
 
 use crate::operation::Operation;
+use crate::rank::Rank;
 use crate::tag::Tag;
 
 /// Who sends a message, and in which group.
@@ -30,6 +31,6 @@ pub(crate) enum Class {
     Collective {
         number: u64,
         operation: Operation,
-        root: u32,
+        root: Rank,
     },
 }

@@ -16,6 +16,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use crate::address::Class;
 use crate::error::{Error, Peer};
 use crate::operation::Operation;
+use crate::rank::Rank;
 
 /// Calls that all members of this pack have made, and are remembered for messages that come late.
 const PAST: usize = 64;
@@ -70,7 +71,7 @@ pub(crate) struct Caller {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Called {
     operation: Operation,
-    root: u32,
+    root: Rank,
     /// What is exchanged: by workers of this pack, of which alone that is known.
     kind: Option<Kind>,
 }
@@ -248,7 +249,7 @@ impl Calls {
 
 impl Called {
     /// A call that exchanges values of this type.
-    pub(crate) fn new<T: ?Sized + 'static>(operation: Operation, root: u32) -> Self {
+    pub(crate) fn new<T: ?Sized + 'static>(operation: Operation, root: Rank) -> Self {
         Self {
             operation,
             root,
@@ -304,7 +305,7 @@ mod tests {
     use super::*;
 
     fn broadcast(root: u32) -> Called {
-        Called::new::<u32>(Operation::Broadcast, root)
+        Called::new::<u32>(Operation::Broadcast, Rank(root))
     }
 
     /// The worker, one of the first of so many in this pack.
@@ -320,7 +321,7 @@ mod tests {
         Class::Collective {
             number,
             operation,
-            root,
+            root: Rank(root),
         }
     }
 
@@ -340,11 +341,11 @@ mod tests {
             ),
             "{error}"
         );
-        let barrier = Called::new::<()>(Operation::Barrier, 0);
+        let barrier = Called::new::<()>(Operation::Barrier, Rank(0));
         history.enter(1, barrier, by(4, 3)).unwrap();
         assert!(history.enter(1, broadcast(0), by(5, 3)).is_err());
         history.enter(2, broadcast(0), by(4, 3)).unwrap();
-        let other = Called::new::<u64>(Operation::Broadcast, 0);
+        let other = Called::new::<u64>(Operation::Broadcast, Rank(0));
         let error = history.enter(2, other, by(5, 3)).unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -407,7 +408,7 @@ mod tests {
             for before in 0..=number {
                 history.enter(before, broadcast(1), by(0, 3)).unwrap();
             }
-            let other = Called::new::<u64>(Operation::Broadcast, 1);
+            let other = Called::new::<u64>(Operation::Broadcast, Rank(1));
             assert!(history.enter(number, other, by(1, 3)).is_err(), "{number}");
             assert!(history.enter(number, broadcast(2), by(1, 3)).is_err());
             assert!(history.heard(number, broadcast(2), 9).is_err());
@@ -430,7 +431,7 @@ mod tests {
                 .is_err()
         );
         histories.heard(7, of(Operation::Gather, 5, 1), 5).unwrap();
-        let gather = Called::new::<u32>(Operation::Gather, 0);
+        let gather = Called::new::<u32>(Operation::Gather, Rank(0));
         assert!(history.enter(1, gather, by(0, 1)).is_err());
         // Nobody here is of that group, or not yet.
         histories.heard(8, of(Operation::Gather, 5, 1), 5).unwrap();

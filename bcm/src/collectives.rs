@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::number::{Number, Reducer};
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::rank::Rank;
 
 /// # Collectives
 ///
@@ -54,7 +55,7 @@ impl Communicator {
     /// assert!(results.iter().all(|r| r.as_ref().is_ok_and(|v| **v == "the word")));
     /// ```
     pub fn broadcast<T: Payload>(&self, value: Option<T>, root: u32) -> Result<Arc<T>, Error> {
-        self.noted(collective::broadcast::broadcast(self, value, root))
+        self.noted(collective::broadcast::broadcast(self, value, Rank(root)))
     }
 
     /// Combines the values of all workers at the root, which gets `Some`.
@@ -80,7 +81,7 @@ impl Communicator {
         T: Payload,
         F: Fn(T, T) -> T,
     {
-        self.noted(collective::reduce::reduce(self, value, root, op))
+        self.noted(collective::reduce::reduce(self, value, Rank(root), op))
     }
 
     /// Combines the values of all workers and gives the result to every one.
@@ -135,7 +136,12 @@ impl Communicator {
         root: u32,
         reducer: Reducer,
     ) -> Result<(), Error> {
-        self.noted(collective::elements::reduce(self, values, root, reducer))
+        self.noted(collective::elements::reduce(
+            self,
+            values,
+            Rank(root),
+            reducer,
+        ))
     }
 
     /// Combines the vectors of all workers element by element, for every one.
@@ -181,7 +187,7 @@ impl Communicator {
     /// assert_eq!(results[0], Ok(Some(vec![0, 10, 20])));
     /// ```
     pub fn gather<T: Payload>(&self, value: T, root: u32) -> Result<Option<Vec<T>>, Error> {
-        self.noted(collective::gather::gather(self, value, root))
+        self.noted(collective::gather::gather(self, value, Rank(root)))
     }
 
     /// Collects the values of all workers, in the order of ranks, for every one.
@@ -229,7 +235,7 @@ impl Communicator {
     /// assert_eq!(results, [Ok('a'), Ok('b'), Ok('c')]);
     /// ```
     pub fn scatter<T: Payload>(&self, values: Option<Vec<T>>, root: u32) -> Result<T, Error> {
-        self.noted(collective::scatter::scatter(self, values, root))
+        self.noted(collective::scatter::scatter(self, values, Rank(root)))
     }
 
     /// Gives value `i` of every worker to worker `i`, which gets them in the order of their

@@ -1,12 +1,12 @@
 //! The workers that take part in a collective, and how they lie in packs.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::call_history::{CallHistories, CallHistory, Caller};
 use crate::context;
 use crate::pack_id::PackId;
+use crate::rank::{Rank, Run};
 use crate::topology::Topology;
 
 /// The members of one pack.
@@ -14,7 +14,7 @@ use crate::topology::Topology;
 pub(crate) struct PackMembers {
     pub(crate) pack: PackId,
     /// In ascending order; the first one is the pack's leader.
-    pub(crate) ranks: Vec<u32>,
+    pub(crate) ranks: Vec<Rank>,
 }
 
 /// A group as one of its members sees it. Ranks number the members; in the group of all workers
@@ -24,15 +24,16 @@ pub(crate) struct Group {
     /// Keeps messages of different groups apart; see [`crate::context`].
     pub(crate) context: u32,
     /// This member's rank.
-    pub(crate) rank: u32,
+    pub(crate) rank: Rank,
+    /// The workers, by rank.
     members: Vec<u32>,
     packs: Vec<PackMembers>,
     own_pack: usize,
     /// Which of its pack's members this one is.
     index_in_pack: usize,
-    /// Longest ranges of ranks within one pack, in rank order: what a reduction may combine
+    /// Longest runs of ranks within one pack, in rank order: what a reduction may combine
     /// before it leaves the pack without changing the order.
-    runs: Vec<Range<u32>>,
+    runs: Vec<Run>,
     /// The number of this member's next collective.
     next: AtomicU64,
     /// The number of this worker's next split, of whichever of its groups.
@@ -49,28 +50,31 @@ impl Group {
     pub(crate) fn world(topology: &Topology, worker: u32) -> Self {
         let members = (0..topology.burst_size()).collect();
         let next_split = Arc::new(AtomicU64::new(context::FIRST_NUMBER));
-        Self::new(context::WORLD, members, worker, topology, next_split)
+        Self::new(context::WORLD, members, Rank(worker), topology, next_split)
     }
 
     fn new(
         context: u32,
         members: Vec<u32>,
-        rank: u32,
+        rank: Rank,
         topology: &Topology,
         next_split: Arc<AtomicU64>,
     ) -> Self {
         let mut packs: Vec<PackMembers> = Vec::new();
-        let mut runs: Vec<Range<u32>> = Vec::new();
+        let mut runs: Vec<Run> = Vec::new();
         let mut last = None;
         let (mut own_pack, mut index_in_pack) = (0, 0);
-        for (member, &worker) in (0u32..).zip(&members) {
+        for (member, &worker) in (0..).map(Rank).zip(&members) {
             let pack = topology.pack_of(worker).unwrap_or_default();
             if last == Some(pack) {
                 if let Some(run) = runs.last_mut() {
-                    run.end = member + 1;
+                    run.length += 1;
                 }
             } else {
-                runs.push(member..member + 1);
+                runs.push(Run {
+                    first: member,
+                    length: 1,
+                });
             }
             last = Some(pack);
             // Packs mostly come in order, so the one sought is mostly the last.
@@ -115,18 +119,18 @@ impl Group {
     }
 
     /// The worker of a rank, which is one of the group's.
-    pub(crate) fn worker(&self, rank: u32) -> u32 {
-        self.members[rank as usize]
+    pub(crate) fn worker(&self, rank: Rank) -> u32 {
+        self.members[rank.index()]
     }
 
     /// The rank of a worker, if it is one of the group's.
-    pub(crate) fn rank_of(&self, worker: u32) -> Option<u32> {
+    pub(crate) fn rank_of(&self, worker: u32) -> Option<Rank> {
         // Of all workers each has its own number; otherwise groups are small or searched rarely.
         if self.members.get(worker as usize) == Some(&worker) {
-            return Some(worker);
+            return Some(Rank(worker));
         }
         let index = self.members.iter().position(|&member| member == worker);
-        index.map(|index| index as u32)
+        index.map(|index| Rank(index as u32))
     }
 
     pub(crate) fn packs(&self) -> &[PackMembers] {
@@ -152,17 +156,17 @@ impl Group {
         }
     }
 
-    pub(crate) fn is_local(&self, rank: u32) -> bool {
+    pub(crate) fn is_local(&self, rank: Rank) -> bool {
         self.own_pack().ranks.binary_search(&rank).is_ok()
     }
 
-    pub(crate) fn runs(&self) -> &[Range<u32>] {
+    pub(crate) fn runs(&self) -> &[Run] {
         &self.runs
     }
 
     /// The index of a rank's run among [`Group::runs`].
-    pub(crate) fn run_of(&self, rank: u32) -> usize {
-        self.runs.partition_point(|run| run.end <= rank)
+    pub(crate) fn run_of(&self, rank: Rank) -> usize {
+        self.runs.partition_point(|run| run.end() <= rank.0)
     }
 
     /// The members in this pack as a group; `None` when that is this group.
@@ -184,17 +188,17 @@ impl Group {
         let context = context::of_pack_leaders(self.context)?;
         let made = self.pack_leaders.get_or_init(|| {
             let first = |pack: &PackMembers| pack.ranks.first().copied();
-            let ranks: Vec<u32> = self.packs.iter().filter_map(first).collect();
+            let ranks: Vec<Rank> = self.packs.iter().filter_map(first).collect();
             self.subgroup(context, &ranks, topology)
         });
         Some(Arc::clone(made))
     }
 
     /// Members of this group, this one included, as a group of their own.
-    pub(crate) fn subgroup(&self, context: u32, ranks: &[u32], topology: &Topology) -> Arc<Self> {
+    pub(crate) fn subgroup(&self, context: u32, ranks: &[Rank], topology: &Topology) -> Arc<Self> {
         let own = ranks.iter().position(|&rank| rank == self.rank);
         let members = ranks.iter().map(|&rank| self.worker(rank)).collect();
-        let own = own.unwrap_or_default() as u32;
+        let own = Rank(own.unwrap_or_default() as u32);
         let next_split = Arc::clone(&self.next_split);
         Arc::new(Self::new(context, members, own, topology, next_split))
     }
@@ -229,15 +233,15 @@ mod tests {
     #[test]
     fn members_of_a_pack_may_lie_apart() {
         let topology = Topology::new(&[2, 2]).unwrap();
-        let group = Group::world(&topology, 2).subgroup(5, &[3, 0, 1, 2], &topology);
-        assert_eq!(group.runs(), [0..1, 1..3, 3..4]);
-        assert_eq!(group.own_pack().ranks, [0, 3]);
-        assert_eq!(group.packs()[1].ranks, [1, 2]);
-        assert_eq!(
-            (group.run_of(0), group.run_of(2), group.run_of(3)),
-            (0, 1, 2)
-        );
-        assert!(group.is_local(0) && !group.is_local(1));
-        assert_eq!((group.worker(0), group.size()), (3, 4));
+        let group = Group::world(&topology, 2).subgroup(5, &[3, 0, 1, 2].map(Rank), &topology);
+        let runs: Vec<(u32, usize)> = (group.runs().iter())
+            .map(|run| (run.first.0, run.length))
+            .collect();
+        assert_eq!(runs, [(0, 1), (1, 2), (3, 1)]);
+        assert_eq!(group.own_pack().ranks, [0, 3].map(Rank));
+        assert_eq!(group.packs()[1].ranks, [1, 2].map(Rank));
+        assert_eq!([0, 2, 3].map(|rank| group.run_of(Rank(rank))), [0, 1, 2]);
+        assert!(group.is_local(Rank(0)) && !group.is_local(Rank(1)));
+        assert_eq!((group.worker(Rank(0)), group.size()), (3, 4));
     }
 }

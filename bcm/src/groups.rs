@@ -6,6 +6,7 @@ use crate::collective;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::group::Group;
+use crate::rank::Rank;
 
 /// # Groups
 ///
@@ -15,7 +16,7 @@ use crate::group::Group;
 impl Communicator {
     /// This worker's number in the group; the worker id in the group of all workers.
     pub fn rank(&self) -> u32 {
-        self.group.rank
+        self.group.rank.0
     }
 
     /// Number of members of the group.
@@ -35,7 +36,7 @@ impl Communicator {
     /// ```
     #[inline]
     pub fn worker_of(&self, rank: u32) -> Option<u32> {
-        (rank < self.size()).then(|| self.group.worker(rank))
+        (rank < self.size()).then(|| self.group.worker(Rank(rank)))
     }
 
     /// The members of the group that are in this worker's pack, in the order of their ranks.

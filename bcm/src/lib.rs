@@ -57,6 +57,7 @@ mod pack;
 mod pack_id;
 mod payload;
 mod point_to_point;
+mod rank;
 mod remote;
 mod request;
 mod shared;

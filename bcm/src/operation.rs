@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::rank::Rank;
+
 /// A communication operation, as it is named in errors and numbered on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -69,9 +71,9 @@ impl Operation {
     }
 
     /// The operation as it was called, with the root where there is one.
-    pub(crate) fn with_root(self, root: u32) -> String {
+    pub(crate) fn with_root(self, root: Rank) -> String {
         match self.has_root() {
-            true => format!("{self} with root {root}"),
+            true => format!("{self} with root {}", root.0),
             false => self.to_string(),
         }
     }

@@ -148,7 +148,8 @@ impl Communicator {
         let taken = self.shared.take_any(&mut budget, &self.group, &spec);
         let (worker, message) = self.noted(taken)?;
         let value = message.open(operation, Peer::Worker(worker))?;
-        Ok((self.group.rank_of(worker).unwrap_or(worker), value))
+        let rank = self.group.rank_of(worker).map_or(worker, |rank| rank.0);
+        Ok((rank, value))
     }
 
     /// Sends a value to one worker and receives one from another, or the same. Two workers that

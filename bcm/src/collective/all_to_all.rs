@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::rank::Rank;
 
 pub(crate) fn all_to_all<T: Payload>(
     communicator: &Communicator,
@@ -30,25 +31,25 @@ pub(crate) fn all_to_all<T: Payload>(
 pub(super) fn exchange<T: Payload>(
     call: &mut Call<'_>,
     mut outgoing: Vec<Option<T>>,
-    gives: impl Fn(u32) -> bool,
+    gives: impl Fn(Rank) -> bool,
 ) -> Result<Vec<T>, Error> {
     let group = call.group;
     let me = group.rank;
     let mut incoming: Vec<Option<T>> = Vec::new();
     incoming.resize_with(outgoing.len(), || None);
-    incoming[me as usize] = outgoing[me as usize].take();
+    incoming[me.index()] = outgoing[me.index()].take();
     if group.packs().len() > 1 {
         between_packs(call, &mut outgoing, &mut incoming, &gives)?;
     }
     let members = &group.own_pack().ranks;
     for &rank in members {
-        if let Some(value) = outgoing[rank as usize].take() {
+        if let Some(value) = outgoing[rank.index()].take() {
             call.give(rank, value)?;
         }
     }
     for &rank in members {
         if rank != me && gives(rank) {
-            incoming[rank as usize] = Some(call.take(rank)?);
+            incoming[rank.index()] = Some(call.take(rank)?);
         }
     }
     Ok(incoming.into_iter().flatten().collect())
@@ -67,7 +68,7 @@ fn between_packs<T: Payload>(
     call: &mut Call<'_>,
     outgoing: &mut [Option<T>],
     incoming: &mut [Option<T>],
-    gives: &impl Fn(u32) -> bool,
+    gives: &impl Fn(Rank) -> bool,
 ) -> Result<(), Error> {
     let group = call.group;
     let (me, size) = (group.rank, group.size());
@@ -75,9 +76,9 @@ fn between_packs<T: Payload>(
     let mut sorted = call.sort(outgoing)?;
     call.carry(&mut sorted)?;
 
-    let after = |step: u32| (me + step) % size;
+    let after = |step: u32| Rank((me.0 + step) % size);
     let before = |step: u32| {
-        let rank = (me + size - step) % size;
+        let rank = Rank((me.0 + size - step) % size);
         (!group.is_local(rank) && gives(rank)).then_some(rank)
     };
     let singles = sorted.singles.iter().flatten().count();
@@ -88,7 +89,7 @@ fn between_packs<T: Payload>(
         if step < size && singles > 0 {
             let from = before(step).map(|rank| call.expect(me, rank));
             expected.push_back(from.transpose()?);
-            if let Some(single) = sorted.singles[after(step) as usize].take() {
+            if let Some(single) = sorted.singles[after(step).index()].take() {
                 call.give_single(after(step), single)?;
             }
         }
@@ -96,7 +97,7 @@ fn between_packs<T: Payload>(
             continue;
         }
         if let Some(rank) = before(step - ahead) {
-            incoming[rank as usize] = Some(call.take(rank)?);
+            incoming[rank.index()] = Some(call.take(rank)?);
         }
         expected.pop_front();
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Call, NO_ROOT};
-use crate::collective::reduce::fold_in_pack;
+use crate::collective::reduce::Slots;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -13,15 +13,13 @@ pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
     let group = call.group;
     let ranks = &group.own_pack().ranks;
     let me = ranks.partition_point(|&rank| rank < group.rank);
-    let arrived = fold_in_pack(
-        &mut call,
-        &|slot| ranks[slot],
+    let slots = Slots {
+        rank: &|slot| ranks[slot],
         me,
-        ranks.len(),
-        0,
-        (),
-        &|(), ()| (),
-    )?;
+        count: ranks.len(),
+        target: 0,
+    };
+    let arrived = slots.fold_in_pack(&mut call, (), &|(), ()| ())?;
     if arrived.is_none() {
         call.take_shared::<()>(ranks[0])?;
         return Ok(());

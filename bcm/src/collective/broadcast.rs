@@ -8,11 +8,12 @@ use crate::error::Error;
 use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::rank::Rank;
 
 pub(crate) fn broadcast<T: Payload>(
     communicator: &Communicator,
     value: Option<T>,
-    root: u32,
+    root: Rank,
 ) -> Result<Arc<T>, Error> {
     if communicator.group.rank == root && value.is_none() {
         return Err(invalid(
@@ -28,7 +29,7 @@ pub(crate) fn broadcast<T: Payload>(
 pub(super) fn spread<T: Payload>(
     mut call: Call<'_>,
     value: Option<Arc<T>>,
-    root: u32,
+    root: Rank,
 ) -> Result<Arc<T>, Error> {
     let group = call.group;
     if let (true, Some(value)) = (group.rank == root, value) {

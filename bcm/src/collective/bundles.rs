@@ -10,6 +10,7 @@ use crate::address::{Destination, Source};
 use crate::error::Error;
 use crate::group::PackMembers;
 use crate::payload::{self, Encoded, Payload};
+use crate::rank::Rank;
 use crate::remote::{BUNDLE_ENTRY, Bundle, Expectation};
 
 /// Longest value that is bundled, in bytes as it is sent. Over `direct` longer ones take less time
@@ -36,7 +37,7 @@ pub(super) struct Sorted<T> {
 }
 
 /// The member of a pack that carries to another one, and is named as receiver of what comes.
-fn carrier(of: &PackMembers, other: usize) -> u32 {
+fn carrier(of: &PackMembers, other: usize) -> Rank {
     of.ranks[other % of.ranks.len()]
 }
 
@@ -62,14 +63,14 @@ impl Call<'_> {
             let short = self.short(from.len() * to.len())?;
             let mut bundle = None;
             for &rank in to {
-                let Some(value) = outgoing[rank as usize].take() else {
+                let Some(value) = outgoing[rank.index()].take() else {
                     continue;
                 };
                 let destination = Destination::Worker(group.worker(rank));
                 if let Some((single, bytes)) =
                     self.bundle(&mut bundle, short, destination, value)?
                 {
-                    singles[rank as usize] = Some(single);
+                    singles[rank.index()] = Some(single);
                     long_bytes += bytes;
                 }
             }
@@ -127,7 +128,7 @@ impl Call<'_> {
     }
 
     /// Sends bundles as one message, if there are any.
-    pub(super) fn send_bundles(&mut self, to: u32, bundles: Vec<Bundle>) -> Result<(), Error> {
+    pub(super) fn send_bundles(&mut self, to: Rank, bundles: Vec<Bundle>) -> Result<(), Error> {
         match Bundle::join(bundles) {
             Some(message) => self.send(to, &message),
             None => Ok(()),
@@ -158,7 +159,7 @@ impl Call<'_> {
     /// Sends a value by itself.
     pub(super) fn give_single<T: Payload>(
         &mut self,
-        to: u32,
+        to: Rank,
         single: Single<T>,
     ) -> Result<(), Error> {
         match single {

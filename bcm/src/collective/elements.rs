@@ -9,7 +9,7 @@ mod job;
 
 use std::sync::Arc;
 
-use super::reduce::fold_to;
+use super::reduce::Slots;
 use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -17,6 +17,7 @@ use crate::group::Group;
 use crate::invalid::InvalidArgument;
 use crate::number::{Number, Reducer};
 use crate::operation::Operation;
+use crate::rank::Rank;
 use job::Job;
 
 /// Bytes of all vectors together from which it pays to wake the other members of a pack.
@@ -25,7 +26,7 @@ const WORTH_SHARING: usize = 512 << 10;
 pub(crate) fn reduce<E: Number>(
     communicator: &Communicator,
     values: &mut Vec<E>,
-    root: u32,
+    root: Rank,
     reducer: Reducer,
 ) -> Result<(), Error> {
     let mut call = Call::begin::<[E]>(communicator, Operation::Reduce, root)?;
@@ -78,14 +79,14 @@ pub(crate) fn all_reduce<E: Number>(
 
 /// Who collects the vectors of each pack: the root of its own, the first member of every other.
 struct Collectors {
-    root: u32,
+    root: Rank,
     root_pack: usize,
     /// That of this pack.
-    mine: u32,
+    mine: Rank,
 }
 
 impl Collectors {
-    fn of(group: &Group, root: u32) -> Self {
+    fn of(group: &Group, root: Rank) -> Self {
         let root_pack = group
             .packs()
             .iter()
@@ -100,7 +101,7 @@ impl Collectors {
         collectors
     }
 
-    fn in_pack(&self, group: &Group, pack: usize) -> u32 {
+    fn in_pack(&self, group: &Group, pack: usize) -> Rank {
         match pack == self.root_pack {
             true => self.root,
             false => group.packs()[pack].ranks[0],
@@ -109,7 +110,7 @@ impl Collectors {
 }
 
 /// The other members of this pack.
-fn others(group: &Group, collector: u32) -> impl Iterator<Item = u32> {
+fn others(group: &Group, collector: Rank) -> impl Iterator<Item = Rank> {
     let ranks = group.own_pack().ranks.iter().copied();
     ranks.filter(move |&rank| rank != collector)
 }
@@ -135,7 +136,13 @@ fn combine_packs<E: Number>(
     };
     let collector = |pack| collectors.in_pack(group, pack);
     let (mine, end) = (group.own_pack_index(), collectors.root_pack);
-    let combined = fold_to(call, &collector, mine, packs, end, own, &op)?;
+    let combined = Slots {
+        rank: &collector,
+        me: mine,
+        count: packs,
+        target: end,
+    }
+    .fold(call, own, &op)?;
     match combined {
         Some(combined) if combined.len() != length => Err(different_lengths(operation)),
         combined => Ok(combined.unwrap_or_default()),
@@ -149,7 +156,7 @@ type Collected<E> = (Vec<E>, Vec<Vec<E>>);
 fn combine_in_pack<E: Number>(
     call: &mut Call<'_>,
     mut values: Vec<E>,
-    collector: u32,
+    collector: Rank,
     reducer: Reducer,
 ) -> Result<Option<Collected<E>>, Error> {
     let group = call.group;

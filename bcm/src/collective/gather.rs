@@ -8,12 +8,13 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
+use crate::rank::Rank;
 use crate::remote::{Bundle, Expectation};
 
 pub(crate) fn gather<T: Payload>(
     communicator: &Communicator,
     value: T,
-    root: u32,
+    root: Rank,
 ) -> Result<Option<Vec<T>>, Error> {
     let mut call = Call::begin::<T>(communicator, Operation::Gather, root)?;
     let group = call.group;
@@ -54,7 +55,7 @@ fn collect<T: Payload>(call: &mut Call<'_>, value: T) -> Result<Vec<T>, Error> {
         .collect::<Result<_, _>>()?;
     let mut own = Some(value);
     let mut values = Vec::with_capacity(group.size() as usize);
-    for rank in 0..group.size() {
+    for rank in Rank::all(group.size()) {
         values.push(match own.take_if(|_| rank == group.rank) {
             Some(value) => value,
             None => call.take(rank)?,
@@ -92,7 +93,7 @@ pub(crate) fn all_gather<T: Payload>(
     }
     let mut own = Some(value);
     let mut values = Vec::with_capacity(group.size() as usize);
-    for rank in 0..group.size() {
+    for rank in Rank::all(group.size()) {
         values.push(match own.take_if(|_| rank == leader) {
             Some(value) => value,
             None if group.is_local(rank) => call.take(rank)?,

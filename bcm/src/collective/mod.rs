@@ -33,11 +33,12 @@ use crate::message::Message;
 use crate::operation::Operation;
 use crate::pack_id::PackId;
 use crate::payload::{self, Encoded, Payload};
+use crate::rank::Rank;
 use crate::remote::Expectation;
 use crate::shared::Shared;
 
 /// Stands for the root in collectives that have none.
-const NO_ROOT: u32 = 0;
+const NO_ROOT: Rank = Rank(0);
 
 /// One call of a collective by one worker.
 pub(crate) struct Call<'a> {
@@ -55,7 +56,7 @@ impl<'a> Call<'a> {
     pub(crate) fn begin<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
-        root: u32,
+        root: Rank,
     ) -> Result<Self, Error> {
         let mut call = Self::begin_unverified::<T>(communicator, operation, root)?;
         call.verify()?;
@@ -67,12 +68,12 @@ impl<'a> Call<'a> {
     fn begin_unverified<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
-        root: u32,
+        root: Rank,
     ) -> Result<Self, Error> {
         let shared = &*communicator.shared;
         let group = &*communicator.group;
-        if root >= group.size() {
-            let last = group.size() - 1;
+        if root.0 >= group.size() {
+            let (root, last) = (root.0, group.size() - 1);
             return Err(invalid(
                 operation,
                 InvalidArgument::NoSuchRoot { root, last },
@@ -116,14 +117,14 @@ impl<'a> Call<'a> {
         self.source_of(self.group.rank)
     }
 
-    fn source_of(&self, rank: u32) -> Source {
+    fn source_of(&self, rank: Rank) -> Source {
         Source {
             context: self.group.context,
             worker: self.group.worker(rank),
         }
     }
 
-    fn spec(&self, from: u32) -> MatchSpec {
+    fn spec(&self, from: Rank) -> MatchSpec {
         MatchSpec {
             context: self.group.context,
             source: self.group.worker(from),
@@ -132,14 +133,14 @@ impl<'a> Call<'a> {
     }
 
     /// Moves a value to one member.
-    pub(crate) fn give<T: Payload>(&mut self, to: u32, value: T) -> Result<(), Error> {
+    pub(crate) fn give<T: Payload>(&mut self, to: Rank, value: T) -> Result<(), Error> {
         let (source, worker) = (self.source(), self.group.worker(to));
         self.shared
             .give(&mut self.budget, source, worker, self.class, value)
     }
 
     /// Sends to a member of another pack what is encoded.
-    pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
+    pub(crate) fn send(&mut self, to: Rank, encoded: &Encoded<'_>) -> Result<(), Error> {
         let (source, worker) = (self.source(), self.group.worker(to));
         self.budget.check(Peer::Worker(worker))?;
         let remote = self.shared.remote()?;
@@ -190,7 +191,11 @@ impl<'a> Call<'a> {
     }
 
     /// Moves anything to a member of this pack.
-    pub(crate) fn give_local<T: Send + 'static>(&mut self, to: u32, value: T) -> Result<(), Error> {
+    pub(crate) fn give_local<T: Send + 'static>(
+        &mut self,
+        to: Rank,
+        value: T,
+    ) -> Result<(), Error> {
         self.give_local_as(self.group.rank, to, value)
     }
 
@@ -198,8 +203,8 @@ impl<'a> Call<'a> {
     /// gets once, from whichever member it is that has it.
     pub(crate) fn give_local_as<T: Send + 'static>(
         &mut self,
-        from: u32,
-        to: u32,
+        from: Rank,
+        to: Rank,
         value: T,
     ) -> Result<(), Error> {
         let worker = self.group.worker(to);
@@ -214,30 +219,30 @@ impl<'a> Call<'a> {
     }
 
     /// Takes what a member of this pack moved here with [`Call::give_local`].
-    pub(crate) fn take_local<T: Send + 'static>(&mut self, from: u32) -> Result<T, Error> {
+    pub(crate) fn take_local<T: Send + 'static>(&mut self, from: Rank) -> Result<T, Error> {
         let message = self.message(self.mine(), from)?;
         message.open_local(self.operation(), self.peer(from))
     }
 
     /// Takes what a member moved to this one.
-    pub(crate) fn take<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
+    pub(crate) fn take<T: Payload>(&mut self, from: Rank) -> Result<T, Error> {
         let message = self.message(self.mine(), from)?;
         message.open(self.operation(), self.peer(from))
     }
 
     /// Takes what a member of this pack shared.
-    pub(crate) fn take_shared<T: Payload>(&mut self, from: u32) -> Result<Arc<T>, Error> {
+    pub(crate) fn take_shared<T: Payload>(&mut self, from: Rank) -> Result<Arc<T>, Error> {
         let message = self.message(self.mine(), from)?;
         message.open_shared(self.operation(), self.peer(from))
     }
 
     /// Takes what a member of another pack published. One member of each pack does.
-    pub(crate) fn take_published<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
+    pub(crate) fn take_published<T: Payload>(&mut self, from: Rank) -> Result<T, Error> {
         let message = self.message(Destination::Pack, from)?;
         message.open(self.operation(), self.peer(from))
     }
 
-    fn message(&mut self, destination: Destination, from: u32) -> Result<Message, Error> {
+    fn message(&mut self, destination: Destination, from: Rank) -> Result<Message, Error> {
         let spec = self.spec(from);
         if let Some((number, _)) = self.unverified {
             if let Some(message) = self.shared.try_take(destination, &spec)? {
@@ -259,20 +264,20 @@ impl<'a> Call<'a> {
             return Ok(Vec::new());
         }
         let remote = self.shared.remote()?;
-        Ok((0..self.group.size())
+        Ok(Rank::all(self.group.size())
             .filter(|&rank| !self.group.is_local(rank))
             .filter_map(|rank| remote.expect(Destination::Pack, self.source_of(rank)))
             .collect())
     }
 
     /// Announces that a message of a member of another pack to one of this is going to be taken.
-    pub(crate) fn expect(&self, to: u32, from: u32) -> Result<Option<Expectation>, Error> {
+    pub(crate) fn expect(&self, to: Rank, from: Rank) -> Result<Option<Expectation>, Error> {
         let destination = Destination::Worker(self.group.worker(to));
         let remote = self.shared.remote()?;
         Ok(remote.expect(destination, self.source_of(from)))
     }
 
-    fn peer(&self, rank: u32) -> Peer {
+    fn peer(&self, rank: Rank) -> Peer {
         Peer::Worker(self.group.worker(rank))
     }
 
@@ -284,8 +289,8 @@ impl<'a> Call<'a> {
     /// anything is sent, so that two workers that send to each other never wait for each other.
     pub(crate) fn exchange<T: Payload>(
         &mut self,
-        to: Option<(u32, T)>,
-        from: Option<u32>,
+        to: Option<(Rank, T)>,
+        from: Option<Rank>,
     ) -> Result<Option<T>, Error> {
         let remote = from.filter(|&rank| !self.group.is_local(rank));
         let _expected = match remote {

@@ -17,11 +17,12 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::rank::Rank;
 
 pub(crate) fn reduce<T: Payload>(
     communicator: &Communicator,
     value: T,
-    root: u32,
+    root: Rank,
     op: impl Fn(T, T) -> T,
 ) -> Result<Option<T>, Error> {
     let mut call = Call::begin::<T>(communicator, Operation::Reduce, root)?;
@@ -44,7 +45,7 @@ pub(crate) fn all_reduce<T: Payload>(
 fn combine<T: Payload>(
     call: &mut Call<'_>,
     value: T,
-    root: u32,
+    root: Rank,
     op: &impl Fn(T, T) -> T,
 ) -> Result<Option<T>, Error> {
     let group = call.group;
@@ -54,113 +55,149 @@ fn combine<T: Payload>(
         if run == root_run {
             root
         } else {
-            runs[run].start
+            runs[run].first
         }
     };
 
     let mine = group.run_of(group.rank);
-    let (start, end) = (runs[mine].start, runs[mine].end);
-    let within = fold_in_pack(
-        call,
-        &|slot| start + slot as u32,
-        (group.rank - start) as usize,
-        (end - start) as usize,
-        (leader(mine) - start) as usize,
-        value,
-        op,
-    )?;
-    match within {
-        Some(value) => fold_to(call, &leader, mine, runs.len(), root_run, value, op),
-        None => Ok(None),
-    }
-}
-
-/// As [`fold_to`], where all slots are workers of one pack.
-pub(super) fn fold_in_pack<T: Payload>(
-    call: &mut Call<'_>,
-    rank: &dyn Fn(usize) -> u32,
-    me: usize,
-    slots: usize,
-    target: usize,
-    value: T,
-    op: &impl Fn(T, T) -> T,
-) -> Result<Option<T>, Error> {
-    let share = slots.div_ceil(call.processors());
-    let leader = |part: usize| match part == target / share {
-        true => target,
-        false => part * share,
+    let run = runs[mine];
+    let within = Slots {
+        rank: &|slot| run.rank(slot),
+        me: run.offset(group.rank),
+        count: run.length,
+        target: run.offset(leader(mine)),
     };
-    let part = me / share;
-    if me != leader(part) {
-        call.give(rank(leader(part)), value)?;
-        return Ok(None);
-    }
-    let (mut own, mut combined) = (Some(value), None);
-    for slot in part * share..slots.min((part + 1) * share) {
-        let next = match slot == me {
-            true => own.take(),
-            false => Some(call.take(rank(slot))?),
-        };
-        combined = match (combined, next) {
-            (Some(left), Some(right)) => Some(op(left, right)),
-            (left, right) => left.or(right),
-        };
-    }
-    let Some(combined) = combined else {
+    let Some(value) = within.fold_in_pack(call, value, op)? else {
         return Ok(None);
     };
-    let leaders = |part| rank(leader(part));
-    let parts = slots.div_ceil(share);
-    fold_to(call, &leaders, part, parts, target / share, combined, op)
+    let leaders = Slots {
+        rank: &leader,
+        me: mine,
+        count: runs.len(),
+        target: root_run,
+    };
+    leaders.fold(call, value, op)
 }
 
-/// Combines the values of all slots in order; slot `target` gets the result.
-pub(super) fn fold_to<T: Payload>(
-    call: &mut Call<'_>,
-    rank: &dyn Fn(usize) -> u32,
-    me: usize,
-    slots: usize,
-    target: usize,
-    value: T,
-    op: &impl Fn(T, T) -> T,
-) -> Result<Option<T>, Error> {
-    if me < target {
-        if let Some(left) = fold(call, rank, me, target, value, op)? {
-            call.give(rank(target), left)?;
-        }
-        return Ok(None);
-    }
-    let right = |slot| rank(target + slot);
-    match fold(call, &right, me - target, slots - target, value, op)? {
-        Some(right) if target > 0 => {
-            let left = call.take(rank(0))?;
-            Ok(Some(op(left, right)))
-        }
-        result => Ok(result),
-    }
+/// The members whose values a tree combines, in this order.
+pub(super) struct Slots<'a> {
+    /// Who is in which slot.
+    pub(super) rank: &'a dyn Fn(usize) -> Rank,
+    /// The slot of who calls.
+    pub(super) me: usize,
+    /// How many there are.
+    pub(super) count: usize,
+    /// The one that gets the result.
+    pub(super) target: usize,
 }
 
-/// Combines the values of all slots in order; slot 0 gets the result.
-fn fold<T: Payload>(
-    call: &mut Call<'_>,
-    rank: &dyn Fn(usize) -> u32,
-    me: usize,
-    slots: usize,
-    value: T,
-    op: &impl Fn(T, T) -> T,
-) -> Result<Option<T>, Error> {
-    let mut value = value;
-    let mut distance = 1;
-    while distance < slots {
-        if me & distance != 0 {
-            call.give(rank(me - distance), value)?;
+impl Slots<'_> {
+    /// As [`Slots::fold`], where all are workers of one pack.
+    pub(super) fn fold_in_pack<T: Payload>(
+        &self,
+        call: &mut Call<'_>,
+        value: T,
+        op: &impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Error> {
+        let &Self {
+            rank,
+            me,
+            count,
+            target,
+        } = self;
+        let share = count.div_ceil(call.processors());
+        let leader = |part: usize| match part == target / share {
+            true => target,
+            false => part * share,
+        };
+        let part = me / share;
+        if me != leader(part) {
+            call.give(rank(leader(part)), value)?;
             return Ok(None);
         }
-        if me + distance < slots {
-            let right = call.take(rank(me + distance))?;
-            value = op(value, right);
+        let (mut own, mut combined) = (Some(value), None);
+        for slot in part * share..count.min((part + 1) * share) {
+            let next = match slot == me {
+                true => own.take(),
+                false => Some(call.take(rank(slot))?),
+            };
+            combined = match (combined, next) {
+                (Some(left), Some(right)) => Some(op(left, right)),
+                (left, right) => left.or(right),
+            };
         }
-        distance *= 2;
+        let Some(combined) = combined else {
+            return Ok(None);
+        };
+        let leaders = Slots {
+            rank: &|part| rank(leader(part)),
+            me: part,
+            count: count.div_ceil(share),
+            target: target / share,
+        };
+        leaders.fold(call, combined, op)
     }
-    Ok(Some(value))
+
+    /// Combines the values of all slots in order; the target gets the result.
+    pub(super) fn fold<T: Payload>(
+        &self,
+        call: &mut Call<'_>,
+        value: T,
+        op: &impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Error> {
+        let &Self {
+            rank,
+            me,
+            count,
+            target,
+        } = self;
+        if me < target {
+            let before = Slots {
+                count: target,
+                ..*self
+            };
+            if let Some(left) = before.fold_to_first(call, value, op)? {
+                call.give(rank(target), left)?;
+            }
+            return Ok(None);
+        }
+        let after = Slots {
+            rank: &|slot| rank(target + slot),
+            me: me - target,
+            count: count - target,
+            target: 0,
+        };
+        match after.fold_to_first(call, value, op)? {
+            Some(right) if target > 0 => {
+                let left = call.take(rank(0))?;
+                Ok(Some(op(left, right)))
+            }
+            result => Ok(result),
+        }
+    }
+
+    /// Combines the values of all slots in order; slot 0 gets the result.
+    fn fold_to_first<T: Payload>(
+        &self,
+        call: &mut Call<'_>,
+        mut value: T,
+        op: &impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Error> {
+        let &Self {
+            rank, me, count, ..
+        } = self;
+        let mut distance = 1;
+        while distance < count {
+            if me & distance != 0 {
+                call.give(rank(me - distance), value)?;
+                return Ok(None);
+            }
+            if me + distance < count {
+                let right = call.take(rank(me + distance))?;
+                value = op(value, right);
+            }
+            distance *= 2;
+        }
+        Ok(Some(value))
+    }
 }

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::rank::Rank;
 
 /// First the members of a run (neighbours in one pack) share out the combining: the value for
 /// rank `d` is combined by member `d % len` of the run. That one sends it to `d`, which combines
@@ -22,24 +23,23 @@ pub(crate) fn reduce_scatter<T: Payload>(
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let me = group.rank;
-    let run = group.runs()[group.run_of(me)].clone();
-    let length = run.end - run.start;
-    let combiner = |dest: u32| run.start + dest % length;
+    let run = group.runs()[group.run_of(me)];
+    let combiner = |dest: Rank| run.rank(dest.index() % run.length);
 
     // What each member of the run combines, in the order of destinations.
-    let mut shares: Vec<Vec<T>> = (0..length).map(|_| Vec::new()).collect();
-    for (dest, value) in (0..).zip(values) {
-        shares[(dest % length) as usize].push(value);
+    let mut shares: Vec<Vec<T>> = (0..run.length).map(|_| Vec::new()).collect();
+    for (dest, value) in values.into_iter().enumerate() {
+        shares[dest % run.length].push(value);
     }
     let mut own = Vec::new();
-    for (member, share) in run.clone().zip(shares) {
+    for (member, share) in run.ranks().zip(shares) {
         match member == me {
             true => own = share,
             false => call.give_local(member, share)?,
         }
     }
     let mut combined: Vec<Option<T>> = (0..own.len()).map(|_| None).collect();
-    for member in run.clone() {
+    for member in run.ranks() {
         let share = match member == me {
             true => std::mem::take(&mut own),
             false => call.take_local::<Vec<T>>(member)?,
@@ -56,13 +56,14 @@ pub(crate) fn reduce_scatter<T: Payload>(
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let mut outgoing: Vec<Option<T>> = Vec::new();
     outgoing.resize_with(size as usize, || None);
-    for (dest, value) in (0..size).filter(|&dest| combiner(dest) == me).zip(combined) {
-        outgoing[dest as usize] = value;
+    let mine = Rank::all(size).filter(|&dest| combiner(dest) == me);
+    for (dest, value) in mine.zip(combined) {
+        outgoing[dest.index()] = value;
     }
-    let senders: Vec<u32> = group
+    let senders: Vec<Rank> = group
         .runs()
         .iter()
-        .map(|run| run.start + me % (run.end - run.start))
+        .map(|run| run.rank(me.index() % run.length))
         .collect();
     let incoming = all_to_all::exchange(&mut call, outgoing, |from| senders.contains(&from))?;
     senders

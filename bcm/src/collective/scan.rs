@@ -39,13 +39,13 @@ fn prefixes<T: Payload + Clone>(
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let mine = group.run_of(group.rank);
-    let run = group.runs()[mine].clone();
-    if group.rank != run.start {
-        call.give(run.start, value)?;
-        return call.take_local(run.start);
+    let run = group.runs()[mine];
+    if group.rank != run.first {
+        call.give(run.first, value)?;
+        return call.take_local(run.first);
     }
     let mut values = vec![value];
-    for rank in run.start + 1..run.end {
+    for rank in run.ranks().skip(1) {
         values.push(call.take(rank)?);
     }
     // Each member's value combined with those before it in the run.
@@ -63,7 +63,7 @@ fn prefixes<T: Payload + Clone>(
 
     let mut left = before.clone();
     let mut own = None;
-    for (rank, combined) in (run.start..).zip(within) {
+    for (rank, combined) in run.ranks().zip(within) {
         let with = match &before {
             Some(before) => op(before.clone(), combined),
             None => combined,
@@ -94,9 +94,9 @@ fn before_run<T: Payload + Clone>(
                 Some(before) => op(before.clone(), total.clone()),
                 None => total.clone(),
             };
-            (run.start, sum)
+            (run.first, sum)
         });
-        let from = mine.checked_sub(distance).map(|run| runs[run].start);
+        let from = mine.checked_sub(distance).map(|run| runs[run].first);
         if let Some(heard) = call.exchange(to, from)? {
             before = Some(match before {
                 Some(before) => op(heard, before),

@@ -7,11 +7,12 @@ use crate::error::Error;
 use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::rank::Rank;
 
 pub(crate) fn scatter<T: Payload>(
     communicator: &Communicator,
     values: Option<Vec<T>>,
-    root: u32,
+    root: Rank,
 ) -> Result<T, Error> {
     let operation = Operation::Scatter;
     let group = &communicator.group;
@@ -33,9 +34,9 @@ pub(crate) fn scatter<T: Payload>(
         })?;
     let mut call = Call::begin::<T>(communicator, operation, root)?;
     let mut values: Vec<Option<T>> = values.into_iter().map(Some).collect();
-    let own = values[root as usize].take();
+    let own = values[root.index()].take();
     for &rank in &group.own_pack().ranks {
-        if let Some(value) = values[rank as usize].take() {
+        if let Some(value) = values[rank.index()].take() {
             call.give(rank, value)?;
         }
     }
@@ -45,7 +46,7 @@ pub(crate) fn scatter<T: Payload>(
         let mut bundle = None;
         let mut long = Vec::new();
         for &rank in to {
-            if let Some(value) = values[rank as usize].take() {
+            if let Some(value) = values[rank.index()].take() {
                 let destination = Destination::Worker(group.worker(rank));
                 let single = call.bundle(&mut bundle, short, destination, value)?;
                 long.extend(single.map(|(single, _)| (rank, single)));

@@ -5,6 +5,7 @@ use crate::communicator::Communicator;
 use crate::context;
 use crate::error::Error;
 use crate::operation::Operation;
+use crate::rank::Rank;
 
 /// Everyone learns everyone's color and key, so that each can work out its own group, and
 /// everyone's number of this split, one of which makes the group's context.
@@ -20,15 +21,15 @@ pub(crate) fn split(
     let Some(color) = color else {
         return Ok(None);
     };
-    let mut ranks: Vec<u32> = (0..)
+    let mut ranks: Vec<Rank> = Rank::all(group.size())
         .zip(choices.iter())
         .filter(|(_, (other, ..))| *other == Some(color))
         .map(|(rank, _)| rank)
         .collect();
-    ranks.sort_by_key(|&rank| (choices[rank as usize].1, rank));
+    ranks.sort_by_key(|&rank| (choices[rank.index()].1, rank));
     // This member is one of them at least.
     let leader = ranks.first().copied().unwrap_or(group.rank);
-    let (first, number) = (group.worker(leader), choices[leader as usize].2);
+    let (first, number) = (group.worker(leader), choices[leader.index()].2);
     let Some(context) = context::of_split(first, number, topology) else {
         return Err(Error::TooManyGroups {
             operation,

@@ -9,6 +9,7 @@ use crate::address::{Class, Source};
 use crate::error::Error;
 use crate::message::Message;
 use crate::operation::Operation;
+use crate::rank::Rank;
 use crate::tag::Tag;
 
 /// Which message a receiver wants.
@@ -49,7 +50,7 @@ impl Stamp {
                 number,
                 operation,
                 root,
-            } => (number, root, u32::from(operation.code())),
+            } => (number, root.0, u32::from(operation.code())),
         };
         Self {
             number,
@@ -68,7 +69,7 @@ impl Stamp {
             Some(operation) => Class::Collective {
                 number: self.number,
                 operation,
-                root: self.detail,
+                root: Rank(self.detail),
             },
         }
     }
@@ -178,7 +179,7 @@ impl MatchSpec {
                 operation,
                 root,
             } => (number, operation, root),
-            Class::Point { .. } => (0, Operation::Recv, 0),
+            Class::Point { .. } => (0, Operation::Recv, Rank(0)),
         };
         let (number, operation, own_root) = parts(self.class);
         let (found_number, found, root) = parts(found);

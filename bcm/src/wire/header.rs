@@ -28,6 +28,7 @@ use crate::address::{Class, Destination};
 use crate::operation::Operation;
 use crate::pack_id::PackId;
 use crate::payload::Encoding;
+use crate::rank::Rank;
 use crate::tag::Tag;
 
 const MAGIC: [u8; 4] = *b"BRST";
@@ -165,7 +166,7 @@ impl Header {
                 number,
                 operation,
                 root,
-            } => (operation, root, number),
+            } => (operation, root.0, number),
         };
         let destination = match self.destination {
             Destination::Worker(worker) => worker,
@@ -241,7 +242,7 @@ impl Header {
             _ => Class::Collective {
                 number,
                 operation,
-                root: tag,
+                root: Rank(tag),
             },
         };
         let header = Self {

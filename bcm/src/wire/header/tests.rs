@@ -14,7 +14,7 @@ fn header() -> Header {
         class: Class::Collective {
             number: 5,
             operation: Operation::Reduce,
-            root: 6,
+            root: Rank(6),
         },
         sequence: 7,
         total: 48,
