@@ -23,8 +23,8 @@ const NO_DEADLINE: Duration = Duration::from_secs(3600);
 /// How long after its first flare a group has the same user.
 const LIFE_OF_A_GROUP: Duration = Duration::from_secs(24 * 3600);
 
-/// Longer than any group, in seconds.
-pub(super) const DAYS: u64 = 7 * 24 * 3600;
+/// Longer than any group.
+pub(super) const DAYS: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// What is said where ids cannot be part of a name.
 pub(super) const ODD_ID: &str =

@@ -88,7 +88,7 @@ impl Count {
     }
 
     /// Says that nobody counts any more. Two replies.
-    fn leave(&self, exchange: &mut Exchange<'_>, expiry: u64) -> Result<(), RespError> {
+    fn leave(&self, exchange: &mut Exchange<'_>, expiry: Duration) -> Result<(), RespError> {
         exchange.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]])?;
         keys::expire(exchange, &self.key, expiry)
     }

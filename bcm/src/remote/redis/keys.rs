@@ -1,7 +1,7 @@
 //! What a flare stores on the server: everything under its id, all of it with an expiry.
 
 use std::collections::HashSet;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::resp::{Exchange, Reply};
 use super::resp_error::RespError;
@@ -59,19 +59,19 @@ impl Keys {
     }
 }
 
-/// How many seconds a key written now may stay.
-pub(super) fn expiry(deadline: Option<SystemTime>) -> u64 {
+/// How long a key written now may stay.
+pub(super) fn expiry(deadline: Option<SystemTime>) -> Duration {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    gone_at(deadline).saturating_sub(now).max(GRACE).as_secs()
+    gone_at(deadline).saturating_sub(now).max(GRACE)
 }
 
 /// Sets when a key goes. One reply.
 pub(super) fn expire(
     exchange: &mut Exchange<'_>,
     key: &str,
-    seconds: u64,
+    expiry: Duration,
 ) -> Result<(), RespError> {
-    let seconds = seconds.to_string();
+    let seconds = expiry.as_secs().to_string();
     exchange.command(&[&[b"EXPIRE"], &[key.as_bytes()], &[seconds.as_bytes()]])
 }
 
@@ -132,15 +132,15 @@ fn flares_of(group: &str) -> String {
     format!("burst.flares.{group}")
 }
 
-/// Notes that a flare is of a group, until the group is cleaned up behind. Two replies.
+/// Notes that a flare is of a group, until what the group left is removed. Two replies.
 pub(super) fn note_flare(
     exchange: &mut Exchange<'_>,
     (group, flare_id): (&str, &str),
-    seconds: u64,
+    expiry: Duration,
 ) -> Result<(), RespError> {
     let key = flares_of(group);
     exchange.command(&[&[b"SADD"], &[key.as_bytes()], &[flare_id.as_bytes()]])?;
-    expire(exchange, &key, seconds)
+    expire(exchange, &key, expiry)
 }
 
 /// The flares that were noted for a group, and its own name; forgets them.

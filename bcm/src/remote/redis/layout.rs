@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::connections::Connections;
 use super::resp::{Exchange, Interrupt};
@@ -43,7 +44,7 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
         exchange: &mut Exchange<'_>,
         key: &str,
         frame: &Frame<'_>,
-        expiry: u64,
+        expiry: Duration,
     ) -> Result<(), RespError>;
 
     /// As [`Backend::send`].

@@ -42,8 +42,8 @@ impl Writer {
         }
     }
 
-    /// How many seconds a key written now may stay.
-    pub(super) fn expiry(&self) -> u64 {
+    /// How long a key written now may stay.
+    pub(super) fn expiry(&self) -> Duration {
         keys::expiry(self.deadline)
     }
 

@@ -1,5 +1,7 @@
 //! The commands on chunks that many packs read, each on a single key.
 
+use std::time::Duration;
+
 use super::super::keys::delete;
 use super::super::resp::{Exchange, Reply};
 use super::super::resp_error::RespError;
@@ -16,9 +18,9 @@ pub(super) fn store(
     key: &str,
     frame: &Frame<'_>,
     readers: usize,
-    expiry: u64,
+    expiry: Duration,
 ) -> Result<(), RespError> {
-    let (expiry, readers) = (expiry.to_string(), readers.to_string());
+    let (expiry, readers) = (expiry.as_secs().to_string(), readers.to_string());
     let (left, expiry) = (left(key), [expiry.as_bytes()]);
     exchange.command(&[
         &[b"SET"],

@@ -26,6 +26,7 @@ mod receiver;
 
 use std::iter;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::BATCH;
 use super::keys::{Keys, expire};
@@ -101,7 +102,7 @@ impl Layout for Lists {
         exchange: &mut Exchange<'_>,
         list: &str,
         frame: &Frame<'_>,
-        expiry: u64,
+        expiry: Duration,
     ) -> Result<(), RespError> {
         let header = frame.seal();
         exchange.command(&[&[b"RPUSH"], &[list.as_bytes()], &[&header, frame.payload]])?;

@@ -1,5 +1,7 @@
 //! The commands on streams, each on a single key.
 
+use std::time::Duration;
+
 use super::super::keys::{delete, expire};
 use super::super::resp::{Exchange, Reply};
 use super::super::resp_error::RespError;
@@ -64,7 +66,7 @@ pub(super) fn note(
     exchange: &mut Exchange<'_>,
     readers: &str,
     (pack, all): (PackId, u32),
-    expiry: u64,
+    expiry: Duration,
 ) -> Result<bool, RespError> {
     let (key, pack) = ([readers.as_bytes()], pack.to_string());
     exchange.command(&[&[b"SADD"], &key, &[pack.as_bytes()]])?;

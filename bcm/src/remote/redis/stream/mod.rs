@@ -25,6 +25,7 @@ mod reader;
 use std::borrow::Cow;
 use std::iter;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::BATCH;
 use super::keys::{Keys, expire};
@@ -113,7 +114,7 @@ impl Layout for Streams {
         exchange: &mut Exchange<'_>,
         stream: &str,
         frame: &Frame<'_>,
-        expiry: u64,
+        expiry: Duration,
     ) -> Result<(), RespError> {
         commands::add(exchange, stream, frame)?;
         expire(exchange, stream, expiry)
