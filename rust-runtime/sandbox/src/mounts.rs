@@ -74,17 +74,17 @@ pub(crate) fn close(writable: &[String]) -> io::Result<()> {
         .collect::<io::Result<_>>()?;
     // With what is mounted below: no flag that a mount has had before is lost.
     let closed = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
-    set(c"/", libc::AT_RECURSIVE, closed, 0)?;
+    change(c"/", Change::Set(closed))?;
     for path in SCRATCH.into_iter().chain(["/proc"]) {
-        set(&CString::new(path)?, 0, 0, libc::MOUNT_ATTR_RDONLY)?;
+        change(&CString::new(path)?, Change::Clear(libc::MOUNT_ATTR_RDONLY))?;
     }
     for path in DEVICES {
-        set(&CString::new(path)?, 0, 0, libc::MOUNT_ATTR_NODEV)?;
+        change(&CString::new(path)?, Change::Clear(libc::MOUNT_ATTR_NODEV))?;
     }
     for (path, tree) in writable {
         move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
         let closed = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
-        set(&CString::new(path.as_str())?, libc::AT_RECURSIVE, closed, 0)?;
+        change(&CString::new(path.as_str())?, Change::Set(closed))?;
     }
     Ok(())
 }
@@ -98,8 +98,19 @@ fn take_away(path: &str) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-/// Sets flags of a mount and clears others.
-fn set(path: &CStr, flags: i32, set: u64, clear: u64) -> io::Result<()> {
+/// What becomes of some of a mount's attributes.
+enum Change {
+    /// They are set, also of all mounts below.
+    Set(u64),
+    /// They are cleared, of this mount alone.
+    Clear(u64),
+}
+
+fn change(path: &CStr, change: Change) -> io::Result<()> {
+    let (flags, set, clear) = match change {
+        Change::Set(attributes) => (libc::AT_RECURSIVE, attributes, 0),
+        Change::Clear(attributes) => (0, 0, attributes),
+    };
     let attributes = libc::mount_attr {
         attr_set: set,
         attr_clr: clear,

@@ -152,7 +152,7 @@ impl Shared {
         match peer.accept(&stream).and_then(|()| socket::prepare(&stream)) {
             Ok(()) => self.reader.add(stream, pack, number),
             // It has hung up already.
-            Err(_) => drop(self.peers.membership.disconnected(pack, number, false)),
+            Err(_) => self.peers.membership.forget(pack, number),
         }
     }
 }

@@ -130,6 +130,13 @@ impl Membership {
         in_order
     }
 
+    /// A connection has ended before anybody read from it.
+    pub(super) fn forget(&self, pack: PackId, number: u64) {
+        self.change(pack, |_, member| {
+            member.connections.retain(|it| it.number != number);
+        });
+    }
+
     /// A pack says, through another one, that it sends nothing more.
     pub(super) fn said_goodbye(&self, goodbye: &Header) {
         self.change(goodbye.pack, |inbox, member| {
