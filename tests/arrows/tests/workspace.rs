@@ -49,13 +49,8 @@ fn crates_know_whom_the_page_allows() {
 fn modules_do_not_know_each_other_in_circles() {
     let metadata = workspace();
     let source = |file: &Path| read(&metadata, file);
-    let targets = metadata
-        .packages
-        .iter()
-        .flat_map(|package| &package.targets);
     let mut told = BTreeSet::new();
-    for target in targets.filter(|target| target.is_lib() || target.is_bin()) {
-        let root = below(&metadata, &target.src_path);
+    for root in roots(&metadata) {
         let circles = circles(&modules::nodes(Path::new(&root), &source));
         told.extend(circles.iter().map(|circle| circle.join("\n  ")));
     }
@@ -65,6 +60,29 @@ fn modules_do_not_know_each_other_in_circles() {
          known):\n  {}",
         Vec::from_iter(told).join("\n\n  ")
     );
+}
+
+#[test]
+fn build_scripts_are_read_too() {
+    let roots: Vec<String> = roots(&workspace()).collect();
+    for root in [
+        "client/src/lib.rs",
+        "client/build/main.rs",
+        "cli/src/main.rs",
+    ] {
+        assert!(roots.iter().any(|known| known == root), "{root}: {roots:?}");
+    }
+}
+
+/// The files that a library, a program or a build script begins with.
+fn roots(metadata: &Metadata) -> impl Iterator<Item = String> {
+    let targets = metadata
+        .packages
+        .iter()
+        .flat_map(|package| &package.targets);
+    targets
+        .filter(|target| target.is_lib() || target.is_bin() || target.is_custom_build())
+        .map(move |target| below(metadata, &target.src_path))
 }
 
 fn workspace() -> Metadata {
