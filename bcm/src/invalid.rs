@@ -139,7 +139,48 @@ pub enum InvalidConfiguration {
         /// Those there are.
         known: Vec<&'static str>,
     },
-    /// A backend's own settings, of which each has others.
-    #[error("{0}")]
-    OfBackend(String),
+    /// What a backend itself needs is not there, or wrong.
+    #[error("{backend}: {reason}")]
+    OfBackend {
+        /// The backend's name.
+        backend: &'static str,
+        /// What to change.
+        reason: InvalidBackend,
+    },
+}
+
+/// What to change about the settings of a backend. None shows the URI, which may hold a password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidBackend {
+    /// It has a server, and is not told which.
+    #[error("the URI is missing")]
+    NoUri,
+    /// The URI is another one's, or none.
+    #[error("the URI can only be {form}")]
+    Uri {
+        /// What it may look like.
+        form: &'static str,
+    },
+    /// No certificate can be of the URI's host.
+    #[error("the host's name is none")]
+    HostName,
+    /// The authorities to trust are no certificates.
+    #[error("the certificates of the authorities cannot be read")]
+    Authorities,
+    /// There are no authorities to trust.
+    #[error("there is no authority's certificate in what was given")]
+    NoAuthority,
+    /// Nor has the machine any.
+    #[error("the machine's certificates cannot be read")]
+    MachineCertificates,
+    /// The library that talks to its server refuses what is set.
+    #[error("its client cannot be set up")]
+    Client,
+    /// The program has the backend, but not what these settings need.
+    #[error("this program was built without the feature {feature:?} of the crate `burst`")]
+    NotBuilt {
+        /// The feature's name.
+        feature: &'static str,
+    },
 }

@@ -75,7 +75,7 @@ pub use connections::Connections;
 pub use credential_request::{CredentialRequest, IssuedBackend};
 pub use error::{Error, Peer};
 pub use failure::{Failure, FailureKind};
-pub use invalid::{InvalidArgument, InvalidConfiguration};
+pub use invalid::{InvalidArgument, InvalidBackend, InvalidConfiguration};
 pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;

@@ -20,7 +20,6 @@ use super::{Backend, Frame};
 use crate::cancellation::{Cancellation, WaitBudget};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};
-use crate::invalid::InvalidConfiguration;
 use crate::operation::Operation;
 use crate::pack_id::PackId;
 use crate::wire::{Header, Kind};
@@ -88,7 +87,7 @@ pub(super) fn open(
 ) -> Result<Arc<dyn Backend>, Error> {
     let plan = config.backend.uri.as_deref().unwrap_or("{}");
     let plan: Plan = serde_json::from_str(plan)
-        .map_err(|error| InvalidConfiguration::OfBackend(format!("{NAME}: {error}")))?;
+        .map_err(|error| Error::of_backend(NAME, None, error.to_string()))?;
     let mut config = config.clone();
     config.backend = BackendConfig {
         kind: plan.inner.clone(),
@@ -101,7 +100,7 @@ pub(super) fn open(
     let thread = thread::Builder::new()
         .name("bcm-faults".to_owned())
         .spawn(move || carry(&held, &carried))
-        .map_err(|error| InvalidConfiguration::OfBackend(format!("{NAME}: {error}")))?;
+        .map_err(|error| Error::of_backend(NAME, None, error.to_string()))?;
     Ok(Arc::new(Faults {
         random: Mutex::new(plan.seed ^ (u64::from(config.pack.0) << 32)),
         plan,

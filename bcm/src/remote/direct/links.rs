@@ -15,7 +15,7 @@ use super::reader::Reader;
 use super::watch::Watch;
 use crate::config::PackConfig;
 use crate::error::Error;
-use crate::invalid::InvalidConfiguration;
+use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::pack_id::PackId;
 use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
@@ -53,11 +53,10 @@ impl Links {
             None => true,
             Some(TCP_ONLY) => false,
             Some(_) => {
-                let reason = format!(
-                    "the URI of {} can only be {TCP_ONLY:?}, or none",
-                    super::NAME
-                );
-                return Err(InvalidConfiguration::OfBackend(reason).into());
+                let form = "tcp:, or left out";
+                let reason = InvalidBackend::Uri { form };
+                let backend = super::NAME;
+                return Err(InvalidConfiguration::OfBackend { backend, reason }.into());
             }
         };
         let (pack, packs) = (config.pack, config.topology.num_packs());

@@ -21,7 +21,7 @@ use super::server::{Server, error};
 use crate::config::BackendConfig;
 use crate::credential_request::CredentialRequest;
 use crate::error::Error;
-use crate::invalid::InvalidConfiguration;
+use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::credentials::{self, Credentials};
 
 /// Where the API is on the server's host unless the address says otherwise.
@@ -56,7 +56,10 @@ pub(super) struct Management {
 
 impl Management {
     pub(super) fn of(server: &Server, config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
+        let refuse = |reason| InvalidConfiguration::OfBackend {
+            backend: NAME,
+            reason,
+        };
         // Fails when another part of the program has chosen one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -65,12 +68,12 @@ impl Management {
             .no_proxy();
         if let Some(pem) = &config.ca {
             let authorities = reqwest::Certificate::from_pem_bundle(pem.as_bytes())
-                .map_err(|_| refuse("the certificates of the authorities cannot be read"))?;
+                .map_err(|_| refuse(InvalidBackend::Authorities))?;
             builder = builder.tls_certs_only(authorities);
         }
         let client = builder
             .build()
-            .map_err(|_| refuse("the management API's client cannot be set up"))?;
+            .map_err(|_| refuse(InvalidBackend::Client))?;
         Ok(Self {
             client,
             base: base(server),

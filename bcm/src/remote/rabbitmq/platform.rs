@@ -1,5 +1,5 @@
-//! What the platform does with its own credentials: lets a flare in as a user of its own, and
-//! removes what it has left.
+//! What the platform does with its own credentials: makes a user for each flare, and removes
+//! what a flare has left.
 
 #[cfg(feature = "management")]
 use std::{iter, time::Duration};
@@ -15,7 +15,7 @@ use crate::remote::kind::ServerAddress;
 #[cfg(feature = "management")]
 use crate::remote::{credentials, runtime::Runtime};
 
-/// How long letting a flare in may take.
+/// How long making a user may take.
 #[cfg(feature = "management")]
 const ISSUING: Duration = Duration::from_secs(15);
 
@@ -48,8 +48,11 @@ pub(super) fn issue_credentials(
     _: &CredentialRequest<'_>,
     _: &BackendConfig,
 ) -> Result<IssuedBackend, Error> {
-    let reason = format!("{NAME}: this program was built without the feature \"management\"");
-    Err(crate::invalid::InvalidConfiguration::OfBackend(reason).into())
+    let reason = crate::invalid::InvalidBackend::NotBuilt {
+        feature: "management",
+    };
+    let backend = NAME;
+    Err(crate::invalid::InvalidConfiguration::OfBackend { backend, reason }.into())
 }
 
 /// Deletes a flare's user and virtual host with all that is there. Where it had none, the server

@@ -9,7 +9,7 @@ use lapin::uri::AMQPUri;
 use super::NAME;
 use crate::config::BackendConfig;
 use crate::error::Error;
-use crate::invalid::InvalidConfiguration;
+use crate::invalid::{InvalidBackend, InvalidConfiguration};
 #[cfg(feature = "management")]
 use crate::remote::credentials::Credentials;
 use crate::remote::kind::ServerAddress;
@@ -41,24 +41,24 @@ impl Server {
     /// From `amqp://[user:password@]host[:port][/vhost][?management=http://host:port]`,
     /// `amqps://…` for TLS.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
+        let refuse = |reason| InvalidConfiguration::OfBackend {
+            backend: NAME,
+            reason,
+        };
         let uri = config
             .uri
             .as_deref()
-            .ok_or_else(|| refuse("the server's URI is missing"))?;
+            .ok_or_else(|| refuse(InvalidBackend::NoUri))?;
         #[cfg(feature = "management")]
         let management = option(uri, "management").map(str::to_owned);
         // The parser's own error might show what it could not parse.
         let mut uri: AMQPUri = uri.parse().map_err(|_| {
-            refuse("the URI is not of the form amqp://user:password@host:port/vhost")
+            let form = "amqp://user:password@host:port/vhost, or amqps://… for TLS";
+            refuse(InvalidBackend::Uri { form })
         })?;
         if uri.scheme == lapin::uri::AMQPScheme::AMQPS {
             #[cfg(not(feature = "tls"))]
-            return Err(refuse(
-                "this program was built without TLS: build it with the feature \"tls\" of the \
-                 crate `burst`",
-            )
-            .into());
+            return Err(refuse(InvalidBackend::NotBuilt { feature: "tls" }).into());
             // Fails when another part of the program has chosen one already, which is as good.
             #[cfg(feature = "tls")]
             let _ = rustls::crypto::ring::default_provider().install_default();

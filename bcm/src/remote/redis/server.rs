@@ -17,16 +17,14 @@ use super::resp_error::RespError;
 use super::tls::{Tls, TlsStream};
 use crate::config::BackendConfig;
 use crate::error::Error;
-use crate::invalid::InvalidConfiguration;
+use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::credentials;
 use crate::remote::kind::ServerAddress;
 
 /// How often a blocked read or write asks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-#[cfg(not(feature = "tls"))]
-const WITHOUT_TLS: &str =
-    "this program was built without TLS: build it with the feature \"tls\" of the crate `burst`";
+const FORM: &str = "redis://user:password@host:port/0, rediss://… for TLS, or unix:///path";
 
 /// Where the server is and how to log in. Shows nothing of the credentials.
 #[derive(Clone)]
@@ -60,11 +58,14 @@ impl Server {
     /// From `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for TLS, or
     /// `unix:///path`.
     pub(super) fn new(name: &'static str, config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{name}: {reason}"));
+        let refuse = |reason| InvalidConfiguration::OfBackend {
+            backend: name,
+            reason,
+        };
         let uri = config
             .uri
             .as_deref()
-            .ok_or_else(|| refuse("the server's URI is missing"))?;
+            .ok_or_else(|| refuse(InvalidBackend::NoUri))?;
         let (uri, tls) = match uri.strip_prefix("rediss:") {
             Some(rest) => (format!("redis:{rest}"), true),
             None => (uri.to_owned(), false),
@@ -72,19 +73,20 @@ impl Server {
         // The parser's own error might show what it could not parse.
         let info = uri
             .into_connection_info()
-            .map_err(|_| refuse("the URI is not of the form redis://user:password@host:port/0"))?;
+            .map_err(|_| refuse(InvalidBackend::Uri { form: FORM }))?;
         let address = match info.addr() {
             #[cfg(feature = "tls")]
             ConnectionAddr::Tcp(host, port) if tls => {
-                let tls = Tls::to(host, config.ca.as_deref())
-                    .map_err(|reason| refuse(&reason.to_string()))?;
+                let tls = Tls::to(host, config.ca.as_deref()).map_err(refuse)?;
                 Address::Tls(host.clone(), *port, tls)
             }
             #[cfg(not(feature = "tls"))]
-            ConnectionAddr::Tcp(..) if tls => return Err(refuse(WITHOUT_TLS).into()),
+            ConnectionAddr::Tcp(..) if tls => {
+                return Err(refuse(InvalidBackend::NotBuilt { feature: "tls" }).into());
+            }
             ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
             ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
-            _ => return Err(refuse("the URI is neither redis://, rediss:// nor unix://").into()),
+            _ => return Err(refuse(InvalidBackend::Uri { form: FORM }).into()),
         };
         let settings = info.redis_settings();
         Ok(Self(Arc::new(Location {

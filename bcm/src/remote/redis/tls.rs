@@ -9,23 +9,10 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::invalid::InvalidBackend;
+
 /// A connection, which shakes hands with the first byte that is written.
 pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
-
-/// Why there can be no connection.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TlsError {
-    #[error("the host's name is none")]
-    HostName,
-    #[error("TLS cannot be set up")]
-    Setup,
-    #[error("the machine's certificates cannot be read")]
-    MachineCertificates,
-    #[error("the certificates of the authorities cannot be read")]
-    Authorities,
-    #[error("there is no authority's certificate in what was given")]
-    NoAuthority,
-}
 
 /// Whom to talk to, and whom to trust.
 #[derive(Debug)]
@@ -37,17 +24,17 @@ pub(super) struct Tls {
 impl Tls {
     /// For a host whose certificate these authorities have signed, as PEM, or any the machine
     /// trusts.
-    pub(super) fn to(host: &str, authorities: Option<&str>) -> Result<Self, TlsError> {
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| TlsError::HostName)?;
+    pub(super) fn to(host: &str, authorities: Option<&str>) -> Result<Self, InvalidBackend> {
+        let name = ServerName::try_from(host.to_owned()).map_err(|_| InvalidBackend::HostName)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|_| TlsError::Setup)?;
+            .map_err(|_| InvalidBackend::Client)?;
         let builder = match authorities {
             Some(pem) => builder.with_root_certificates(trusted(pem)?),
             None => builder
                 .with_platform_verifier()
-                .map_err(|_| TlsError::MachineCertificates)?,
+                .map_err(|_| InvalidBackend::MachineCertificates)?,
         };
         Ok(Self {
             name,
@@ -63,16 +50,16 @@ impl Tls {
     }
 }
 
-fn trusted(pem: &str) -> Result<RootCertStore, TlsError> {
+fn trusted(pem: &str) -> Result<RootCertStore, InvalidBackend> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
         certificate
             .ok()
             .and_then(|certificate| roots.add(certificate).ok())
-            .ok_or(TlsError::Authorities)?;
+            .ok_or(InvalidBackend::Authorities)?;
     }
     match roots.is_empty() {
-        true => Err(TlsError::NoAuthority),
+        true => Err(InvalidBackend::NoAuthority),
         false => Ok(roots),
     }
 }

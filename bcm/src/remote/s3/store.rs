@@ -23,7 +23,7 @@ use super::NAME;
 use super::signed::Signatures;
 use crate::config::BackendConfig;
 use crate::error::Error;
-use crate::invalid::InvalidConfiguration;
+use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::kind::ServerAddress;
 
 /// How long a request that failed is made again, so that everybody knows within a second when
@@ -40,6 +40,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// What an object holds that is to be copied, or not.
 const PROBE: &[u8] = b"a probe of the platform's";
+
+const FORM: &str = "s3://key:secret@bucket/prefix?endpoint=…&region=…&token=…";
 
 /// Stands for a service whose address comes with each signature.
 const ELSEWHERE: &str = "http://signed.invalid";
@@ -65,13 +67,16 @@ impl Store {
     /// credentials, those of the environment or the machine are used, as AWS' own tools do.
     /// `s3://flare:token@bucket[/prefix]?signer=…` has its requests signed elsewhere.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
+        let refuse = |reason| InvalidConfiguration::OfBackend {
+            backend: NAME,
+            reason,
+        };
         let uri = config
             .uri
             .as_deref()
-            .ok_or_else(|| refuse("the bucket's URI is missing"))?;
+            .ok_or_else(|| refuse(InvalidBackend::NoUri))?;
         // Neither parser's own errors are passed on: they might show what they could not parse.
-        let form = || refuse("the URI is not of the form s3://key:secret@bucket/prefix?region=…");
+        let form = || refuse(InvalidBackend::Uri { form: FORM });
         let uri = Url::parse(uri).map_err(|_| form())?;
         let bucket = uri
             .host_str()
@@ -118,14 +123,14 @@ impl Store {
                 "region" => builder.with_region(value),
                 "token" => builder.with_token(value),
                 "signer" => builder,
-                _ => return Err(refuse("the URI's options are endpoint, region and token").into()),
+                _ => return Err(form().into()),
             };
         }
         // Fails when another part of the program has chosen one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = builder
             .build()
-            .map_err(|_| refuse("the bucket cannot be configured"))?;
+            .map_err(|_| refuse(InvalidBackend::Client))?;
         Ok(Self {
             bucket: bucket.to_owned(),
             prefix: Path::from(uri.path()),
