@@ -10,8 +10,8 @@ use crate::config::{BackendConfig, PackConfig};
 use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 
-/// How a pack opens a backend. It stands beside the kind and not in it: who only lets flares in and
-/// cleans up behind them has no code that carries messages.
+/// How a pack opens a backend. It stands beside the kind and not in it: a program that only issues
+/// credentials and cleans up after flares has no code that carries messages.
 pub(super) type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
 
 pub(super) const MIB: usize = 1 << 20;

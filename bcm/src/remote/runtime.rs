@@ -86,11 +86,11 @@ impl Runtime {
         &self.handle
     }
 
-    /// Runs a task and waits for it. `go_on` is asked from time to time; its error ends the task.
+    /// Runs a task and waits for it. `interrupt` is asked from time to time; its error ends the task.
     pub(super) fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = Result<T, Error>> + Send + 'static,
-        mut go_on: impl FnMut() -> Result<(), Error>,
+        mut interrupt: impl FnMut() -> Result<(), Error>,
     ) -> Result<T, Error> {
         let (done, result) = mpsc::sync_channel(1);
         let task = self.handle.spawn(async move {
@@ -99,7 +99,7 @@ impl Runtime {
         loop {
             match result.recv_timeout(LOOK) {
                 Ok(result) => return result,
-                Err(RecvTimeoutError::Timeout) => go_on().inspect_err(|_| task.abort())?,
+                Err(RecvTimeoutError::Timeout) => interrupt().inspect_err(|_| task.abort())?,
                 // The runtime has ended, or was not asked to and is in no state to go on.
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
             }

@@ -68,7 +68,7 @@ pub fn promised(limit: Duration, since: Instant) {
     assert!(took < limit + BUSY, "promised in {limit:?}, took {took:?}");
 }
 
-/// Waits for what happens soon, in nobody's way: the clearing up behind a message.
+/// Waits for what happens soon, in nobody's way: the clearing up after a message.
 pub fn eventually(what: &str, happened: impl Fn() -> bool) {
     within(WATCHDOG / 2, what, happened);
 }
@@ -135,8 +135,8 @@ impl Backend {
     }
 }
 
-/// Packs of one worker each of a flare that has started on a server, as each was let in there.
-pub fn packs_let_in(flare_id: &str, backends: &[BackendConfig]) -> Vec<Pack> {
+/// Packs of one worker each of a flare that has started, each with its own credentials.
+pub fn packs_with(flare_id: &str, backends: &[BackendConfig]) -> Vec<Pack> {
     let topology = Topology::new(&vec![1; backends.len()]).unwrap();
     let join = |(pack, backend): (u32, &BackendConfig)| {
         let mut config = PackConfig::new(flare_id, PackId(pack), topology.clone());

@@ -10,7 +10,7 @@ use burst_bcm::{
     cleanup, issue_credentials, testing,
 };
 
-use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
+use crate::harness::{packs_with, pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
 use burst_test_servers::RabbitMq;
 use burst_test_servers::port;
@@ -20,7 +20,7 @@ pub fn platform(server: &RabbitMq) -> BackendConfig {
     BackendConfig::new("rabbitmq").with_uri(server.managed_uri())
 }
 
-fn let_in(platform: &BackendConfig, flare_id: &str, packs: u32) -> Result<BackendConfig, Error> {
+fn issue(platform: &BackendConfig, flare_id: &str, packs: u32) -> Result<BackendConfig, Error> {
     let secret = flare_id.into();
     let flare = CredentialRequest {
         deadline: Some(soon()),
@@ -71,7 +71,7 @@ fn a_flare_has_a_user_and_a_place_of_its_own() {
         // All packs ask at once, and any of them may be the first.
         let own = std::thread::scope(|scope| {
             let asking: Vec<_> = (0..4)
-                .map(|_| scope.spawn(|| admit_until(&platform, "t1-own", 3, soon())))
+                .map(|_| scope.spawn(|| issue_until(&platform, "t1-own", 3, soon())))
                 .collect();
             let mut given: Vec<_> = asking
                 .into_iter()
@@ -81,7 +81,7 @@ fn a_flare_has_a_user_and_a_place_of_its_own() {
             assert_eq!(given.len(), 1, "{given:?}");
             given.remove(0)
         });
-        let others = let_in(&platform, "t1-others", 2).unwrap();
+        let others = issue(&platform, "t1-others", 2).unwrap();
         for given in [&own, &others] {
             let uri = given.uri.as_deref().unwrap();
             assert!(
@@ -145,7 +145,7 @@ fn soon() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000)
 }
 
-fn admit_until(
+fn issue_until(
     platform: &BackendConfig,
     flare_id: &str,
     packs: u32,
@@ -168,9 +168,9 @@ fn packs_that_know_the_flares_end_a_second_apart_meet() {
         let platform = platform(server);
         let ends = (0..3).map(|late| soon() + Duration::from_secs(late));
         let backends: Vec<_> = ends
-            .map(|end| admit_until(&platform, "t8", 3, end))
+            .map(|end| issue_until(&platform, "t8", 3, end))
             .collect();
-        let packs = packs_let_in("t8", &backends);
+        let packs = packs_with("t8", &backends);
         exchange(&packs);
         drop(packs);
         cleanup("t8", &platform).unwrap();
@@ -185,8 +185,8 @@ fn a_pack_that_is_somewhere_else_is_missed() {
     under_watchdog(move || {
         let platform = platform(server);
         let owners = ["t9", "t9", "t9-elsewhere"];
-        let backends = owners.map(|owner| let_in(&platform, owner, 3).unwrap());
-        let packs = packs_let_in("t9", &backends);
+        let backends = owners.map(|owner| issue(&platform, owner, 3).unwrap());
+        let packs = packs_with("t9", &backends);
         let begun = Instant::now();
         for (worker, result) in (0..).zip(testing::run_on(&packs, |worker| worker.barrier())) {
             let Err(Error::Aborted(failure)) = result else {
@@ -253,12 +253,12 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
     under_watchdog(move || {
         let platform = platform(server);
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
-        let over = admit_until(&platform, "t3-over", 2, past);
+        let over = issue_until(&platform, "t3-over", 2, past);
         assert_eq!(user(&over), "burst.1060.t3-over");
         // As a group that outlasts its first user. The other tests' clean-ups run beside this one, so that it is
         // never without one that is not over.
-        admit_until(&platform, "t3-running", 2, soon());
-        admit_until(&platform, "t3-running", 2, past);
+        issue_until(&platform, "t3-running", 2, soon());
+        issue_until(&platform, "t3-running", 2, past);
         // What is not removed in time is left to the next one.
         while !made_for(server, "t3-over").is_empty() {
             cleanup("t3-another", &platform).unwrap();
@@ -277,7 +277,7 @@ fn where_no_user_can_be_made_no_flare_is_let_in() {
         let nowhere = port::free("127.0.0.1");
         let silent = server.uri() + &format!("?management=http://127.0.0.1:{nowhere}");
         let silent = BackendConfig::new("rabbitmq").with_uri(silent);
-        let error = let_in(&silent, "t4", 2).unwrap_err().to_string();
+        let error = issue(&silent, "t4", 2).unwrap_err().to_string();
         assert!(error.contains("rabbitmq_management"), "{error}");
         assert!(
             error.contains("shared-credentials") && !error.contains(PASSWORD),
@@ -286,18 +286,18 @@ fn where_no_user_can_be_made_no_flare_is_let_in() {
 
         // A user without a tag, as flares have.
         let platform = platform(server);
-        let nobody = let_in(&platform, "t4-nobody", 2).unwrap();
+        let nobody = issue(&platform, "t4-nobody", 2).unwrap();
         let (login, _) = nobody.uri.as_deref().unwrap().split_once('@').unwrap();
         let management = server.managed_uri().split_once('@').unwrap().1.to_owned();
         let nobody = nobody.clone().with_uri(format!("{login}@{management}"));
-        let error = let_in(&nobody, "t4", 2).unwrap_err().to_string();
+        let error = issue(&nobody, "t4", 2).unwrap_err().to_string();
         assert!(error.contains("administrator"), "{error}");
         cleanup("t4-nobody", &platform).unwrap();
 
-        let odd = let_in(&platform, "t4/../..", 2).unwrap_err().to_string();
+        let odd = issue(&platform, "t4/../..", 2).unwrap_err().to_string();
         assert!(odd.contains("ids of flares"), "{odd}");
         let shared = silent.with_shared_credentials();
-        assert_eq!(let_in(&shared, "t4", 2), Ok(shared));
+        assert_eq!(issue(&shared, "t4", 2), Ok(shared));
     });
 }
 
@@ -352,7 +352,7 @@ fn a_virtual_host_that_is_just_starting_is_waited_for() {
             _ => ("204 No Content", ""),
         };
         let (platform, server) = management(answer, "PUT /api/permissions");
-        let_in(&platform, "t6", 2).unwrap();
+        issue(&platform, "t6", 2).unwrap();
         let asked = server.join().unwrap();
         assert_eq!(looks(&asked), 3, "{asked:#?}");
     });

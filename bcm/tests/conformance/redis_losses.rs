@@ -7,7 +7,7 @@ use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackId, cleanup, testin
 
 use crate::harness::{WATCHDOG, eventually, pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
-use crate::redis_tenants::{KINDS, exchange, fails, let_in, packs};
+use crate::redis_tenants::{KINDS, exchange, fails, issue, packs};
 use burst_test_servers::Redis;
 
 /// Nobody asks a server during a flare whether it began to drop messages; then some never come.
@@ -18,7 +18,7 @@ fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
         let server = Redis::start();
         under_watchdog(move || {
             let platform = BackendConfig::new(kind).with_uri(server.uri());
-            let own = let_in(&platform, "e1").unwrap();
+            let own = issue(&platform, "e1").unwrap();
             let packs = testing::packs(&[1, 1, 1], &own, |config| {
                 config.flare_id = "e1".to_owned();
                 config.operation_timeout = LIMIT;
@@ -37,7 +37,7 @@ fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
             server.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
             server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
             cleanup("e1", &platform).unwrap();
-            let next = self::packs(&let_in(&platform, "e2").unwrap(), "e2", &[1, 1, 1]);
+            let next = self::packs(&issue(&platform, "e2").unwrap(), "e2", &[1, 1, 1]);
             assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
         });
     }
@@ -51,7 +51,7 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
             let platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
-            let mut patient = let_in(&platform, "r1").unwrap();
+            let mut patient = issue(&platform, "r1").unwrap();
             // A server that takes its time to start.
             patient.recovery = Some(Duration::from_secs(60));
             let running = packs(&patient, "r1", &[1, 1, 1]);
@@ -75,7 +75,7 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
             });
             drop(running);
             cleanup("r1", &platform).unwrap();
-            let next = packs(&let_in(&platform, "r2").unwrap(), "r2", &[1, 1, 1]);
+            let next = packs(&issue(&platform, "r2").unwrap(), "r2", &[1, 1, 1]);
             assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
         });
     }
@@ -102,8 +102,8 @@ fn a_server_that_comes_back_lets_in_and_cleans_up() {
                 (server.keys(), server.users().len())
             };
             let own = Mutex::new(None);
-            let issue = || *own.lock().unwrap() = Some(let_in(&platform, "c1").unwrap());
-            let (_, users) = while_it_is_away(&issue);
+            let issue_own = || *own.lock().unwrap() = Some(issue(&platform, "c1").unwrap());
+            let (_, users) = while_it_is_away(&issue_own);
             assert_eq!(users, 2);
             let own = own.into_inner().unwrap().unwrap();
             let running = packs(&own, "c1", &[1, 1, 1]);
@@ -124,8 +124,8 @@ fn a_failover_fails_its_flares_and_serves_the_next() {
         under_watchdog(move || {
             let proxy = Proxy::to(master.port());
             let platform = BackendConfig::new(kind).with_uri(master.uri_at(proxy.port()));
-            let running = packs(&let_in(&platform, "o1").unwrap(), "o1", &[1, 1, 1]);
-            let neighbours = packs(&let_in(&platform, "o2").unwrap(), "o2", &[1, 1]);
+            let running = packs(&issue(&platform, "o1").unwrap(), "o1", &[1, 1, 1]);
+            let neighbours = packs(&issue(&platform, "o2").unwrap(), "o2", &[1, 1]);
             for (flare, all) in [(&running, 3), (&neighbours, 2)] {
                 assert_eq!(exchange(flare, 3), vec![Ok(()); all]);
             }
@@ -139,7 +139,7 @@ fn a_failover_fails_its_flares_and_serves_the_next() {
             drop((running, neighbours));
             cleanup("o1", &platform).unwrap();
             cleanup("o2", &platform).unwrap();
-            let next = packs(&let_in(&platform, "o3").unwrap(), "o3", &[1, 1, 1]);
+            let next = packs(&issue(&platform, "o3").unwrap(), "o3", &[1, 1, 1]);
             assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
             drop(next);
             cleanup("o3", &platform).unwrap();

@@ -8,7 +8,7 @@ use burst_bcm::{
     issue_credentials, testing,
 };
 
-use crate::harness::{packs_let_in, pattern, promised, under_watchdog};
+use crate::harness::{packs_with, pattern, promised, under_watchdog};
 use burst_test_servers::Redis;
 
 pub const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
@@ -35,13 +35,13 @@ const ALLOWED: [&str; 17] = [
     "xread",
 ];
 
-pub fn let_in(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
+pub fn issue(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
     // Its user ends soon after that, which no test may outlive.
     let end = SystemTime::now() + Duration::from_secs(3600);
-    let_in_until(platform, flare_id, end)
+    issue_until(platform, flare_id, end)
 }
 
-fn let_in_until(
+fn issue_until(
     platform: &BackendConfig,
     flare_id: &str,
     end: SystemTime,
@@ -125,7 +125,7 @@ fn of_all_commands_a_flare_has_those_that_carry_messages() {
     ]);
     under_watchdog(move || {
         let platform = BackendConfig::new("redis-list").with_uri(server.uri());
-        let own = let_in(&platform, "own").unwrap();
+        let own = issue(&platform, "own").unwrap();
         let commands: Vec<String> = server.ask(&["COMMAND", "LIST"]);
         assert!(commands.len() > 200, "{commands:?}");
         for command in &commands {
@@ -195,7 +195,7 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
         for (kind, database) in [("redis-list", 0), ("redis-list", 3), ("redis-stream", 3)] {
             let uri = server.uri().replace("/0", &format!("/{database}"));
             let platform = BackendConfig::new(kind).with_uri(uri);
-            let own = let_in(&platform, "own").unwrap();
+            let own = issue(&platform, "own").unwrap();
             let packs = packs(&own, "own", &[1, 1]);
             assert_eq!(exchange(&packs, 3), vec![Ok(()); 2]);
 
@@ -238,9 +238,9 @@ fn packs_that_know_the_flares_end_a_second_apart_meet() {
             let now = SystemTime::now();
             let ends = (3600..3603).map(|left| now + Duration::from_secs(left));
             let backends: Vec<_> = ends
-                .map(|end| let_in_until(&platform, "t8", end).unwrap())
+                .map(|end| issue_until(&platform, "t8", end).unwrap())
                 .collect();
-            let packs = packs_let_in("t8", &backends);
+            let packs = packs_with("t8", &backends);
             assert_eq!(exchange(&packs, 2), [Ok(()), Ok(()), Ok(())]);
             drop(packs);
             cleanup("t8", &platform).unwrap();
@@ -262,21 +262,21 @@ fn a_server_that_lets_in_whoever_asks_is_refused() {
         let uri = server.uri().replace("redis://:", "redis://platform:");
         let uri = uri.replace(burst_test_servers::redis::PASSWORD, "platform");
         let platform = BackendConfig::new("redis-list").with_uri(uri);
-        let_in(&platform, "before").unwrap();
+        issue(&platform, "before").unwrap();
 
         server.ask::<()>(&["ACL", "SETUSER", "default", "nopass"]);
         let open = BackendConfig::new("redis-list")
             .with_uri(format!("redis://127.0.0.1:{}", server.port()));
         for backend in [&platform, &open] {
-            let error = let_in(backend, "own").unwrap_err().to_string();
+            let error = issue(backend, "own").unwrap_err().to_string();
             assert!(error.contains("no password"), "{error}");
             let shared = backend.clone().with_shared_credentials();
-            assert_eq!(let_in(&shared, "own").unwrap(), shared);
+            assert_eq!(issue(&shared, "own").unwrap(), shared);
         }
         // Who may do nothing harms nobody.
         let mut admin = connection(&platform);
         say(&mut admin, &["ACL", "SETUSER", "default", "-@all", "+ping"]).unwrap();
-        let own = let_in(&platform, "own").unwrap();
+        let own = issue(&platform, "own").unwrap();
         assert_eq!(exchange(&packs(&own, "own", &[1, 1]), 3), vec![Ok(()); 2]);
     });
 }
@@ -294,7 +294,7 @@ fn a_server_that_drops_messages_is_refused() {
                 "noeviction",
             ] {
                 server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", policy]);
-                match let_in(&platform, "own") {
+                match issue(&platform, "own") {
                     Ok(_) => assert_eq!(policy, "noeviction"),
                     Err(error) => {
                         let error = error.to_string();
@@ -344,9 +344,9 @@ fn who_spoils_the_keys_of_a_flare_fails_that_flare_alone() {
     under_watchdog(move || {
         for kind in KINDS {
             let platform = BackendConfig::new(kind).with_uri(server.uri());
-            let neighbours = packs(&let_in(&platform, "others").unwrap(), "others", &[1, 1]);
+            let neighbours = packs(&issue(&platform, "others").unwrap(), "others", &[1, 1]);
             for words in spoilers(kind) {
-                let own = let_in(&platform, "own").unwrap();
+                let own = issue(&platform, "own").unwrap();
                 let running = packs(&own, "own", &[1, 1, 1]);
                 let mut hostile = connection(&own);
                 let key = words[1];
@@ -373,7 +373,7 @@ fn who_spoils_the_keys_of_a_flare_fails_that_flare_alone() {
                         .iter()
                         .all(|key| key.starts_with("burst:others:"))
                 );
-                let next = packs(&let_in(&platform, "next").unwrap(), "next", &[1, 1, 1]);
+                let next = packs(&issue(&platform, "next").unwrap(), "next", &[1, 1, 1]);
                 assert_eq!(exchange(&next, 2), vec![Ok(()); 3], "{words:?}");
                 drop(next);
                 cleanup("next", &platform).unwrap();

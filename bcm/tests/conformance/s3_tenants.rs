@@ -18,7 +18,7 @@ fn platform(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
 }
 
-fn let_in(server: &S3Server, flare_id: &str) -> IssuedBackend {
+fn issue(server: &S3Server, flare_id: &str) -> IssuedBackend {
     let secret = flare_id.into();
     issue_credentials(
         &CredentialRequest::new(flare_id, &secret),
@@ -89,7 +89,7 @@ fn a_flare_works_without_credentials_under_its_own_name() {
     let server = S3Server::shared();
     under_watchdog(move || {
         // Every pack has a signer of its own.
-        let given: Vec<_> = (0..3).map(|_| let_in(server, "u1")).collect();
+        let given: Vec<_> = (0..3).map(|_| issue(server, "u1")).collect();
         for given in &given {
             let told = serde_json::to_string(&given.backend).unwrap();
             assert!(!told.contains(SECRET) && !told.contains("http"), "{told}");
@@ -138,11 +138,11 @@ fn a_service_is_asked_once_for_what_it_obeys_and_keeps_nothing_of_it() {
     let server = S3Server::start();
     under_watchdog(move || {
         let puts = || server.requests().get("PUT").copied().unwrap_or(0);
-        let _first = let_in(&server, "u6");
+        let _first = issue(&server, "u6");
         assert_eq!(server.objects(""), Vec::<String>::new());
         // It was asked to write one object, and to copy it.
         assert_eq!(puts(), 2);
-        let _second = let_in(&server, "u7");
+        let _second = issue(&server, "u7");
         assert_eq!(puts(), 2);
     });
 }
@@ -154,7 +154,7 @@ fn a_service_need_not_delete_what_it_was_tried_on() {
         ..Manners::default()
     });
     under_watchdog(move || {
-        let _given = let_in(&server, "u8");
+        let _given = issue(&server, "u8");
         // It goes with the flare, whose name it has.
         let kept = server.objects("");
         assert!(
@@ -195,7 +195,7 @@ fn a_service_that_is_busy_is_asked_again() {
 fn nothing_else_is_signed() {
     let server = S3Server::shared();
     under_watchdog(move || {
-        let given = let_in(server, "u2");
+        let given = issue(server, "u2");
         let (signer, token) = signer(&given);
         let own = "some/where/burst/u2/x";
         let question =

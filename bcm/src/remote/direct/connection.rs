@@ -54,12 +54,12 @@ impl Connection {
         Ok(Self { stream })
     }
 
-    /// Writes header and payload without copying them together. `go_on` is asked from time to
+    /// Writes header and payload without copying them together. `interrupt` is asked from time to
     /// time while the peer does not read. After an error the connection is of no use.
     pub(super) fn write(
         &mut self,
         frame: &Frame<'_>,
-        mut go_on: impl FnMut() -> Result<(), Error>,
+        mut interrupt: impl FnMut() -> Result<(), Error>,
     ) -> Result<(), WriteError> {
         let header = frame.header.encode();
         let mut slices = [IoSlice::new(&header), IoSlice::new(frame.payload)];
@@ -73,7 +73,7 @@ impl Connection {
                 Err(error) => match error.kind() {
                     ErrorKind::Interrupted => {}
                     ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-                        if let Err(error) = go_on() {
+                        if let Err(error) = interrupt() {
                             let _ = self.stream.shutdown(Shutdown::Both);
                             return Err(error.into());
                         }

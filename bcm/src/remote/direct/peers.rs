@@ -57,7 +57,7 @@ impl Peers {
 
     /// What a pack sends on a connection is read from now on, by workers that wait for it and by
     /// the pack's reader thread. The stream must not block.
-    pub(super) fn admit(
+    pub(super) fn add(
         &self,
         stream: Socket,
         (pack, number): (PackId, u64),

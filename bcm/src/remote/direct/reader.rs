@@ -174,7 +174,7 @@ impl Reading {
             (new, std::mem::take(&mut pending.ended))
         };
         for (stream, pack, number) in new {
-            let connection = self.peers.admit(stream, (pack, number), &self.shared);
+            let connection = self.peers.add(stream, (pack, number), &self.shared);
             self.connections.insert(number, Arc::clone(&connection));
             self.watch_over(&connection);
         }

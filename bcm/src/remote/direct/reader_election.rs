@@ -44,7 +44,7 @@ impl ReaderElection {
         true
     }
 
-    /// Whether it is the turn of the worker with this waker.
+    /// Whether the worker with this waker is the reader.
     pub(super) fn reads(&self, waker: &Arc<Waker>) -> bool {
         let workers = self.workers.lock();
         workers

@@ -22,8 +22,7 @@ pub(super) fn sleep(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait
     }
 }
 
-/// Reads the connections it is this worker's turn with; `true` when it has become its turn with
-/// more of them.
+/// Reads the connections whose reader this worker is; `true` when it has become that of more.
 fn read(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>, until: Instant) -> bool {
     let waker = wait.waker;
     let turns = || {

@@ -13,7 +13,7 @@
 //! | threads that read, and connect again | [`threads`] |
 //! | packs that die, servers that forget | [`heartbeat`], [`presence`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
-//! | letting a flare in, cleaning up behind it | [`platform`] |
+//! | making a user for a flare, cleaning up after it | [`platform`] |
 //! | the flare's own user | [`account`] |
 //!
 //! All commands name a single key or channel and are among those DragonflyDB documents.

@@ -1,5 +1,5 @@
-//! What the platform does with its own credentials: lets a flare in as a user of its own, and
-//! removes what it has left.
+//! What the platform does with its own credentials: makes a user for each flare, and removes
+//! what a flare has left.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(super) fn issue_credentials(
         .or_else(|| Credentials::new(flare))
         .ok_or_else(|| server.error(ODD_ID))?;
     tried(&server, SILENCE, |interrupt| {
-        let_in(&server, &account, flare, interrupt)
+        make_user(&server, &account, flare, interrupt)
     })?;
     let uri = server.uri_for(&account.user, &account.password);
     Ok(config.clone().with_uri(uri).into())
@@ -85,7 +85,7 @@ fn tried<T>(
 }
 
 /// Makes the user, once it is known that nobody reads anything without logging in.
-fn let_in(
+fn make_user(
     server: &Server,
     account: &Credentials,
     flare: &CredentialRequest<'_>,
@@ -114,7 +114,7 @@ fn let_in(
         other => other,
     })?;
     match flare.group {
-        // A group's user may write after its flare was cleaned up behind, until the next begins.
+        // A group's user may write after what its flare left was removed, until the next begins.
         Some(group) => {
             keys::note_flare(exchange, (group, flare_id), credentials::DAYS)?;
             exchange.expect(2)

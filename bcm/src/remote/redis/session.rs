@@ -54,7 +54,7 @@ impl Session {
         })
     }
 
-    /// What is to be counted up behind each batch of messages where the pack goes on after its
+    /// What is to be counted up after each batch of messages where the pack goes on after its
     /// connections broke.
     pub(super) fn count(&self) -> &Count {
         &self.heartbeat.count

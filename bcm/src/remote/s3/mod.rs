@@ -259,17 +259,17 @@ impl Backend for S3 {
         let writers: Vec<_> = (to.iter())
             .map(|&pack| self.writer(pack).cloned())
             .collect::<Result<_, _>>()?;
-        let go_on = |budget: &mut WaitBudget<'_>| budget.remaining(peer).map(drop);
+        let interrupt = |budget: &mut WaitBudget<'_>| budget.remaining(peer).map(drop);
         match frames {
             [frame] if frame.payload.len() <= INLINE => {
                 let mut batch = Batch::default();
                 batch.push(frame);
                 let task = async move { writer::append(&writers, batch).await };
-                self.runtime.run(task, || go_on(budget))
+                self.runtime.run(task, || interrupt(budget))
             }
             _ => {
                 let announced = self.store(peer, &writers, frames, budget)?;
-                self.runtime.run(all(announced), || go_on(budget))
+                self.runtime.run(all(announced), || interrupt(budget))
             }
         }
     }
