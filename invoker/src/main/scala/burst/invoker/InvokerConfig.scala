@@ -1,7 +1,6 @@
 package burst.invoker
 
 import burst.invoker.driver.DirectoryId
-import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.node.{RuntimeBinary, SetupException}
 import burst.invoker.metrics.MetricsAddress
 import burst.invoker.pack.PackTimings
@@ -46,8 +45,8 @@ final case class InvokerConfig(
 ):
   /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node.
     */
-  def reached(onMachine: Boolean): InvokerConfig =
-    copy(advertise = advertise.orElse(Option.when(onMachine)(address)))
+  def reached(sharesAddress: Boolean): InvokerConfig =
+    copy(advertise = advertise.orElse(Option.when(sharesAddress)(address)))
 
   /** What its data directory is known by, whose lock says that nobody else has it. */
   def home: String = DirectoryId.in(data)
@@ -81,7 +80,7 @@ object InvokerConfig:
       pool = PoolLimits(
         PoolLimits.packs(
           config.getString("idle-packs"),
-          Option.unless(config.getString("driver") == KubernetesKind.name)(machineMemory)
+          Option.when(Wiring.kindNamed(config.getString("driver")).forall(_.isLocal))(machineMemory)
         ),
         config.getLong("idle-memory"),
         duration(config, "idle-timeout")

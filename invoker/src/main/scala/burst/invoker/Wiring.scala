@@ -64,15 +64,15 @@ final class PreparedInvoker private[invoker] (
     val binary = RuntimeBinary(config.runtimeBinary)
     val cleaning = ExecutionContext.fromExecutor(threads)
     val settings = InvokerSettings(
-      config.slots,
-      config.memoryLimit,
-      config.pool,
-      config.heartbeatInterval,
+      slots = config.slots,
+      memoryLimit = config.memoryLimit,
+      pool = config.pool,
+      heartbeatInterval = config.heartbeatInterval,
       // they would hold room that others are promised
-      if driver.room.isDefined then 0 else config.prewarmed,
-      config.prewarmedMemory,
-      runtime,
-      (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)
+      prewarmed = if driver.room.isDefined then 0 else config.prewarmed,
+      prewarmedMemory = config.prewarmedMemory,
+      runtime = runtime,
+      clean = (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)
     )
     val invoker =
       system.systemActorOf(Invoker(settings, services, CpuLoad.ofMachine(), controller), "burst-invoker")
@@ -119,13 +119,16 @@ object Wiring:
   /** All there are. */
   private val Drivers: Vector[DriverKind] = Vector(ProcessKind, SandboxKind, DockerKind, KubernetesKind)
 
+  /** None for a name that is nobody's, and for `auto`, which takes one whose packs are on this machine. */
+  private[invoker] def kindNamed(name: String): Option[DriverKind] = Drivers.find(_.name == name)
+
   /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
   def prepare(settings: InvokerConfig): PreparedInvoker =
     PrivateFile.directory(settings.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
     val choice = kindOf(settings)
     val kind = choice.kind
-    val config = settings.reached(kind.isOnMachine)
+    val config = settings.reached(kind.sharesAddress)
     val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))
     val driver = connected.driver
     log.info("packs are of the driver {}: {}", driver.name, driver.limits)
@@ -141,7 +144,7 @@ object Wiring:
   private def kindOf(config: InvokerConfig): Choice =
     if config.driver == Auto then safest(config)
     else
-      val kind = Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
+      val kind = kindNamed(config.driver).getOrElse(throw unknown(config.driver))
       Choice(kind, if kind == ProcessKind then Exposed else "")
 
   /** Packs are shut in where that can be. */

@@ -6,6 +6,7 @@ import burst.invoker.driver.kubernetes.{KubernetesKind, KubernetesSettings}
 import burst.invoker.driver.process.ProcessKind
 import burst.invoker.driver.sandbox.{SandboxKind, SandboxSettings}
 import burst.invoker.metrics.MetricsAddress
+import burst.invoker.pool.PoolLimits
 import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import com.typesafe.config.ConfigFactory
@@ -63,12 +64,18 @@ class InvokerConfigSuite extends munit.FunSuite:
 
   test("packs that have the machine's address are reached by that of its node, unless another is said"):
     val plain = read("burst.cluster.host = 10.0.0.9")
-    assertEquals(plain.reached(onMachine = true).advertise, Some("10.0.0.9"))
-    assertEquals(plain.reached(onMachine = false).advertise, None)
+    assertEquals(plain.reached(sharesAddress = true).advertise, Some("10.0.0.9"))
+    assertEquals(plain.reached(sharesAddress = false).advertise, None)
     val said = read("burst { cluster.host = 10.0.0.9, invoker.advertise = 192.0.2.1 }")
     Vector(true, false).foreach(where => assertEquals(said.reached(where).advertise, Some("192.0.2.1")))
-    assertEquals((ProcessKind.isOnMachine, SandboxKind.isOnMachine), (true, true))
-    assertEquals((DockerKind.isOnMachine, KubernetesKind.isOnMachine), (false, false))
+    assertEquals((ProcessKind.sharesAddress, SandboxKind.sharesAddress), (true, true))
+    assertEquals((DockerKind.sharesAddress, KubernetesKind.sharesAddress), (false, false))
+
+  test("packs that are not on this machine wait there whatever memory it has"):
+    assertEquals(read("burst.invoker.driver = kubernetes").pool.packs, PoolLimits.packs("auto", None))
+    val local = Vector("auto", "process", "sandbox", "docker").map(it => read(s"burst.invoker.driver = $it"))
+    assertEquals(local.map(_.pool.packs).distinct, Vector(read().pool.packs))
+    assert(ProcessKind.isLocal && !KubernetesKind.isLocal)
 
   test("what an image of other architecture needs is told by both settings"):
     val both =

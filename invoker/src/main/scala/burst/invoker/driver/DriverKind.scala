@@ -12,8 +12,11 @@ trait DriverKind:
   /** As in the settings, which has this driver's own under `burst.invoker` and the same name. */
   def name: String
 
-  /** Whether packs have the address of the invoker's machine. */
-  def isOnMachine: Boolean = false
+  /** Whether packs are on the invoker's machine. */
+  def isLocal: Boolean = true
+
+  /** Whether they have its address as well. */
+  def sharesAddress: Boolean = false
 
   /** Reads those settings, and connects the driver to what starts its containers; blocks. Throws
     * `SetupException` with what to do about it, or `ConfigException` for a key that is missing or of the

@@ -45,7 +45,7 @@ final class KubernetesDriver(
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
 
   def name = KubernetesKind.name
-  def isLocal = false
+  def isLocal = KubernetesKind.isLocal
   def packageForm = PackageForm.Archive
   def limits = "pods are held to the processors and memory of their packs' workers"
 

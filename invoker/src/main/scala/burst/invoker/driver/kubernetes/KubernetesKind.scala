@@ -5,6 +5,7 @@ import burst.node.RuntimeBinary
 
 object KubernetesKind extends DriverKind:
   val name = "kubernetes"
+  override val isLocal = false
 
   def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
     val own = KubernetesSettings.read(settings)

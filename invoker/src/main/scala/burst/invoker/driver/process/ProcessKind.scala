@@ -5,7 +5,7 @@ import burst.node.RuntimeBinary
 
 object ProcessKind extends DriverKind:
   val name = "process"
-  override val isOnMachine = true
+  override val sharesAddress = true
 
   def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
     val own = ProcessSettings.read(settings, host.runtimeBinary)

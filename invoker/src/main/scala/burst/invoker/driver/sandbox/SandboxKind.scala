@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path}
 
 object SandboxKind extends DriverKind:
   val name = "sandbox"
-  override val isOnMachine = true
+  override val sharesAddress = true
 
   def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
     val own = SandboxSettings.read(settings)
