@@ -38,7 +38,7 @@ final case class InvokerSettings(
 object Invoker:
   type Command =
     InvokerRequest | PackActor.Finished | PackActor.Shares | ActivePacks.Terminated | WarmPacks.Event |
-      PrewarmedContainers.Event | Internal
+      PrewarmedContainers.Event | BackendCleanings.Event | Internal
 
   /** What only the invoker's own side says to it. */
   sealed trait Internal
@@ -64,14 +64,12 @@ object Invoker:
 
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
-  private final case class Cleaned(replyTo: ActorRef[InvokerReport], cleaned: FlareCleaned) extends Internal
-  private case object CleaningsOverdue extends Internal
   private case object Beat extends Internal
 
   /** The cluster has other room than before. */
   private case object RoomChanged extends Internal
 
-  private val BeatsToBeKnown = 2
+  private val Stopping = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
 
   def apply(
       settings: InvokerSettings,
@@ -99,26 +97,12 @@ private final class Invoker(
   private val warm = WarmPacks(settings.pool, services, context)
   private val prewarmed =
     PrewarmedContainers(settings.prewarmed, largest, services.driver, services.runtime, context)
+  private val departure = Departure()
+  private val cleanings = BackendCleanings(settings.clean, services.invoker, context)
 
   /** It was told to stop, by those who want to know when nothing of it is left. */
   private var closing = false
   private var awaiting = Vector.empty[ActorRef[Done]]
-
-  /** Nothing more is wanted, and what there is may end; who waits for that. */
-  private var leaving = false
-  private var leavers = Vector.empty[ActorRef[Done]]
-
-  /** Heartbeats that were heard since it said so and nothing runs or is to come, one of each interval: what
-    * the last pack told has been heard before the second of them. Of a scheduler that does not say whether
-    * more is on its way, what it had placed has most probably come by then.
-    */
-  private var heard = 0
-  private var free = false
-  private var beaten = false
-
-  /** Backends that are being cleaned, and whether who stops waits for them no longer. */
-  private var cleanings = 0
-  private var overdue = false
 
   /** Asked for with each beat, and not with each pack that comes back. */
   private var busy = load.sample()
@@ -131,23 +115,16 @@ private final class Invoker(
     Behaviors.receiveMessage: command =>
       on(command)
       packs.answerIfNone()
-      if free && heard >= BeatsToBeKnown && isIdle then
-        leavers.foreach(_ ! Done)
-        leavers = Vector.empty
-      if closing && packs.isEmpty && warm.isEmpty && prewarmed.isEmpty && (cleanings == 0 || overdue) then
+      departure.answerIfOver(isIdle)
+      if closing && packs.isEmpty && warm.isEmpty && prewarmed.isEmpty && !cleanings.isAwaited then
         awaiting.foreach(_ ! Done)
         awaiting = Vector.empty
       Behaviors.same
 
-  private def isIdle: Boolean = packs.isEmpty && cleanings == 0
+  private def isIdle: Boolean = packs.isEmpty && cleanings.isEmpty
 
   private def on(command: Command): Unit = command match
     case InvokerRequest(command, replyTo) => obey(command, replyTo)
-    case CleaningsOverdue => overdue = true
-    case Cleaned(replyTo, cleaned) =>
-      cleanings -= 1
-      cleaned.error.foreach(error => context.log.atWarn().of(cleaned.flareId).log(error.message))
-      replyTo ! cleaned
     case PackActor.Finished(key, there, unused, answered, spent) =>
       packs.finished(key, answered)
       unused.foreach(prewarmed.takeBack)
@@ -159,30 +136,26 @@ private final class Invoker(
       warm.exited(container)
     case WarmPacks.Evicted(pack, outcome) => warm.evicted(pack, outcome)
     case event: PrewarmedContainers.Event => prewarmed.on(event)
+    case event: BackendCleanings.Event => cleanings.on(event)
     case Beat => if !closing then
         busy = load.sample()
-        beaten = leaving
+        departure.beat()
         beat()
         warm.expire()
         prewarmed.beat()
         measure()
     case RoomChanged => if !closing then beat()
-    case LeaveHeard(free) =>
-      this.free = free.getOrElse(true)
-      if !isIdle || !this.free then heard = 0
-      else if beaten then heard += 1
-      beaten = false
+    case LeaveHeard(free) => departure.hear(free, isIdle)
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
-      leaving = true
+      departure.begin(replyTo)
       if !closing then beat()
-      leavers :+= replyTo
     case Stop(lastCleanings, replyTo) =>
       closing = true
       awaiting :+= replyTo
-      packs.abortAll(Failure(FailureKind.InvokerLost, "the invoker is being stopped"))
-      val _ = context.scheduleOnce(lastCleanings, context.self, CleaningsOverdue)
+      packs.abortAll(Stopping)
+      cleanings.close(lastCleanings)
       warm.close()
       prewarmed.close()
 
@@ -200,20 +173,18 @@ private final class Invoker(
     case AbortPack(flareId, pack, failure) =>
       packs.tell(flareId, pack)(PackActor.Abort(flareId, failure, atOnce = false))
     case OutputStored(flareId, pack) => packs.tell(flareId, pack)(PackActor.OutputStored(flareId))
-    case CleanFlare(flareId, backend) => clean(flareId, backend, replyTo)
+    case CleanFlare(flareId, backend) => cleanings.start(flareId, backend, replyTo)
     case WantRoom(packs) => services.driver.want(packs)
     // for the link, which keeps what packs report, and has it with `Seen`
     case _: (AdoptPack | PackStored) | NothingMore => ()
 
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =
-    def refuse(kind: FailureKind, message: String): Unit =
-      packs.refuse(assignment, replyTo, Failure(kind, message))
     if packs.contains(assignment.packKey) then
       context.log.atWarn().of(
         assignment.flareId,
         assignment.origin
       ).log("pack {} was asked for twice", assignment.pack)
-    else if closing then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
+    else if closing then packs.refuse(assignment, replyTo, Stopping)
     else
       val shape = PackShape.of(assignment)
       val there = packs.sharedBy(assignment)
@@ -223,7 +194,8 @@ private final class Invoker(
           case None =>
             val limit = settings.memoryLimit.getOrElse(0L)
             val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
-            refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
+            val message = s"$need, and of this invoker's $limit MiB too few are free"
+            packs.refuse(assignment, replyTo, Failure(FailureKind.StartFailed, message))
           case Some(Supply.Nothing) =>
             val container = ContainerBase.of(shape.definition) match
               case ContainerBase.Image(_) => None // it is in another one
@@ -279,18 +251,6 @@ private final class Invoker(
     told = now.warm
     controller ! Heartbeat(now)
 
-  /** A backend without an address is no server: nothing can have been left there. */
-  private def clean(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[InvokerReport]): Unit =
-    if backend.uri.isEmpty then replyTo ! FlareCleaned(flareId, None)
-    else
-      cleanings += 1
-      context.pipeToSelf(settings.clean(flareId, backend)): result =>
-        val error = result.fold(
-          problem => Some(Failure(FailureKind.Internal, problem.getClass.getSimpleName)),
-          _.map(failure => failure.copy(invoker = Some(services.invoker)))
-        )
-        Cleaned(replyTo, FlareCleaned(flareId, error))
-
   /** What others than the packs themselves know, as often as the controller is told. */
   private def measure(): Unit =
     services.metrics.measured(
@@ -313,7 +273,7 @@ private final class Invoker(
       settings.runtime,
       prewarmed.ready,
       warm.offers,
-      leaving = Option.when(leaving)(true),
+      leaving = Option.when(departure.isBegun)(true),
       room = room,
       shares = Some(true)
     )
