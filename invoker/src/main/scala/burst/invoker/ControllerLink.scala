@@ -7,7 +7,7 @@ import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The invoker's end of its session with the scheduler's controller (see `Link`). To the invoker and its
   * package cache it is the controller.
@@ -51,6 +51,17 @@ object ControllerLink:
 
   /** After so many Hellos it is said that nobody answers. */
   private val HellosBeforeWarning = 10
+
+  /** Why a session has ended. */
+  private enum SessionEnd:
+    case Silence(contact: FiniteDuration)
+    case BrokenMessage
+    case EndedByScheduler
+
+    def sentence: String = this match
+      case Silence(contact) => s"nothing was heard of the scheduler for ${contact.toCoarsest}"
+      case BrokenMessage => "a message of the session cannot be read, or written"
+      case EndedByScheduler => "the scheduler ended the session"
 
   /** When keeping packs began: here, and by the clock of the scheduler that then welcomed this invoker, if it
     * told.
@@ -258,19 +269,18 @@ private final class ControllerLink(
       invoker ! Invoker.RenewLease(session.lease)
       Behaviors.same
     case Check if session.isOverdue =>
-      val limit = session.welcome.contact.toCoarsest
-      leave(invoker, status, session, s"nothing was heard of the scheduler for $limit")
+      leave(invoker, status, session, SessionEnd.Silence(session.welcome.contact))
     case welcome: Welcome if welcome.epoch > epoch && !session.isOverdue =>
       session.close()
       join(invoker, status, Session(welcome, session.contactAt))
     case Broken =>
-      leave(invoker, status, session, "a message of the session cannot be read, or written")
+      leave(invoker, status, session, SessionEnd.BrokenMessage)
     case Over(over, true) if over == session.welcome.session =>
       session.over()
       hello(status, session.welcome.tries)
       Behaviors.same
     case Over(over, false) if over == session.welcome.session =>
-      leave(invoker, status, session, "the scheduler ended the session")
+      leave(invoker, status, session, SessionEnd.EndedByScheduler)
     case Demand(next) =>
       session.demanded(next)
       Behaviors.same
@@ -330,15 +340,15 @@ private final class ControllerLink(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
       session: Session,
-      reason: String
+      end: SessionEnd
   ): Behavior[Command] =
-    context.log.warn(s"$reason: every pack is killed before another session begins")
+    context.log.warn(s"${end.sentence}: every pack is killed before another session begins")
     session.close()
     fetches = Map.empty
     want(invoker, Vector.empty)
     journals.clear()
     kept = None
-    val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
+    val failure = Failure(FailureKind.InvokerLost, end.sentence, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
     receive {
       case Ended => connecting(invoker, status, session.welcome.tries + 1)

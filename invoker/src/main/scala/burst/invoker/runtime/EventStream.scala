@@ -93,7 +93,7 @@ private[invoker] final class EventStream(
         synchronized:
           pending = if pending.isEmpty then events else pending ++ events
           pendingWeight += events.iterator.map(weight).sum
-      case Left(LineBuffer.TooLong(limit)) => throw BrokenStream(s"an event has more than $limit bytes")
+      case Left(LineBuffer.TooLong(limit)) => throw BrokenStream(StreamProblem.EventTooLong(limit))
 
     private def pass(): Unit =
       val (next, resume, over) = synchronized:

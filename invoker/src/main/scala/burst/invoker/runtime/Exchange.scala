@@ -58,7 +58,7 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
   def head(response: HttpResponse): Unit = if !over then
     expiry.foreach(_.cancel(false))
     // One before the answer has an end of its own, which would be taken for the answer's. Nobody asked for it.
-    if response.status.code < 200 then broken(BrokenStream("the runtime's answer is none"))
+    if response.status.code < 200 then broken(BrokenStream(StreamProblem.NotFinal))
     else
       mayKeep = HttpUtil.isKeepAlive(response)
       come = Some(Answer(response.status.code, response.headers, AnswerBody(channel)))
@@ -116,7 +116,7 @@ private[runtime] final class Exchanges extends SimpleChannelInboundHandler[HttpO
   override def channelRead0(context: ChannelHandlerContext, message: HttpObject): Unit =
     current.foreach: exchange =>
       if message.decoderResult.isFailure then
-        exchange.broken(BrokenStream("the runtime's answer is not HTTP"))
+        exchange.broken(BrokenStream(StreamProblem.NotHttp))
       else
         message match
           case response: HttpResponse => exchange.head(response)

@@ -28,9 +28,6 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
-final class BrokenStream(message: String) extends RuntimeException(message, null, false, false)
-
 /** Talks to the runtime in a container (docs/architecture/runtime.md).
   *
   * Connections are kept and used again, and no call waits for one: the streaming call has its own for as long
@@ -196,7 +193,7 @@ final class RuntimeClient(
   private def decodeEvent(line: ByteString): PackEvent =
     // What was wrong with it is not shown: it may hold a user's data.
     try readFromArray[PackEvent](line.toArrayUnsafe(), MessageCodecs.Whole)
-    catch case _: JsonReaderException => throw BrokenStream("the runtime sent what is not an event")
+    catch case _: JsonReaderException => throw BrokenStream(StreamProblem.NotAnEvent)
 
   private def refusal(body: AnswerBody): Future[Option[Refusal]] =
     JavaFlowSupport.Source

@@ -104,7 +104,7 @@ class EventStreamSuite extends munit.FunSuite:
         10,
         4,
         _ => 1,
-        line => if line.utf8String == "?" then throw BrokenStream("no event") else event(line)
+        line => if line.utf8String == "?" then throw BrokenStream(StreamProblem.NotAnEvent) else event(line)
       ).foreach(take)
       run(body, ended)
       (ended.value.flatMap(_.failed.toOption).map(_.getMessage), body.cancelled)
@@ -112,7 +112,10 @@ class EventStreamSuite extends munit.FunSuite:
       failing((body, _) => body.send("0123456789a")),
       (Some("an event has more than 10 bytes"), true)
     )
-    assertEquals(failing((body, _) => body.send("?\n")), (Some("no event"), true))
+    assertEquals(
+      failing((body, _) => body.send("?\n")),
+      (Some("the runtime sent what is not an event"), true)
+    )
     assertEquals(failing((body, _) => body.break(RuntimeException("gone"))), (Some("gone"), false))
     val refusing = (_: Vector[PackEvent]) => Future.failed(RuntimeException("no"))
     assertEquals(failing((body, _) => body.send("a\n"), refusing), (Some("no"), true))
