@@ -185,7 +185,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
-    val packs = Vector(WantedPacks(4, 256, 2))
+    val packs = Vector(WantedPacks(workers = 4, memory = 256, count = 2))
     for beat <- 1 to 2 do hello.from ! Seen(beat, Some(packs))
     hello.from ! Over(welcome.session, handsOver = false)
     val told = Vector.fill(2):

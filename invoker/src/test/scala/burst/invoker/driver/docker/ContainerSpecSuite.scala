@@ -29,11 +29,11 @@ class ContainerSpecSuite extends munit.FunSuite:
   )
 
   private def limits(workers: Int, memory: Int = 100, cpus: Int = 4) =
-    settings.limits.of(cpus, workers, memory)
+    settings.limits.of(machineCpus = cpus, workers, memoryMiB = memory)
 
   test("limits grow with the pack"):
-    assertEquals(limits(2), ContainerLimits(1_000_000_000L, 210L << 20, 104))
-    assertEquals(limits(4), ContainerLimits(2_000_000_000L, 410L << 20, 108))
+    assertEquals(limits(2), ContainerLimits(nanoCpus = 1_000_000_000L, memory = 210L << 20, pids = 104))
+    assertEquals(limits(4), ContainerLimits(nanoCpus = 2_000_000_000L, memory = 410L << 20, pids = 108))
 
   test("limits allow what is nowhere more"):
     assert(limits(2).allows(limits(2)) && limits(3).allows(limits(2)))

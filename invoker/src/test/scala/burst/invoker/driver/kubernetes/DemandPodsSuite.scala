@@ -53,20 +53,22 @@ class DemandPodsSuite extends munit.FunSuite:
       cluster.close()
       server.close()
 
+  private def wanted(count: Int, workers: Int = 4) = WantedPacks(workers, memory = 256, count)
+
   private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
 
   test("there are as many as packs wait, at most so many in all, and they go with what is wanted"):
     on: fixture =>
-      fixture.demand.want(Vector(WantedPacks(4, 256, 2), WantedPacks(2, 256, 9)))
+      fixture.demand.want(Vector(wanted(2), wanted(9, workers = 2)))
       fixture.until(4 -> 2, 2 -> 3)()
-      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.demand.want(Vector(wanted(1)))
       fixture.until(4 -> 1)()
       fixture.demand.want(Vector.empty)
       fixture.until()()
 
   test("each requests what its pack would, is for none of the nodes there are, and would end at once"):
     on: fixture =>
-      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.demand.want(Vector(wanted(1)))
       val spec = fixture.until(4 -> 1)().head.getSpec
       val container = spec.getContainers.get(0)
       assertEquals(PodLimits.read(container.getResources), Some(PodLimits.of(settings, 4, 256)))
@@ -84,14 +86,14 @@ class DemandPodsSuite extends munit.FunSuite:
 
   test("one that is given a node leaves it to packs, and another waits in its place"):
     on: fixture =>
-      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.demand.want(Vector(wanted(1)))
       val first = fixture.until(4 -> 1)().head
       fixture.schedule(first)
       fixture.until(4 -> 1)(now => now.forall(_.getMetadata.getUid != first.getMetadata.getUid))
 
   test("those that were made for other nodes go, and others come a turn later"):
     on: fixture =>
-      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.demand.want(Vector(wanted(1)))
       val first = fixture.until(4 -> 1)().head
       fixture.hosts += "c"
       fixture.until()()
@@ -100,17 +102,17 @@ class DemandPodsSuite extends munit.FunSuite:
 
   test("they make room for packs that a quota keeps out"):
     on: fixture =>
-      fixture.demand.want(Vector(WantedPacks(4, 256, 1)))
+      fixture.demand.want(Vector(wanted(1)))
       fixture.until(4 -> 1)()
       fixture.demand.backOff()
       assertEquals(fixture.pods, Vector.empty)
 
   test("what an earlier run left is removed, and nothing is left at the end"):
     on: fixture =>
-      fixture.demand.want(Vector(WantedPacks(4, 256, 2)))
+      fixture.demand.want(Vector(wanted(2)))
       fixture.until(4 -> 2)()
       fixture.demand.clear()
       fixture.demand.close()
       assertEquals(fixture.pods, Vector.empty)
-      fixture.demand.want(Vector(WantedPacks(4, 256, 2)))
+      fixture.demand.want(Vector(wanted(2)))
       assertEquals(fixture.pods, Vector.empty)

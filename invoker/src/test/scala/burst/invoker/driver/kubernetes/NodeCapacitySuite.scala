@@ -73,7 +73,7 @@ class NodeCapacitySuite extends ScalaCheckSuite:
 
   test("what a pod holds is what Kubernetes' scheduler counts"):
     val plain = pod("web", "a", "500m", "1Gi")
-    assertEquals(PodUse.of(plain), PodUse(500, 1L << 30, 1))
+    assertEquals(PodUse.of(plain), PodUse(cpuMillis = 500, memory = 1L << 30, pods = 1))
     def cpu(change: Pod => Unit) = PodUse.of(plain.but(change)).cpuMillis
     val first = container("first", Map("cpu" -> "2"))
     val sidecar = container("sidecar", Map("cpu" -> "1")).but(_.setRestartPolicy("Always"))
