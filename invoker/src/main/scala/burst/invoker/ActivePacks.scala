@@ -51,8 +51,11 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
       case _ => None
     val isUp = supply.isInstanceOf[Supply.Shared]
     val waits = supply == Supply.Starting
-    active =
-      active.updated(key, Active(actor, assignment.withoutInputs, replyTo, watch, None, shares, isUp, waits))
+    val known = assignment.withoutInputs
+    active = active.updated(
+      key,
+      Active(actor, known, replyTo, watch, shares = shares, isUp = isUp, waits = waits)
+    )
 
   // ---- Containers that calls share -----------------------------------------------------------------------
 
