@@ -1,74 +1,14 @@
 package burst.invoker
 
 import burst.invoker.driver.PackResources
-import burst.invoker.pack.PackSetup
 import burst.invoker.packages.PackageCache
-import burst.invoker.pool.PoolLimits
 import burst.protocol.*
-import org.apache.pekko.Done
-import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
-import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Future, Promise}
 
-class InvokerSuite extends munit.FunSuite:
-  override def munitTimeout = 3.minutes
-  private lazy val kit = ActorTestKit()
-  override def afterAll(): Unit = kit.shutdownTestKit()
-
-  /** An invoker on a fake runtime and driver; the test plays controller and package cache. */
-  private class Fixture(
-      memoryLimit: Option[Long] = None,
-      idle: FiniteDuration = 1.hour,
-      beat: FiniteDuration = 1.hour,
-      prewarmed: Int = 0,
-      settle: FiniteDuration = 100.millis
-  ):
-    val setup: PackSetup = PackSetup(kit)
-    val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
-    @volatile var cleaning: Future[Option[Failure]] = Future.successful(None)
-    private val settings = setup.settings.copy(
-      memoryLimit = memoryLimit,
-      pool = setup.settings.pool.copy(idle = idle),
-      heartbeatInterval = beat,
-      prewarmed = prewarmed,
-      clean = (_, _) => cleaning
-    )
-    private val services = setup.services.copy(timings = setup.services.timings.copy(settle = settle))
-    val invoker: ActorRef[Invoker.Command] =
-      kit.spawn(Invoker(settings, services, () => 0.25, controller.ref))
-
-    def prepare(assignment: PackAssignment = setup.assignment): Unit =
-      tell(PreparePack(assignment))
-
-    def tell(command: InvokerCommand): Unit =
-      invoker ! InvokerRequest(command, setup.controller.ref.unsafeUpcast)
-
-    def another: PackAssignment = setup.assignment.copy(flareId = FlareId.random())
-
-    def ended(): PackEvent.PackEnded =
-      setup.controller.receiveMessage().events.last match
-        case ended: PackEvent.PackEnded => ended
-        case _ => this.ended()
-
-    /** Runs the assignment to its good end, cold. */
-    def warmUp(assignment: PackAssignment = setup.assignment): Unit =
-      prepare(assignment)
-      setup.givePackage()
-      end(setup.runtime.pack())
-
-    def end(pack: burst.invoker.pack.FakePack): Unit =
-      pack.say(
-        PackEvent.Ready(None, Timestamp.ofMicros(1)),
-        PackEvent.PackEnded(true, None, Timestamp.ofMicros(2))
-      )
-      pack.end()
-      assert(ended().reusable)
-
-  private val fixture = FunFixture[Fixture](_ => Fixture(), _.setup.runtime.close())
-  private def fixtureWith(make: => Fixture) = FunFixture[Fixture](_ => make, _.setup.runtime.close())
-
+class InvokerSuite extends InvokerFixtures:
   fixture.test("an invoker registers with what it offers"): fixture =>
     val registered = fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     assertEquals(registered.invoker, fixture.invoker)
@@ -77,13 +17,13 @@ class InvokerSuite extends munit.FunSuite:
       InvokerStatus(InvokerId("i7"), 4, 0.25, "fake", 0, RuntimeInfo("x86_64", "2.36"), shares = Some(true))
     )
 
-  fixtureWith(Fixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>
+  fixtureWith(InvokerFixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>
     fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     fixture.warmUp()
     val beats = fixture.controller.fishForMessage(20.seconds):
       case Heartbeat(status) if status.warmPacks == 1 =>
-        org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
-      case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
+        FishingOutcomes.complete
+      case _ => FishingOutcomes.continueAndIgnore
     assertEquals(beats.size, 1)
 
   private def cluster(nodes: (String, Int)*): ClusterRoom =
@@ -127,7 +67,7 @@ class InvokerSuite extends munit.FunSuite:
     assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.startedPrograms), (1, 1))
 
   // The container's end comes, however late.
-  fixtureWith(Fixture(settle = 10.seconds)).test(
+  fixtureWith(InvokerFixture(settle = 10.seconds)).test(
     "a warm pack is watched once, by the invoker for whichever flare it runs"
   ): fixture =>
     import fixture.setup
@@ -149,13 +89,7 @@ class InvokerSuite extends munit.FunSuite:
     pack.end()
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.OutOfMemory))
 
-  private def prewarmedPacks(fixture: Fixture, wanted: Int): Unit =
-    import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
-    val _ = fixture.controller.fishForMessage(20.seconds):
-      case Heartbeat(status) if status.prewarmedPacks == wanted => FishingOutcomes.complete
-      case _ => FishingOutcomes.continueAndIgnore
-
-  fixtureWith(Fixture(beat = 20.millis, prewarmed = 2))
+  fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))
     .test("pre-warmed containers are kept ready, used where no pack is warm, and replaced"): fixture =>
       import fixture.setup
       prewarmedPacks(fixture, 2)
@@ -172,11 +106,11 @@ class InvokerSuite extends munit.FunSuite:
       fixture.end(setup.runtime.pack())
       assertEquals(setup.driver.adopted.size, 1, "the warm one is taken")
 
-  private def python(fixture: Fixture): PackAssignment =
+  private def python(fixture: InvokerFixture): PackAssignment =
     val definition = fixture.setup.assignment.definition
     fixture.another.copy(definition = definition.copy(name = "python", kind = "python:3"))
 
-  fixtureWith(Fixture(beat = 20.millis, prewarmed = 2))
+  fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))
     .test("what waits has an interpreter of the kind that was asked for last, if that has one"): fixture =>
       import fixture.setup
       prewarmedPacks(fixture, 2)
@@ -196,7 +130,7 @@ class InvokerSuite extends munit.FunSuite:
       "never answers" -> Promise[HttpResponse]().future
     )
   do
-    fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
+    fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 1))
       .test(s"a container whose runtime $what is ready all the same"): fixture =>
         import fixture.setup
         prewarmedPacks(fixture, 1)
@@ -206,7 +140,7 @@ class InvokerSuite extends munit.FunSuite:
         fixture.controller.awaitAssert(assertEquals(setup.driver.prewarmed.size, 2))
         prewarmedPacks(fixture, 1)
 
-  fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
+  fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 1))
     .test("a pre-warmed container that dies is removed and replaced"): fixture =>
       import fixture.setup
       prewarmedPacks(fixture, 1)
@@ -216,7 +150,7 @@ class InvokerSuite extends munit.FunSuite:
       prewarmedPacks(fixture, 1)
       assertEquals(setup.driver.stops, Vector("c1"))
 
-  fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
+  fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 1))
     .test("a pack that ends before it needed its container gives it back"): fixture =>
       import fixture.setup
       prewarmedPacks(fixture, 1)
@@ -226,14 +160,6 @@ class InvokerSuite extends munit.FunSuite:
       assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.StartFailed))
       // where another has taken its place meanwhile, one of them goes
       prewarmedPacks(fixture, 1)
-
-  fixtureWith(Fixture(beat = 20.millis, prewarmed = 2))
-    .test("stopping removes what is pre-warmed"): fixture =>
-      prewarmedPacks(fixture, 2)
-      val stopped = kit.createTestProbe[Done]()
-      fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
-      stopped.receiveMessage()
-      assertEquals(fixture.setup.driver.stops.toSet, Set("c1", "c2"))
 
   fixture.test("a pack that is asked for twice is started once"): fixture =>
     import fixture.setup
@@ -265,7 +191,7 @@ class InvokerSuite extends munit.FunSuite:
     fixture.tell(AbortPack(setup.assignment.flareId, 1, Failure(FailureKind.Cancelled, "this one")))
     assertEquals(setup.runtime.order()._1, "abort")
 
-  fixtureWith(Fixture(
+  fixtureWith(InvokerFixture(
     idle = 50.millis,
     beat = 20.millis
   )).test("a pack nobody uses is removed, and its package released"): fixture =>
@@ -283,20 +209,21 @@ class InvokerSuite extends munit.FunSuite:
     assertEquals(fixture.setup.driver.stops.size, 1)
 
   // A pack of the fixture takes 3 × 128 MiB.
-  fixtureWith(Fixture(memoryLimit = Some(500))).test("warm packs make room for others, running ones do not"):
-    fixture =>
-      import fixture.setup
-      fixture.warmUp()
-      val other = fixture.another
-      fixture.prepare(other.copy(definition = setup.definition.copy(version = "0.0.2")))
-      val messages = Vector(setup.packages.receiveMessage(), setup.packages.receiveMessage())
-      assert(messages.contains(PackageCache.Release(setup.definition.packageId)), messages.toString)
-      messages.collect { case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory) }
-      val _ = setup.runtime.pack()
-      fixture.prepare(fixture.another)
-      val error = fixture.ended().error.getOrElse(fail("it was not refused"))
-      assertEquals(error.kind, FailureKind.StartFailed)
-      assert(error.message.contains("384 MiB") && error.message.contains("500 MiB"), error.message)
+  fixtureWith(InvokerFixture(memoryLimit =
+    Some(500)
+  )).test("warm packs make room for others, running ones do not"): fixture =>
+    import fixture.setup
+    fixture.warmUp()
+    val other = fixture.another
+    fixture.prepare(other.copy(definition = setup.definition.copy(version = "0.0.2")))
+    val messages = Vector(setup.packages.receiveMessage(), setup.packages.receiveMessage())
+    assert(messages.contains(PackageCache.Release(setup.definition.packageId)), messages.toString)
+    messages.collect { case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory) }
+    val _ = setup.runtime.pack()
+    fixture.prepare(fixture.another)
+    val error = fixture.ended().error.getOrElse(fail("it was not refused"))
+    assertEquals(error.kind, FailureKind.StartFailed)
+    assert(error.message.contains("384 MiB") && error.message.contains("500 MiB"), error.message)
 
   fixture.test("warm packs that hold slots make room for others"): fixture =>
     import fixture.setup
@@ -307,111 +234,3 @@ class InvokerSuite extends munit.FunSuite:
     assert(messages.contains(PackageCache.Release(setup.definition.packageId)), messages.toString)
     messages.collect { case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory) }
     fixture.end(setup.runtime.pack())
-
-  private val redis = BackendConfig("redis-list", Some("redis://h"), None)
-
-  fixture.test("a flare is cleaned by the runtime, and failures are told"): fixture =>
-    val probe = kit.createTestProbe[InvokerReport]()
-    val id = FlareId.random()
-    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
-    assertEquals(probe.receiveMessage(), FlareCleaned(id, None))
-    fixture.cleaning = Future.successful(Some(Failure(FailureKind.Backend, "it is gone")))
-    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
-    assertEquals(probe.expectMessageType[FlareCleaned].error.map(_.message), Some("it is gone"))
-    fixture.cleaning = Future.failed(RuntimeException("x"))
-    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
-    assert(probe.expectMessageType[FlareCleaned].error.nonEmpty)
-
-  fixture.test("a backend without a server needs no cleaning"): fixture =>
-    val probe = kit.createTestProbe[InvokerReport]()
-    fixture.cleaning = Promise[Option[Failure]]().future
-    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
-    assertEquals(probe.expectMessageType[FlareCleaned].error, None)
-
-  /** Who is told of both, in their order, and what is to be cleaned. */
-  private def stopWhileCleaning(
-      fixture: Fixture,
-      longest: FiniteDuration
-  ): (TestProbe[InvokerReport | Done], Promise[Option[Failure]]) =
-    val (told, cleaned) = (kit.createTestProbe[InvokerReport | Done](), Promise[Option[Failure]]())
-    fixture.cleaning = cleaned.future
-    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), told.ref)
-    fixture.invoker ! Invoker.Stop(longest, told.ref)
-    (told, cleaned)
-
-  fixture.test("stopping waits for what is being cleaned"): fixture =>
-    val (told, cleaned) = stopWhileCleaning(fixture, 1.hour)
-    // As late as an invoker that does not wait has surely stopped.
-    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), told.ref)
-    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
-    cleaned.success(None)
-    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
-    assertEquals(told.receiveMessage(), Done)
-
-  fixture.test("stopping does not wait for a server that is gone"): fixture =>
-    assertEquals(stopWhileCleaning(fixture, 20.millis)._1.receiveMessage(), Done)
-
-  fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
-    import fixture.setup
-    fixture.warmUp()
-    fixture.prepare(fixture.another.copy(definition = setup.definition.copy(version = "0.0.2")))
-    setup.givePackage()
-    val _ = setup.runtime.pack()
-    val stopped = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
-    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
-    stopped.receiveMessage()
-    assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
-
-  fixtureWith(Fixture(beat = 20.millis)).test(
-    "when it is to be left it says so at once, and is done when what it has is over"
-  ): fixture =>
-    import fixture.setup
-    fixture.prepare(fixture.another)
-    setup.givePackage()
-    val pack = setup.runtime.pack()
-    val left = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Leave(left.ref)
-    import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
-    val _ = fixture.controller.fishForMessage(20.seconds):
-      case Heartbeat(status) if status.isLeaving => FishingOutcomes.complete
-      case _ => FishingOutcomes.continueAndIgnore
-    def heard(free: Option[Boolean]): Unit = fixture.invoker ! Invoker.LeaveHeard(free)
-    for _ <- 1 to 3 do
-      heard(Some(true))
-      left.expectNoMessage(25.millis)
-    fixture.end(pack)
-    kit.createTestProbe[Any]().awaitAssert:
-      heard(Some(true))
-      left.receiveMessage(50.millis)
-
-  for (free, told) <- Vector(Some(true) -> "that nothing more comes", None -> "of its leaving twice") do
-    fixtureWith(Fixture(beat = 20.millis)).test(
-      s"an idle one is not left before the scheduler has told $told"
-    ): fixture =>
-      val left = kit.createTestProbe[Done]()
-      fixture.invoker ! Invoker.Leave(left.ref)
-      left.expectNoMessage(100.millis)
-      // in one interval it is told but once
-      for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveHeard(Some(false))
-      fixture.invoker ! Invoker.LeaveHeard(free)
-      left.expectNoMessage(20.millis)
-      // what was on its way, however late it is
-      fixture.warmUp()
-      left.expectNoMessage(20.millis)
-      kit.createTestProbe[Any]().awaitAssert:
-        fixture.invoker ! Invoker.LeaveHeard(free)
-        left.receiveMessage(50.millis)
-
-  fixture.test("while it stops, nothing new is started"): fixture =>
-    import fixture.setup
-    val gone = Promise[burst.invoker.driver.StopOutcome]()
-    fixture.warmUp()
-    setup.driver.beforeStop = gone.future
-    val stopped = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
-    fixture.prepare(fixture.another)
-    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
-    stopped.expectNoMessage(20.millis)
-    gone.success(burst.invoker.driver.StopOutcome.Gone)
-    stopped.receiveMessage()

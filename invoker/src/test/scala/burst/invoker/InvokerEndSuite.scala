@@ -1,0 +1,124 @@
+package burst.invoker
+
+import burst.protocol.*
+import org.apache.pekko.Done
+import org.apache.pekko.actor.testkit.typed.scaladsl.{FishingOutcomes, TestProbe}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Future, Promise}
+
+/** How an invoker stops and leaves, and what it cleans before. */
+class InvokerEndSuite extends InvokerFixtures:
+  private val redis = BackendConfig("redis-list", Some("redis://h"), None)
+
+  fixture.test("a flare is cleaned by the runtime, and failures are told"): fixture =>
+    val probe = kit.createTestProbe[InvokerReport]()
+    val id = FlareId.random()
+    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
+    assertEquals(probe.receiveMessage(), FlareCleaned(id, None))
+    fixture.cleaning = Future.successful(Some(Failure(FailureKind.Backend, "it is gone")))
+    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
+    assertEquals(probe.expectMessageType[FlareCleaned].error.map(_.message), Some("it is gone"))
+    fixture.cleaning = Future.failed(RuntimeException("x"))
+    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
+    assert(probe.expectMessageType[FlareCleaned].error.nonEmpty)
+
+  fixture.test("a backend without a server needs no cleaning"): fixture =>
+    val probe = kit.createTestProbe[InvokerReport]()
+    fixture.cleaning = Promise[Option[Failure]]().future
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
+    assertEquals(probe.expectMessageType[FlareCleaned].error, None)
+
+  /** Who is told of both, in their order, and what is to be cleaned. */
+  private def stopWhileCleaning(
+      fixture: InvokerFixture,
+      longest: FiniteDuration
+  ): (TestProbe[InvokerReport | Done], Promise[Option[Failure]]) =
+    val (told, cleaned) = (kit.createTestProbe[InvokerReport | Done](), Promise[Option[Failure]]())
+    fixture.cleaning = cleaned.future
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), told.ref)
+    fixture.invoker ! Invoker.Stop(longest, told.ref)
+    (told, cleaned)
+
+  fixture.test("stopping waits for what is being cleaned"): fixture =>
+    val (told, cleaned) = stopWhileCleaning(fixture, 1.hour)
+    // As late as an invoker that does not wait has surely stopped.
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), told.ref)
+    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
+    cleaned.success(None)
+    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
+    assertEquals(told.receiveMessage(), Done)
+
+  fixture.test("stopping does not wait for a server that is gone"): fixture =>
+    assertEquals(stopWhileCleaning(fixture, 20.millis)._1.receiveMessage(), Done)
+
+  fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
+    import fixture.setup
+    fixture.warmUp()
+    fixture.prepare(fixture.another.copy(definition = setup.definition.copy(version = "0.0.2")))
+    setup.givePackage()
+    val _ = setup.runtime.pack()
+    val stopped = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
+    stopped.receiveMessage()
+    assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
+
+  fixtureWith(InvokerFixture(beat = 20.millis)).test(
+    "when it is to be left it says so at once, and is done when what it has is over"
+  ): fixture =>
+    import fixture.setup
+    fixture.prepare(fixture.another)
+    setup.givePackage()
+    val pack = setup.runtime.pack()
+    val left = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Leave(left.ref)
+    val _ = fixture.controller.fishForMessage(20.seconds):
+      case Heartbeat(status) if status.isLeaving => FishingOutcomes.complete
+      case _ => FishingOutcomes.continueAndIgnore
+    def heard(free: Option[Boolean]): Unit = fixture.invoker ! Invoker.LeaveHeard(free)
+    for _ <- 1 to 3 do
+      heard(Some(true))
+      left.expectNoMessage(25.millis)
+    fixture.end(pack)
+    kit.createTestProbe[Any]().awaitAssert:
+      heard(Some(true))
+      left.receiveMessage(50.millis)
+
+  for (free, told) <- Vector(Some(true) -> "that nothing more comes", None -> "of its leaving twice") do
+    fixtureWith(InvokerFixture(beat = 20.millis)).test(
+      s"an idle one is not left before the scheduler has told $told"
+    ): fixture =>
+      val left = kit.createTestProbe[Done]()
+      fixture.invoker ! Invoker.Leave(left.ref)
+      left.expectNoMessage(100.millis)
+      // in one interval it is told but once
+      for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveHeard(Some(false))
+      fixture.invoker ! Invoker.LeaveHeard(free)
+      left.expectNoMessage(20.millis)
+      // what was on its way, however late it is
+      fixture.warmUp()
+      left.expectNoMessage(20.millis)
+      kit.createTestProbe[Any]().awaitAssert:
+        fixture.invoker ! Invoker.LeaveHeard(free)
+        left.receiveMessage(50.millis)
+
+  fixture.test("while it stops, nothing new is started"): fixture =>
+    import fixture.setup
+    val gone = Promise[burst.invoker.driver.StopOutcome]()
+    fixture.warmUp()
+    setup.driver.beforeStop = gone.future
+    val stopped = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
+    fixture.prepare(fixture.another)
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
+    stopped.expectNoMessage(20.millis)
+    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    stopped.receiveMessage()
+
+  fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))
+    .test("stopping removes what is pre-warmed"): fixture =>
+      prewarmedPacks(fixture, 2)
+      val stopped = kit.createTestProbe[Done]()
+      fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
+      stopped.receiveMessage()
+      assertEquals(fixture.setup.driver.stops.toSet, Set("c1", "c2"))
