@@ -1,0 +1,161 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.node.ServerAddress
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId}
+import java.io.IOException
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.Future
+
+/** What packs are let through to, by what the driver tells its launcher. */
+class LauncherNetworkSuite extends LauncherFixtures:
+  import ScriptedLauncher.{obeys, Late, Listens}
+
+  private def access(uri: Option[String], egress: Boolean = false) =
+    NetworkAccess(FlareId.random(), 2, BackendConfig("some", uri, None), egress)
+
+  private val Server = Some("some://server")
+  private val Servers = Vector(ServerAddress("server.example", 6379), ServerAddress("fd00::1", 443))
+
+  private def refusal(outcome: Either[Failure, Unit]): Failure =
+    outcome.swap.toOption.getOrElse(fail("it is connected"))
+
+  test("a pack is let through to its backend's servers, once it has one, and to none when it is idle"):
+    val launcher = ScriptedLauncher(obeys("open" -> "opened", "close" -> "closed"))
+    var asked = 0
+    val driver = launcher.driver(servers = backend =>
+      asked += 1
+      if backend.kind == "some" then Servers else Vector.empty)
+    for
+      container <- started(driver)
+      alone <- driver.connect(container, access(None))
+      _ = driver.disconnect(container)
+      _ = assertEquals((alone, launcher.orders, asked), (Right(()), Vector.empty, 0))
+      first <- driver.connect(container, access(Server))
+      _ = driver.disconnect(container)
+      second <- driver.connect(container, access(Server))
+      _ = driver.disconnect(container)
+      _ = driver.disconnect(container)
+      _ <- driver.close()
+    yield
+      val opened = """{"open":["server.example:6379","fd00::1:443"]}"""
+      val closed = """{"close":true}"""
+      assertEquals((first, second, asked), (Right(()), Right(()), 1))
+      assertEquals(launcher.orders, Vector(opened, closed, opened, closed))
+
+  test("a server that cannot be reached is told with the launcher's words"):
+    val launcher = ScriptedLauncher(obeys("open" -> "open failed: 'server.example' is not found"))
+    val driver = launcher.driver(servers = _ => Servers)
+    for
+      container <- started(driver)
+      outcome <- driver.connect(container, access(Server))
+      _ <- driver.close()
+    yield
+      val failure = refusal(outcome)
+      assertEquals(failure.kind, FailureKind.StartFailed)
+      assertEquals(
+        failure.message,
+        "its backend 'some' cannot be reached: 'server.example' is not found"
+      )
+
+  test("a backend whose servers are not known, and a launcher that is silent or gone, connect nobody"):
+    val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
+    val unknown = ScriptedLauncher(Stays).driver(servers = _ => throw IOException("no such command"))
+    val silent = ScriptedLauncher(Stays).driver(settings = settings, servers = _ => Servers)
+    val gone = ScriptedLauncher(Listens).driver(servers = _ => Servers)
+    for
+      of <- Future.traverse(Vector(unknown, silent, gone)): driver =>
+        for
+          container <- started(driver)
+          outcome <- driver.connect(container, access(Server))
+          _ <- driver.close()
+        yield refusal(outcome).message
+    yield
+      val said = Vector(
+        "no such command",
+        "its launcher has not answered within 200 milliseconds",
+        "its launcher does not answer: "
+      )
+      for (message, words) <- of.zip(said) do
+        assert(message.startsWith(s"its backend 'some' cannot be reached: $words"), message)
+
+  test("a pack that may go on reaching what it did is ended"):
+    val launcher =
+      ScriptedLauncher(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
+    val driver = launcher.driver(servers = _ => Servers)
+    for
+      container <- started(driver)
+      opened <- driver.connect(container, access(Server))
+      _ = driver.disconnect(container)
+      _ <- container.exit
+      _ <- driver.close()
+    yield assertEquals(opened, Right(()))
+
+  /** A flare that needs no network, and one that does, each with a launcher: both are written before one is
+    * started, as what is started meanwhile would keep the other's file open.
+    */
+  private def forNext(script: String): Vector[(NetworkAccess, ScriptedLauncher)] =
+    Vector(access(None), access(Server)).map(_ -> ScriptedLauncher(script))
+
+  test("the next flare on a pack waits until that reaches nothing any more, whatever it needs itself"):
+    Future.traverse(forNext(obeys("open" -> "opened", "close" -> Late))): (next, launcher) =>
+      val driver = launcher.driver(servers = backend => if backend.uri.isEmpty then Vector.empty else Servers)
+      for
+        container <- started(driver)
+        _ <- driver.connect(container, access(Server))
+        _ = driver.disconnect(container)
+        connected = driver.connect(container, next)
+        _ = assert(!connected.isCompleted)
+        _ = launcher.say("closed")
+        connected <- connected
+        _ = assertEquals(connected, Right(()))
+        again <- driver.connect(container, access(None))
+        _ = assertEquals(again, Right(()), "it is closed once")
+        _ <- driver.close()
+      yield ()
+
+  test("a pack of which it is not heard that it reaches nothing any more runs no other flare, and is ended"):
+    Future.traverse(forNext(obeys("open" -> "opened"))): (next, launcher) =>
+      val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
+      val driver = launcher.driver(settings = settings, servers = _ => Servers)
+      for
+        container <- started(driver)
+        _ <- driver.connect(container, access(Server))
+        _ = driver.disconnect(container)
+        connected <- driver.connect(container, next)
+        failure = refusal(connected)
+        _ = assert(failure.message.contains("has not answered within 200 milliseconds"), failure.message)
+        _ <- container.exit
+        _ <- driver.close()
+      yield assertEquals(failure.kind, FailureKind.StartFailed)
+
+  private val Internet = """{"internet":{"closed":["10.0.0.0/8","::/3"]}}"""
+
+  test("a pack is let through to the internet where its namespace may, after its backend's servers"):
+    val launcher =
+      ScriptedLauncher(obeys("open" -> "opened", "internet" -> "opened", "close" -> "closed"))
+    val driver = launcher.driver(servers = _ => Servers)
+    for
+      container <- started(driver)
+      alone <- driver.connect(container, access(None, egress = true))
+      _ = driver.disconnect(container)
+      both <- driver.connect(container, access(Server, egress = true))
+      _ = driver.disconnect(container)
+      _ <- driver.close()
+    yield
+      val opened = """{"open":["server.example:6379","fd00::1:443"]}"""
+      val closed = """{"close":true}"""
+      assertEquals((alone, both), (Right(()), Right(())))
+      assertEquals(launcher.orders, Vector(Internet, closed, opened, Internet, closed))
+
+  test("a machine that opens no internet says why, and is blamed for nothing else"):
+    val reason = "the pack cannot be let out: the kernel refuses to divert packets"
+    val driver = ScriptedLauncher(obeys("internet" -> s"open failed: $reason")).driver()
+    for
+      container <- started(driver)
+      internet <- driver.connect(container, access(None, egress = true))
+      _ <- driver.close()
+    yield
+      val failure = refusal(internet)
+      assertEquals((failure.kind, failure.operation), (FailureKind.StartFailed, Some("connect")))
+      assert(failure.message.contains("egress") && failure.message.endsWith(reason), failure.message)
