@@ -1,13 +1,8 @@
 // A part of Node's launcher (serve.js): what it says to the runtime, and how that goes over a control socket.
 
-'use strict';
-
 const fs = require('fs');
 
 const HEADER = 4;
-// The runtime leaves out what is more, and says so; it may be told of more.
-const LOG_LIMIT = 1024 * 1024;
-const LINE_COST = 64;
 // What is said at once: a frame has its limit.
 const PIECE = 256 * 1024;
 // How long, in milliseconds, is waited for room: at first, at most, and by a process that ends.
@@ -22,7 +17,7 @@ const ended = (run, fields) => event('pack-ended', run, `,"reusable":${fields}`)
 const dying = ({ run, worker }) => `{"event":"dying","run":${run},"worker":${worker},"signal":null}`;
 
 function failed(task, message, kind = 'error') {
-  const error = JSON.stringify({ kind, message: wellFormed(String(message).slice(0, 4000)), operation: 'work' });
+  const error = JSON.stringify({ kind, message: wellFormed(String(message).slice(0, RUNTIME.messageLimit)), operation: 'work' });
   return ofWorker('worker-failed', task, `,"error":${error}`);
 }
 
@@ -160,7 +155,8 @@ class Log {
   constructor(control, task) {
     this.control = control;
     this.task = task;
-    this.room = Math.max(LOG_LIMIT, task.logLimit);
+    // The runtime leaves out what is more, and says so; it may be told of more.
+    this.room = Math.max(RUNTIME.logLimit, task.logLimit);
     this.begun = { stdout: '', stderr: '' };
   }
 
@@ -187,7 +183,7 @@ class Log {
     for (let from = 0; (from === 0 || from < lines.length) && this.room >= 0; ) {
       const piece = lines.slice(from, endOfPiece(lines, from));
       from += piece.length || 1;
-      this.room -= piece.length + LINE_COST;
+      this.room -= piece.length + RUNTIME.lineCost;
       this.control.send(ofWorker('log', this.task, `,"stream":"${stream}","text":${JSON.stringify(piece)}`));
     }
   }

@@ -6,8 +6,7 @@ const vm = require('vm');
 const { createRequire } = require('module');
 const { pathToFileURL } = require('url');
 
-const OUTPUT_LIMIT = 16 * 1024 * 1024;
-const NO_RESULT = 'The action did not return a dictionary or array.';
+const OUTPUT_LIMIT = RUNTIME.outputLimit;
 // Long enough for a timer that is only there so that Node does not end.
 const FOREVER = 2 ** 31 - 1;
 
@@ -134,15 +133,17 @@ async function answer(func, task) {
     // An activation's result, as OpenWhisk has it.
     result = { error: problem ? plain(problem) : {} };
   }
-  if (typeof result !== 'object' || result === null) return failed(task, NO_RESULT);
+  if (typeof result !== 'object' || result === null) return failed(task, RUNTIME.noResult);
   let output;
   try {
     output = JSON.stringify(result);
   } catch (problem) {
     return failed(task, `The action did not return what can be JSON: ${problem.message}`);
   }
-  if (!/^[{[]/.test(output)) return failed(task, NO_RESULT);
-  if (Buffer.byteLength(output) > OUTPUT_LIMIT) return failed(task, 'the output is larger than 16 MiB as JSON');
+  if (!/^[{[]/.test(output)) return failed(task, RUNTIME.noResult);
+  if (Buffer.byteLength(output) > OUTPUT_LIMIT) {
+    return failed(task, `the output is larger than ${OUTPUT_LIMIT >> 20} MiB as JSON`);
+  }
   return ofWorker('worker-succeeded', task, `,"output":${output}`);
 }
 

@@ -1,7 +1,7 @@
 // Runs functions of Node as OpenWhisk has them, and speaks the runtime's control protocol for them
 // (docs/architecture/program.md). The runtime hands it, with its other parts before it, to Node on standard input, and
 // tells it the function, and where that is, by the first frame, for which it may have to wait: whatever does not depend
-// on that is done before.
+// on that is done before. The first line, RUNTIME, is what it has in common with the runtime (server/src/launcher.rs).
 //
 // A pack of one worker is this thread, which then has nothing else to do: the control socket is read and written as a
 // file, and between flares nothing of the user's runs. For more workers it starts a thread for each, which stays for

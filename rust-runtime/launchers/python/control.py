@@ -1,7 +1,8 @@
 """Python's launcher: runs functions of Python as OpenWhisk has them, and speaks the runtime's control protocol for them
 (docs/architecture/program.md). It is the parts of this directory, one after the other: this one, function.py, serve.py.
 The runtime hands it to the interpreter on standard input, and names the function and its directory in the first frame,
-for which it may have to wait: whatever does not depend on that is done before.
+for which it may have to wait: whatever does not depend on that is done before. Its first line, RUNTIME, is what it has
+in common with the runtime (server/src/launcher.rs).
 
 A pack of one worker is this process. For more it starts a process for each, which stays for the next flare, carries
 what they say to the runtime, and runs nothing of the user's itself.
@@ -39,7 +40,7 @@ class Failed(bytes):
 
 
 def failed(run, worker, message, kind="error"):
-    error = {"kind": kind, "message": message[:4000], "operation": "work"}
+    error = {"kind": kind, "message": message[: RUNTIME["messageLimit"]], "operation": "work"}
     return Failed(event("worker-failed", run, worker=worker, error=error))
 
 

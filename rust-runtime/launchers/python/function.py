@@ -8,8 +8,7 @@ import sys
 import time
 import traceback
 
-OUTPUT_LIMIT = 16 << 20
-NO_RESULT = "The action did not return a dictionary or array."
+OUTPUT_LIMIT = RUNTIME["outputLimit"]
 SOURCE, SHOWN = "source", "main.py"
 NOT_INITIALISED = "Initialization has failed due to"
 WANTED, INSTALLED = "requirements.txt", ".requirements"
@@ -188,10 +187,10 @@ def outcome(function, task):
         return result
     run, worker = task["run"], task["worker"]
     if not isinstance(result, (dict, list, tuple)):
-        return failed(run, worker, NO_RESULT)
+        return failed(run, worker, RUNTIME["noResult"])
     output = encode(result).encode()
     if len(output) > OUTPUT_LIMIT:
-        return failed(run, worker, "the output is larger than 16 MiB as JSON")
+        return failed(run, worker, f"the output is larger than {OUTPUT_LIMIT >> 20} MiB as JSON")
     head = {"event": "worker-succeeded", "run": run, "worker": worker, "at": time.time_ns() // 1000}
     return frame(encode(head)[:-1].encode() + b',"output":' + output + b"}")
 

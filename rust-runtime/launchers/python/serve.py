@@ -7,8 +7,6 @@ import socket
 import sys
 
 STREAMS = ("stdout", "stderr")
-# Signals by which a program may say that it dies.
-DYING = (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE)
 PR_SET_PDEATHSIG = 1
 
 
@@ -165,7 +163,7 @@ class Pack:
     def end_like(self, worker, run):
         """A worker that ends its process ends its pack's, as it would with threads."""
         status = os.waitstatus_to_exitcode(os.waitpid(worker.process, 0)[1])
-        told = -status if -status in DYING else None
+        told = -status if -status in RUNTIME["dyingSignals"] else None
         dying = {"event": "dying", "run": run, "worker": worker.number, "signal": told}
         self.control.send(*worker.rest(run), frame(dying))
         if status < 0:

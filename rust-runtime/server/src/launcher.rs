@@ -12,8 +12,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use serde_json::json;
+
 use crate::kind::Language;
-use crate::limits;
+use crate::{launched, limits};
 
 // Each in parts, of which the last one starts it.
 const PYTHON: &str = concat!(
@@ -62,13 +64,26 @@ pub(crate) fn interpreted() -> impl Iterator<Item = &'static str> {
 /// Starts the launcher of a language, in a directory that is always there and has nothing of anybody's. Blocks on files.
 pub(crate) fn script(language: &Language) -> Result<Command, LauncherError> {
     let mut command = Command::new(interpreter(language)?);
-    let launcher = match language {
-        Language::Python(_) => PYTHON,
-        Language::Nodejs => NODEJS,
-    };
     command.arg("-").current_dir("/");
-    command.stdin(Stdio::from(file_of(launcher)?));
+    command.stdin(Stdio::from(file_of(&text(language))?));
     Ok(command)
+}
+
+/// A launcher, and before it what it has in common with the runtime: an object of JSON is a value in either language.
+fn text(language: &Language) -> String {
+    let (declaration, launcher) = match language {
+        Language::Python(_) => ("RUNTIME", PYTHON),
+        Language::Nodejs => ("'use strict'; const RUNTIME", NODEJS),
+    };
+    let common = json!({
+        "dyingSignals": limits::DYING_SIGNALS,
+        "lineCost": burst_protocol::LINE_COST,
+        "logLimit": burst_protocol::LOG_LIMIT,
+        "messageLimit": burst_protocol::MESSAGE,
+        "noResult": launched::NO_RESULT,
+        "outputLimit": burst_protocol::OUTPUT_LIMIT,
+    });
+    format!("{declaration} = {common}\n{launcher}")
 }
 
 /// Starts the launcher of an executable that speaks the action loop.
