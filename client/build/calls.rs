@@ -10,9 +10,6 @@ use crate::document::{Document, described, documentation, entries, pascal, snake
 /// `src/flares.rs`; what actions answer is any JSON, also where they fail, and is for `Client::submit`.
 const BY_HAND: [&str; 4] = ["flare", "flareOnGroup", "invoke", "invokeOfPackage"];
 
-/// The header by which a call may be repeated.
-const KEY: &str = "Idempotency-Key";
-
 pub fn generate(document: &Document) -> String {
     let mut queries = String::new();
     let mut methods = String::new();
@@ -36,7 +33,11 @@ pub fn generate(document: &Document) -> String {
             call.method(&mut methods);
         }
     }
-    format!("{queries}\nimpl Client {{\n{methods}}}\n")
+    let key = document.idempotency_key();
+    format!(
+        "/// The header of a call's key.\npub(crate) const IDEMPOTENCY_KEY: &str = \"{key}\";\n{queries}\n\
+         impl Client {{\n{methods}}}\n"
+    )
 }
 
 struct Operation<'a> {
@@ -111,7 +112,10 @@ impl Operation<'_> {
             write!(call, ".query(\"{name}\", query.{}.as_ref())", snake(name)).unwrap();
         }
         let headers = self.parameters("header");
-        if headers.iter().any(|header| header["name"] == KEY) {
+        if headers
+            .iter()
+            .any(|header| header["name"] == self.document.idempotency_key())
+        {
             call.push_str(".once()?");
         }
         if let Some(body) = self.value.get("requestBody") {

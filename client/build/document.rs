@@ -20,6 +20,12 @@ impl Document {
         entries(&self.0["components"]["schemas"])
     }
 
+    /// The name of the header by which a call may be repeated.
+    pub fn idempotency_key(&self) -> &str {
+        let header = &self.0["components"]["parameters"]["IdempotencyKey"];
+        header["name"].as_str().unwrap()
+    }
+
     /// What is meant: itself, or what it refers to.
     pub fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
         match value["$ref"].as_str() {
@@ -31,6 +37,10 @@ impl Document {
     /// The Rust type of values of this schema, which `of` has, and whether they may be null.
     pub fn rust(&self, of: &str, schema: &Value) -> (String, bool) {
         let resolved = self.resolved(schema);
+        // A name or null: OpenAPI 3.0 has no null beside a reference.
+        if let Some(name) = resolved["anyOf"].get(0) {
+            return (self.rust(of, name).0, true);
+        }
         let nullable = resolved["nullable"] == true;
         if let Some(place) = schema["$ref"].as_str() {
             let name = place.rsplit('/').next().unwrap();
@@ -40,7 +50,7 @@ impl Document {
             }
         }
         let rust = match (resolved["type"].as_str(), resolved["format"].as_str()) {
-            (Some("string"), _) if resolved.get("enum").is_some() => self.named(of, resolved),
+            (Some("string"), _) if resolved.get("enum").is_some() => unnamed(of),
             (Some("string"), _) => "String".into(),
             (Some("boolean"), _) => "bool".into(),
             (Some("integer"), None) => "u32".into(),
@@ -55,14 +65,6 @@ impl Document {
             _ => unnamed(of),
         };
         (rust, nullable)
-    }
-
-    /// The schema that has the same names.
-    fn named(&self, of: &str, schema: &Value) -> String {
-        let found = self
-            .schemas()
-            .find(|(_, other)| other.get("enum").is_some() && names(other) == names(schema));
-        found.map_or_else(|| unnamed(of), |(name, _)| name.into())
     }
 }
 

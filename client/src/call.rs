@@ -23,9 +23,6 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// The header of its key.
-    pub(crate) const KEY: &'static str = "Idempotency-Key";
-
     /// One of this path, segment by segment.
     pub(crate) fn new(method: Method, path: &'a [&'a str]) -> Self {
         Self {

@@ -11,6 +11,7 @@ use reqwest::header::CONTENT_TYPE;
 
 use crate::answer::{Answer, Body};
 use crate::call::Call;
+use crate::calls::IDEMPOTENCY_KEY;
 use crate::error::{Error, root};
 use crate::observer::Observer;
 
@@ -89,7 +90,7 @@ impl Client {
             .request(call.method, url)
             .basic_auth(&self.user, Some(&self.key));
         if let Some(key) = &call.key {
-            request = request.header(Call::KEY, key);
+            request = request.header(IDEMPOTENCY_KEY, key);
         }
         let mut timeout = self.timeout;
         if let Some(body) = call.body {
