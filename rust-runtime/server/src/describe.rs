@@ -47,3 +47,16 @@ fn glibc() -> Option<String> {
 fn glibc() -> Option<String> {
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kind::Kind;
+
+    #[test]
+    fn kinds_are_those_that_can_be_run() {
+        for kind in describe().kinds {
+            assert!(Kind::parse(kind).is_ok(), "{kind}");
+        }
+    }
+}

@@ -5,9 +5,7 @@ pub(crate) const SOURCE: &str = "source";
 
 /// Nothing here runs such packages.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift, blackbox, action-loop and skeleton"
-)]
+#[error("there is no kind `{0}` here: the kinds are {families}", families = FAMILIES.map(|(name, _)| name).join(", "))]
 pub struct UnknownKind(String);
 
 /// What runs a package.
@@ -46,6 +44,30 @@ impl Language {
     }
 }
 
+/// What runs the packages of a family, by the version that is asked for; none if the family has no such version.
+type KindOf = fn(Option<&str>) -> Option<Kind>;
+
+/// The families of kinds.
+const FAMILIES: [(&str, KindOf); 8] = [
+    ("rust", |version| match version {
+        None => Some(Kind::Native),
+        Some(_) => Some(Kind::NativeOrActionLoop),
+    }),
+    ("python", |version| {
+        Some(Kind::Script(Language::Python(numbered(version))))
+    }),
+    ("nodejs", |_| Some(Kind::Script(Language::Nodejs))),
+    ("go", |_| Some(Kind::ActionLoop)),
+    ("swift", |_| Some(Kind::ActionLoop)),
+    ("blackbox", |version| {
+        version.is_none().then_some(Kind::Image)
+    }),
+    ("action-loop", |_| Some(Kind::ActionLoop)),
+    ("skeleton", |version| {
+        version.is_none().then_some(Kind::Skeleton)
+    }),
+];
+
 impl Kind {
     /// The kind of this name: `FAMILY`, or `FAMILY:VERSION` as OpenWhisk has it.
     pub(crate) fn parse(name: &str) -> Result<Self, UnknownKind> {
@@ -53,16 +75,10 @@ impl Kind {
             Some((family, version)) => (family, Some(version)),
             None => (name, None),
         };
-        match family {
-            "rust" if version.is_none() => Ok(Self::Native),
-            "rust" => Ok(Self::NativeOrActionLoop),
-            "action-loop" | "go" | "swift" => Ok(Self::ActionLoop),
-            "skeleton" if version.is_none() => Ok(Self::Skeleton),
-            "blackbox" if version.is_none() => Ok(Self::Image),
-            "python" => Ok(Self::Script(Language::Python(numbered(version)))),
-            "nodejs" => Ok(Self::Script(Language::Nodejs)),
-            _ => Err(UnknownKind(name.chars().take(100).collect())),
-        }
+        let found = FAMILIES.iter().find(|(name, _)| *name == family);
+        found
+            .and_then(|(_, kind)| kind(version))
+            .ok_or_else(|| UnknownKind(name.chars().take(100).collect()))
     }
 }
 

@@ -8,7 +8,7 @@ use burst_bcm::BackendConfig;
 use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
 use burst_runtime::inherited::{self, LocalListener, PackSocket};
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -27,26 +27,7 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve the pack's HTTP calls until standard input closes.
-    Serve {
-        /// Where to listen; port 0 takes a free one. Prints `listening on HOST:PORT` once bound.
-        #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
-        listen: String,
-        /// A socket to listen to that is open already, in place of an address.
-        #[arg(long, value_name = "DESCRIPTOR", conflicts_with = "listen")]
-        listen_fd: Option<i32>,
-        /// A Unix socket that is open already, and its name below the directory of all packs' sockets.
-        #[arg(long, value_name = "DESCRIPTOR:NAME")]
-        local_listener: Option<LocalListener>,
-        /// Say that it listens only once standard input has given a line, by when its starter is ready.
-        #[arg(long)]
-        held: bool,
-        /// Go on when standard input closes.
-        #[arg(long)]
-        keep_open: bool,
-        /// A directory that nobody else writes to: what flares leave there is removed. May be repeated.
-        #[arg(long, value_name = "DIRECTORY")]
-        scratch: Vec<PathBuf>,
-    },
+    Serve(ServeArgs),
     /// Run an executable that speaks OpenWhisk's action loop: serves a runtime in its place.
     #[command(hide = true)]
     ActionLoop {
@@ -123,23 +104,32 @@ enum Command {
     },
 }
 
+/// How a pack is served.
+#[derive(Args)]
+struct ServeArgs {
+    /// Where to listen; port 0 takes a free one. Prints `listening on HOST:PORT` once bound.
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
+    listen: String,
+    /// A socket to listen to that is open already, in place of an address.
+    #[arg(long, value_name = "DESCRIPTOR", conflicts_with = "listen")]
+    listen_fd: Option<i32>,
+    /// A Unix socket that is open already, and its name below the directory of all packs' sockets.
+    #[arg(long, value_name = "DESCRIPTOR:NAME")]
+    local_listener: Option<LocalListener>,
+    /// Say that it listens only once standard input has given a line, by when its starter is ready.
+    #[arg(long)]
+    held: bool,
+    /// Go on when standard input closes.
+    #[arg(long)]
+    keep_open: bool,
+    /// A directory that nobody else writes to: what flares leave there is removed. May be repeated.
+    #[arg(long, value_name = "DIRECTORY")]
+    scratch: Vec<PathBuf>,
+}
+
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Serve {
-            listen,
-            listen_fd,
-            local_listener,
-            held,
-            keep_open,
-            scratch,
-        } => {
-            burst_runtime::scratch::own(scratch);
-            let opened = Opened {
-                control: listen_fd,
-                local: local_listener,
-            };
-            serve(&listen, opened, held, keep_open)
-        }
+        Command::Serve(args) => serve(args),
         Command::ActionLoop { exec } => {
             burst_runtime::action_loop::serve(&exec).map_err(Into::into)
         }
@@ -223,27 +213,25 @@ fn unpack(image: &Path, directory: &Path) -> Result<(), Error> {
 /// Bytes of memory, far more than an image takes that is not made to take it.
 const UNPACKING: u64 = 1 << 30;
 
-/// Sockets of whoever has started this.
-struct Opened {
-    control: Option<i32>,
-    local: Option<LocalListener>,
-}
-
-fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<(), Error> {
+fn serve(args: ServeArgs) -> Result<(), Error> {
+    burst_runtime::scratch::own(args.scratch);
     burst_runtime::make_undumpable()?;
-    let socket = opened.local.map(PackSocket::take).transpose()?;
+    let socket = args.local_listener.map(PackSocket::take).transpose()?;
     // One thread is enough for one program, and switches less on its way to an answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let served = runtime.block_on(async {
-        let (address, listener) = match opened.control {
+        let (address, listener) = match args.listen_fd {
             Some(descriptor) => (format!("descriptor {descriptor}"), adopt(descriptor)),
-            None => (listen.to_owned(), TcpListener::bind(listen).await),
+            None => {
+                let listener = TcpListener::bind(&args.listen).await;
+                (args.listen, listener)
+            }
         };
         let listener = listener.map_err(|reason| Error::Listen { address, reason })?;
         tokio::spawn(burst_runtime::orphans::become_subreaper()?);
-        if held {
+        if args.held {
             // Nothing else goes on yet that this could hold up, and who cannot be read has gone: that ends this, too.
             let _ = io::stdin().read_line(&mut String::new());
         }
@@ -251,7 +239,7 @@ fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<()
         std::io::stdout().flush()?;
         let mut terminated = signal(SignalKind::terminate())?;
         let mut interrupted = signal(SignalKind::interrupt())?;
-        let closed = stdin_closed(keep_open);
+        let closed = stdin_closed(args.keep_open);
         let access = Access::from_environment();
         burst_runtime::run(listener, access, socket, async move {
             tokio::select! {
