@@ -8,8 +8,6 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// The repository's URL, once the workspace's manifest names one.
-const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 /// The crate's name; that of its library is `burst`.
 const CRATE: &str = "burst-compute";
 /// Where the SDK is in a checkout.
@@ -22,12 +20,12 @@ const SHARE: &str = "share/burst";
 pub enum Sdk {
     /// The directory of the crate.
     Directory(PathBuf),
-    /// A git repository that has a tag for this version.
+    /// The URL of a git repository, of which the default branch is taken: no version has a tag yet.
     Repository(String),
 }
 
 impl Sdk {
-    /// What was named; else what came with this program; else the checkout its user is in; else the repository.
+    /// What was named; else what came with this program; else the checkout its user is in.
     pub fn find(given: Option<&str>) -> Result<Self, Error> {
         if let Some(given) = given {
             return Self::named(given);
@@ -37,15 +35,13 @@ impl Sdk {
         let found = directories
             .filter_map(|directory| directory.ancestors().find_map(sources))
             .next();
-        match found {
-            Some(directory) => Ok(Self::Directory(directory)),
-            None if !REPOSITORY.is_empty() => Ok(Self::Repository(REPOSITORY.into())),
-            None => Err(Error::Usage(
+        found.map(Self::Directory).ok_or_else(|| {
+            Error::Usage(
                 "the SDK is in no package registry: say with --sdk where a checkout of Burst's \
                  repository is, or what its URL is"
                     .into(),
-            )),
-        }
+            )
+        })
     }
 
     fn named(given: &str) -> Result<Self, Error> {
@@ -74,9 +70,8 @@ impl Sdk {
                 ))
             }
             Self::Repository(url) => Ok(format!(
-                "burst = {{ package = \"{CRATE}\", git = {}, tag = \"v{}\" }}",
-                quoted(url),
-                env!("CARGO_PKG_VERSION")
+                "burst = {{ package = \"{CRATE}\", git = {} }}",
+                quoted(url)
             )),
         }
     }
@@ -125,14 +120,11 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_a_repository_with_a_tag_of_this_version() {
+    fn a_url_is_a_repository() {
         let found = Sdk::find(Some("https://example.org/burst.git")).unwrap();
-        let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
             found.dependency().unwrap(),
-            format!(
-                r#"burst = {{ package = "burst-compute", git = "https://example.org/burst.git", tag = "v{version}" }}"#
-            )
+            r#"burst = { package = "burst-compute", git = "https://example.org/burst.git" }"#
         );
     }
 }

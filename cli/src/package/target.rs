@@ -8,8 +8,9 @@ use burst_client::Client;
 
 use crate::error::Error;
 
-/// The target given; else none if programs of this machine run on the platform's; else musl, whose programs
-/// bring their C library, on the platform's processor.
+/// The target given; else none if this is a Linux on the platform's processor; else musl, whose programs bring their C
+/// library. Which version of the C library a program needs is known once it is built: the platform refuses what needs a
+/// newer one than it has, and names musl.
 pub fn choose(given: Option<&str>, client: &Client) -> Result<Option<String>, Error> {
     if let Some(given) = given {
         return Ok(Some(given.into()));
