@@ -48,7 +48,7 @@ impl Data {
             .create(path.join(TEMPORARY))
             .and_then(|()| fs::canonicalize(&path))
             .map_err(|cause| unusable(&path, &cause))?;
-        let lock = lock(&path, Duration::from_millis(args.data_wait))?;
+        let lock = lock(&path, args.data_wait)?;
         Ok(Self { path, _lock: lock })
     }
 

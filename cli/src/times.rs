@@ -1,9 +1,10 @@
 //! Times and durations as people write them: local, and with units that fit.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-const SECOND: u64 = 1_000_000;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
@@ -46,26 +47,35 @@ fn local(micros: u64, format: &str) -> String {
     )
 }
 
-/// How long from one time to another, in milliseconds.
-pub fn milliseconds(start: u64, end: u64) -> String {
-    format!("{:.1}", end.saturating_sub(start) as f64 / 1000.0)
+/// How long it is from one time to another, both in microseconds since the epoch.
+pub fn between(start: u64, end: u64) -> Duration {
+    Duration::from_micros(end.saturating_sub(start))
+}
+
+/// A length of time as the API has it, in milliseconds.
+pub fn in_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A length of time in milliseconds, for people.
+pub fn milliseconds(time: Duration) -> String {
+    format!("{:.1}", time.as_micros() as f64 / 1000.0)
 }
 
 /// The same with units that fit.
-pub fn duration(start: u64, end: u64) -> String {
-    let micros = end.saturating_sub(start);
+pub fn duration(time: Duration) -> String {
     // Nothing takes no time.
-    if micros < 50 {
+    if time < Duration::from_micros(50) {
         return "< 0.1 ms".into();
     }
     // What would be rounded to a whole one of the next unit is one.
-    if micros < SECOND - 50 {
-        return format!("{} ms", milliseconds(start, end));
+    if time < Duration::from_micros(999_950) {
+        return format!("{} ms", milliseconds(time));
     }
-    if micros < MINUTE * SECOND - SECOND / 20 {
-        return format!("{:.1} s", micros as f64 / SECOND as f64);
+    if time < Duration::from_millis(59_950) {
+        return format!("{:.1} s", time.as_secs_f64());
     }
-    let seconds = micros / SECOND + u64::from(micros % SECOND >= SECOND / 2);
+    let seconds = time.saturating_add(Duration::from_millis(500)).as_secs();
     let (large, unit, small, small_unit) = match seconds {
         HOUR.. if seconds >= DAY => (seconds / DAY, "d", seconds % DAY / HOUR, "h"),
         HOUR.. => (seconds / HOUR, "h", seconds % HOUR / MINUTE, "min"),
@@ -85,18 +95,18 @@ pub fn now() -> u64 {
 
 /// How long it is until then, to the second.
 pub fn until(now: u64, at: u64) -> String {
-    match at.saturating_sub(now).div_ceil(SECOND) {
+    match at.saturating_sub(now).div_ceil(1_000_000) {
         0 => "any moment".into(),
-        seconds => format!("in about {}", setting(seconds.saturating_mul(1000))),
+        seconds => format!("in about {}", setting(Duration::from_secs(seconds))),
     }
 }
 
-/// A length of time that somebody has set, in milliseconds.
-pub fn setting(millis: u64) -> String {
-    match millis {
-        0 => "0 ms".into(),
-        _ => duration(0, millis.saturating_mul(1000)).replace(".0 ", " "),
+/// A length of time that somebody has set.
+pub fn setting(time: Duration) -> String {
+    if time.is_zero() {
+        return "0 ms".into();
     }
+    duration(time).replace(".0 ", " ")
 }
 
 #[cfg(test)]
@@ -121,15 +131,19 @@ mod tests {
             (5_400_000_000, "1 h 30 min"),
             (90_000_000_000, "1 d 1 h"),
         ] {
-            assert_eq!(duration(5, 5 + micros), shown);
+            assert_eq!(duration(between(5, 5 + micros)), shown);
         }
-        assert_eq!(duration(5, 0), "< 0.1 ms");
-        assert_eq!(setting(0), "0 ms");
-        assert_eq!(setting(1), "1 ms");
-        assert_eq!(setting(90_000), "1 min 30 s");
-        assert_eq!(setting(1_500), "1.5 s");
-        assert_eq!(setting(10_000), "10 s");
-        assert!(setting(u64::MAX).ends_with('h'));
+        assert_eq!(between(5, 0), Duration::ZERO);
+        for (millis, shown) in [
+            (0, "0 ms"),
+            (1, "1 ms"),
+            (90_000, "1 min 30 s"),
+            (1_500, "1.5 s"),
+            (10_000, "10 s"),
+        ] {
+            assert_eq!(setting(Duration::from_millis(millis)), shown);
+        }
+        assert!(setting(Duration::MAX).ends_with('h'));
     }
 
     #[test]

@@ -1,14 +1,16 @@
 //! Arguments of `deploy` and `flare`, which share the options of a flare.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use burst_client::Packing;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::quantity::{bytes, mebibytes, milliseconds, number};
+use super::quantity::{bytes, duration, mebibytes, number};
 use super::{BuildArgs, ParamArgs, Source, VariableArgs};
+use crate::times;
 
 /// Arguments of `burst deploy`.
 #[derive(Debug, Args)]
@@ -151,9 +153,9 @@ pub struct Options {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<u64>,
     /// Longest run time, such as 500ms, 90s or 1h30m
-    #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout: Option<u64>,
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "in_millis")]
+    pub timeout: Option<Duration>,
     /// Memory per worker, such as 512M or 2G; a bare number is MiB
     #[arg(short, long, value_name = "SIZE", value_parser = mebibytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -162,6 +164,10 @@ pub struct Options {
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<u32>,
+}
+
+fn in_millis<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(times::in_millis).serialize(to)
 }
 
 #[cfg(test)]
@@ -175,11 +181,12 @@ mod tests {
             granularity: Some(4),
             packing: Some("heterogeneous".into()),
             chunk_size: Some(7),
+            timeout: Some(Duration::from_secs(90)),
             ..Options::default()
         };
         assert_eq!(
             serde_json::to_string(&options).unwrap(),
-            r#"{"granularity":4,"packing":"heterogeneous","chunkSize":7}"#
+            r#"{"granularity":4,"packing":"heterogeneous","chunkSize":7,"timeout":90000}"#
         );
     }
 }

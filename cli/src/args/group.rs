@@ -1,9 +1,11 @@
 //! Arguments of `burst group`.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand};
 
 use super::flare::Options;
-use super::quantity::{milliseconds, number};
+use super::quantity::{duration, number};
 use super::{PageArgs, ParamArgs, Source};
 
 /// What to do with groups.
@@ -43,8 +45,8 @@ pub struct OpenArgs {
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub size: u32,
     /// Longest time without a flare, such as 90s or 10m
-    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
-    pub idle_timeout: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub idle_timeout: Option<Duration>,
     /// Wait until the group is open
     #[arg(short, long)]
     pub blocking: bool,
@@ -77,8 +79,8 @@ pub struct GroupFlareArgs {
     #[command(flatten)]
     pub params: ParamArgs,
     /// Longest run time, such as 500ms, 90s or 1h30m
-    #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
-    pub timeout: Option<u64>,
+    #[arg(short, long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
 }
 
 /// A group by id.

@@ -1,8 +1,10 @@
 //! Arguments of `burst invokers`.
 
+use std::time::Duration;
+
 use clap::Subcommand;
 
-use super::quantity::milliseconds;
+use super::quantity::duration;
 
 /// What to do with a machine. Both need the administrator's credentials.
 #[derive(Debug, Subcommand)]
@@ -15,8 +17,8 @@ pub enum InvokersAction {
         /// Id of the machine
         id: String,
         /// Wait until nothing runs on it, at most so long, such as 90s or 10m
-        #[arg(long, value_name = "TIME", value_parser = milliseconds)]
-        wait: Option<u64>,
+        #[arg(long, value_name = "TIME", value_parser = duration)]
+        wait: Option<Duration>,
     },
     /// Give a machine flares again
     #[command(after_help = "Example:\n  burst invokers resume machine-3")]

@@ -43,14 +43,22 @@ impl ParamArgs {
     }
 }
 
-fn param(text: &str) -> Result<(String, String), String> {
+/// Why a text is no parameter.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum ParamError {
+    #[error("it has no key: write --param KEY=VALUE")]
+    NoKey,
+    #[error(
+        "it has no value: write --param {0}=VALUE or --param {0} VALUE (only the former if VALUE begins with a dash)"
+    )]
+    NoValue(String),
+}
+
+fn param(text: &str) -> Result<(String, String), ParamError> {
     match text.split_once('=') {
-        Some(("", _)) => Err("it has no key: write --param KEY=VALUE".into()),
+        Some(("", _)) => Err(ParamError::NoKey),
         Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(format!(
-            "it has no value: write --param {text}=VALUE or --param {text} VALUE (only the former \
-             if VALUE begins with a dash)"
-        )),
+        None => Err(ParamError::NoValue(text.to_owned())),
     }
 }
 
@@ -232,7 +240,8 @@ mod tests {
         assert_eq!(param("k=a=b"), pair("k", "a=b"));
         assert_eq!(param("k="), pair("k", ""));
         assert_eq!(param("k=--x"), pair("k", "--x"));
-        assert!(param("=v").unwrap_err().contains("no key"));
-        assert!(param("k").unwrap_err().contains("--param k=VALUE"));
+        assert_eq!(param("=v"), Err(ParamError::NoKey));
+        let told = param("k").unwrap_err().to_string();
+        assert!(told.contains("--param k=VALUE"), "{told}");
     }
 }

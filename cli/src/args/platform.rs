@@ -1,10 +1,11 @@
 //! Arguments of `burst standalone`, `burst controller` and `burst invoker`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::quantity::{mebibytes, milliseconds, number, positive};
+use super::quantity::{duration, mebibytes, number, positive};
 
 /// Arguments of `burst standalone`.
 #[derive(Debug, Args)]
@@ -136,8 +137,8 @@ pub struct MachineArgs {
     #[arg(long, value_name = "HOST:PACK[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
-    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
-    pub idle_timeout: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub idle_timeout: Option<Duration>,
     /// Memory all packs together may use, such as 64G; a bare number is MiB
     #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
     pub memory_limit: Option<u32>,
@@ -181,8 +182,8 @@ pub struct ProcessArgs {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// How long to wait for the data directory while another process holds it
-    #[arg(long, value_name = "TIME", value_parser = milliseconds, default_value = "0s")]
-    pub data_wait: u64,
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s")]
+    pub data_wait: Duration,
     /// Settings file in HOCON; flags override it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -233,41 +234,54 @@ impl Driver {
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+/// Why a text says nothing of a node.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum NodeArgError {
+    #[error("expected a name, an equals sign and a value")]
+    NotAPair,
+    #[error("the port is not a number")]
+    Port,
+    #[error("expected a host and a port, as in 10.0.0.1:2552")]
+    NotANode,
+    #[error("expected up to 64 letters, digits, dashes, dots or underscores")]
+    NotAnIdentifier,
+    #[error("expected two absolute paths without '..', as in /data:/data or /data:/data:ro")]
+    NotAMount,
+}
+
+fn pair(text: &str) -> Result<(String, String), NodeArgError> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
             Ok((key.to_owned(), value.to_owned()))
         }
-        _ => Err("expected a name, an equals sign and a value".into()),
+        _ => Err(NodeArgError::NotAPair),
     }
 }
 
 /// A host with its port, 0 when there is none.
-fn node(text: &str) -> Result<(String, u16), String> {
+fn node(text: &str) -> Result<(String, u16), NodeArgError> {
     let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !host.ends_with(':') && !port.ends_with(']') => (
-            host,
-            port.parse()
-                .map_err(|_| "the port is not a number".to_owned())?,
-        ),
+        Some((host, port)) if !host.ends_with(':') && !port.ends_with(']') => {
+            (host, port.parse().map_err(|_| NodeArgError::Port)?)
+        }
         _ => (text, 0),
     };
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     if host.is_empty() || !host.chars().all(plain) {
-        return Err("expected a host and a port, as in 10.0.0.1:2552".into());
+        return Err(NodeArgError::NotANode);
     }
     Ok((host.to_owned(), port))
 }
 
-fn identifier(text: &str) -> Result<String, String> {
+fn identifier(text: &str) -> Result<String, NodeArgError> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
-        return Err("expected up to 64 letters, digits, dashes, dots or underscores".into());
+        return Err(NodeArgError::NotAnIdentifier);
     }
     Ok(text.to_owned())
 }
 
-fn mount(text: &str) -> Result<String, String> {
+fn mount(text: &str) -> Result<String, NodeArgError> {
     let parts: Vec<&str> = text.split(':').collect();
     let absolute = |path: &str| {
         path.starts_with('/') && !path.split('/').any(|name| [".", ".."].contains(&name))
@@ -278,9 +292,7 @@ fn mount(text: &str) -> Result<String, String> {
         {
             Ok(text.to_owned())
         }
-        _ => Err(
-            "expected two absolute paths without '..', as in /data:/data or /data:/data:ro".into(),
-        ),
+        _ => Err(NodeArgError::NotAMount),
     }
 }
 

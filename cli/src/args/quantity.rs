@@ -8,41 +8,67 @@ use bytesize::ByteSize;
 
 const MEBIBYTE: u64 = 1 << 20;
 
+/// Why a text is no number, time or size.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    #[error("expected a whole number")]
+    NotANumber,
+    #[error("that is too much")]
+    TooMuch,
+    #[error("at least 1 is needed")]
+    NotPositive,
+    #[error("it has no unit: write {0}s for seconds or {0}ms for milliseconds")]
+    NoUnit(String),
+    #[error("expected a time with its unit, such as 500ms, 90s, 15m or 1h30m")]
+    NotATime,
+    #[error("times are whole milliseconds")]
+    TooFine,
+    #[error("that is too long")]
+    TooLong,
+    #[error("expected a size, such as 65536, 64K or 1MiB")]
+    NotASize,
+    #[error("expected a size, such as 512, 512M or 2G")]
+    NotMemory,
+    #[error("that is no memory")]
+    NoMemory,
+}
+
 /// A whole number.
-pub fn number<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, String> {
+pub fn number<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, QuantityError> {
     text.parse()
         .map_err(|cause: ParseIntError| match cause.kind() {
-            IntErrorKind::PosOverflow => "that is too much".into(),
-            _ => "expected a whole number".into(),
+            IntErrorKind::PosOverflow => QuantityError::TooMuch,
+            _ => QuantityError::NotANumber,
         })
 }
 
 /// The same, of something that there is.
-pub fn positive(text: &str) -> Result<u32, String> {
+pub fn positive(text: &str) -> Result<u32, QuantityError> {
     match number(text)? {
-        0 => Err("at least 1 is needed".into()),
+        0 => Err(QuantityError::NotPositive),
         number => Ok(number),
     }
 }
 
-/// A time in milliseconds, from `500ms`, `90s` or `1h30m`.
-pub fn milliseconds(text: &str) -> Result<u64, String> {
+/// A time of whole milliseconds, from `500ms`, `90s` or `1h30m`.
+pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     // What a bare number means differs from tool to tool, by a factor of a thousand.
     if text.parse::<f64>().is_ok_and(f64::is_finite) {
-        return Err(format!(
-            "it has no unit: write {text}s for seconds or {text}ms for milliseconds"
-        ));
+        return Err(QuantityError::NoUnit(text.to_owned()));
     }
-    let time: Duration = humantime::parse_duration(text)
-        .map_err(|_| "expected a time with its unit, such as 500ms, 90s, 15m or 1h30m")?;
+    let time = humantime::parse_duration(text).map_err(|_| QuantityError::NotATime)?;
     if !time.subsec_nanos().is_multiple_of(1_000_000) {
-        return Err("times are whole milliseconds".into());
+        return Err(QuantityError::TooFine);
     }
-    u64::try_from(time.as_millis()).map_err(|_| "that is too long".into())
+    // As the API has it.
+    match u64::try_from(time.as_millis()) {
+        Ok(_) => Ok(time),
+        Err(_) => Err(QuantityError::TooLong),
+    }
 }
 
 /// A size in bytes, from `65536`, `64K`, `64KiB` or `64KB`.
-pub fn bytes(text: &str) -> Result<u64, String> {
+pub fn bytes(text: &str) -> Result<u64, QuantityError> {
     let text = text.trim();
     // As everywhere that knows both, a letter alone is a power of 1024 and with a B one of 1000.
     let binary = text.ends_with(['K', 'M', 'G', 'T', 'k', 'm', 'g', 't']);
@@ -50,19 +76,19 @@ pub fn bytes(text: &str) -> Result<u64, String> {
     format!("{text}{unit}")
         .parse::<ByteSize>()
         .map(|size| size.as_u64())
-        .map_err(|_| "expected a size, such as 65536, 64K or 1MiB".into())
+        .map_err(|_| QuantityError::NotASize)
 }
 
 /// A size in MiB, from `512`, which is so many of them, `512M`, `512MiB` or `2G`.
-pub fn mebibytes(text: &str) -> Result<u32, String> {
+pub fn mebibytes(text: &str) -> Result<u32, QuantityError> {
     let bytes = match text.trim().parse::<u32>() {
         Ok(bare) => u64::from(bare) * MEBIBYTE,
-        Err(_) => bytes(text).map_err(|_| "expected a size, such as 512, 512M or 2G")?,
+        Err(_) => bytes(text).map_err(|_| QuantityError::NotMemory)?,
     };
     match u32::try_from(bytes.div_ceil(MEBIBYTE)) {
-        Ok(0) => Err("that is no memory".into()),
+        Ok(0) => Err(QuantityError::NoMemory),
         Ok(size) => Ok(size),
-        Err(_) => Err("that is too much".into()),
+        Err(_) => Err(QuantityError::TooMuch),
     }
 }
 
@@ -75,29 +101,32 @@ mod tests {
     fn numbers_are_whole() {
         assert_eq!(number("8"), Ok(8_u32));
         assert_eq!(positive("8"), Ok(8));
-        assert_eq!(positive("0").unwrap_err(), "at least 1 is needed");
+        assert_eq!(positive("0"), Err(QuantityError::NotPositive));
         for wrong in ["x", "", "1.5", "-1", "8 workers"] {
-            let told = number::<u32>(wrong).unwrap_err();
-            assert_eq!(told, "expected a whole number", "{wrong}");
+            let told = number::<u32>(wrong);
+            assert_eq!(told, Err(QuantityError::NotANumber), "{wrong}");
         }
-        assert_eq!(number::<u16>("65536").unwrap_err(), "that is too much");
+        assert_eq!(number::<u16>("65536"), Err(QuantityError::TooMuch));
     }
 
     #[test]
     fn times_have_a_unit() {
-        assert_eq!(milliseconds("500ms"), Ok(500));
-        assert_eq!(milliseconds("90s"), Ok(90_000));
-        assert_eq!(milliseconds("1h30m"), Ok(5_400_000));
+        let seconds = |text| duration(text).map(|time| time.as_secs_f64());
+        assert_eq!(seconds("500ms"), Ok(0.5));
+        assert_eq!(seconds("90s"), Ok(90.0));
+        assert_eq!(seconds("1h30m"), Ok(5_400.0));
         // As this program shows it.
-        assert_eq!(milliseconds("1 h 30 min"), Ok(5_400_000));
-        assert_eq!(milliseconds("0s"), Ok(0));
-        assert!(milliseconds("5").unwrap_err().contains("write 5s for"));
-        assert!(milliseconds("1.5").unwrap_err().contains("no unit"));
-        assert!(milliseconds("5us").unwrap_err().contains("whole"));
+        assert_eq!(seconds("1 h 30 min"), Ok(5_400.0));
+        assert_eq!(seconds("0s"), Ok(0.0));
+        let told = duration("5").unwrap_err().to_string();
+        assert!(told.contains("write 5s for"), "{told}");
+        assert_eq!(duration("1.5"), Err(QuantityError::NoUnit("1.5".into())));
+        assert_eq!(duration("5us"), Err(QuantityError::TooFine));
         for wrong in ["soon", "", "-5s", "5 parsecs", "nan"] {
-            assert!(milliseconds(wrong).unwrap_err().contains("90s"), "{wrong}");
+            assert_eq!(duration(wrong), Err(QuantityError::NotATime), "{wrong}");
         }
-        assert!(milliseconds("99999999999999999999s").is_err());
+        assert_eq!(duration("99999999999999999s"), Err(QuantityError::TooLong));
+        assert!(duration("99999999999999999999s").is_err());
     }
 
     #[test]
@@ -113,7 +142,7 @@ mod tests {
             assert_eq!(bytes(text), Ok(size), "{text}");
         }
         for wrong in ["big", "", "-1", "1X", "K"] {
-            assert!(bytes(wrong).unwrap_err().contains("64K"), "{wrong}");
+            assert_eq!(bytes(wrong), Err(QuantityError::NotASize), "{wrong}");
         }
     }
 
@@ -124,8 +153,8 @@ mod tests {
         }
         // Never less than was asked for.
         assert_eq!(mebibytes("512MB"), Ok(489));
-        assert!(mebibytes("0").is_err());
-        assert!(mebibytes("much").unwrap_err().contains("512M"));
+        assert_eq!(mebibytes("0"), Err(QuantityError::NoMemory));
+        assert_eq!(mebibytes("much"), Err(QuantityError::NotMemory));
         assert!(mebibytes("99999999999G").is_err());
     }
 }

@@ -33,30 +33,41 @@ pub enum SecretSource {
     File(PathBuf),
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+/// Why a text names no variable. It never repeats a value, which may be secret.
+#[derive(Debug, thiserror::Error)]
+enum VariableError {
+    #[error("it has no name: write --env NAME=VALUE")]
+    NoName,
+    #[error("it has no value: write --env {0}=VALUE")]
+    NoValue(String),
+    #[error("it has no name: write --secret NAME, NAME=- or NAME=@FILE")]
+    NoSecretName,
+    #[error(
+        "other users of this machine see a command's arguments: write --secret {0} to be asked for the value, \
+         --secret {0}=- or --secret {0}=@FILE"
+    )]
+    ShownSecret(String),
+}
+
+fn variable(text: &str) -> Result<(String, String), VariableError> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        Some(_) => Err("it has no name: write --env NAME=VALUE".into()),
-        None => Err(format!("it has no value: write --env {text}=VALUE")),
+        Some(_) => Err(VariableError::NoName),
+        None => Err(VariableError::NoValue(text.to_owned())),
     }
 }
 
-fn secret(text: &str) -> Result<(String, SecretSource), String> {
+fn secret(text: &str) -> Result<(String, SecretSource), VariableError> {
     let (name, source) = match text.split_once('=') {
         None => (text, SecretSource::Terminal),
         Some((name, "-")) => (name, SecretSource::Input),
         Some((name, source)) => match source.strip_prefix('@') {
             Some(file) if !file.is_empty() => (name, SecretSource::File(file.into())),
-            _ => {
-                return Err(format!(
-                    "other users of this machine see a command's arguments: write --secret {name} to be asked for \
-                     the value, --secret {name}=- or --secret {name}=@FILE"
-                ));
-            }
+            _ => return Err(VariableError::ShownSecret(name.to_owned())),
         },
     };
     if name.is_empty() {
-        return Err("it has no name: write --secret NAME, NAME=- or NAME=@FILE".into());
+        return Err(VariableError::NoSecretName);
     }
     Ok((name.to_owned(), source))
 }
@@ -73,7 +84,7 @@ mod tests {
         assert_eq!(source("T=-"), SecretSource::Input);
         assert_eq!(source("T=@a=b"), SecretSource::File("a=b".into()));
         for wrong in ["T=hunter2", "T=", "T=@", "=-", ""] {
-            let refusal = secret(wrong).unwrap_err();
+            let refusal = secret(wrong).unwrap_err().to_string();
             assert!(!refusal.contains("hunter2"), "{refusal}");
         }
     }

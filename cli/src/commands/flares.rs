@@ -19,7 +19,9 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
         "FLARE", "NAME", "VERSION", "STATE", "SIZE", "CREATED", "DURATION",
     ];
     let seen = output::list(format, &answer, heads, |flare| {
-        let lasted = flare.ended.map(|end| times::duration(flare.created, end));
+        let lasted = flare
+            .ended
+            .map(|end| times::duration(times::between(flare.created, end)));
         [
             ids::short(&flare.flare_id).into(),
             flare.name.into(),

@@ -1,5 +1,7 @@
 //! `burst group`: packs that outlive the flares that run on them.
 
+use std::time::Duration;
+
 use burst_client::{Answer, Client, Group, GroupFlareRequest, GroupState, ListGroupsQuery};
 use serde::Serialize;
 
@@ -46,7 +48,7 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
         definition: &args.name,
         version: args.version.as_deref(),
         size: args.size,
-        idle_timeout: args.idle_timeout,
+        idle_timeout: args.idle_timeout.map(times::in_millis),
         options: &args.options,
     })?;
     let printed = |answer: &Answer<_>, id: &str| {
@@ -114,7 +116,7 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
     };
     let body = GroupFlareRequest {
         params: Some(params),
-        timeout: args.timeout,
+        timeout: args.timeout.map(times::in_millis),
     };
     start.run(client, &body, global)
 }
@@ -167,7 +169,10 @@ fn describe(group: &Group) -> Shown {
         .with("definition", format!("{} {}", group.name, group.version))
         .with("state", table::state(group.state.as_str()))
         .with("workers", group.size)
-        .with("idle time-out", times::setting(group.idle_timeout))
+        .with(
+            "idle time-out",
+            times::setting(Duration::from_millis(group.idle_timeout)),
+        )
         .with("created", times::exact(group.created))
         .with_some("opened", group.opened.map(times::exact))
         .with_some("closed", group.closed.map(times::exact))

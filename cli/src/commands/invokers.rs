@@ -69,7 +69,7 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
         } => {
             let answer = client.drain_invoker(id)?;
             if answer.read()?.used_slots > 0 {
-                await_empty(client, id, Duration::from_millis(*wait))?;
+                await_empty(client, id, *wait)?;
                 // As it is now; nothing changes by it.
                 client.drain_invoker(id)?
             } else {

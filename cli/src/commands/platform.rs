@@ -181,7 +181,9 @@ impl Settings {
 
     fn machine(&mut self, args: &MachineArgs) -> Result<(), Error> {
         let driver = args.driver.map(Driver::name);
-        let idle_timeout = args.idle_timeout.map(|time| format!("{time}ms"));
+        let idle_timeout = args
+            .idle_timeout
+            .map(|time| format!("{}ms", time.as_millis()));
         self.set_if(&["burst", "invoker", "driver"], driver)?;
         self.set_if(&["burst", "invoker", "slots"], args.slots)?;
         self.set_if(&["burst", "invoker", "memory-limit"], args.memory_limit)?;

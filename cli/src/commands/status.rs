@@ -159,7 +159,7 @@ fn after(flare: &Flare, at: u64) -> String {
     format!(
         "{} (after {})",
         times::exact(at),
-        times::duration(flare.created, at)
+        times::duration(times::between(flare.created, at))
     )
 }
 
@@ -174,7 +174,7 @@ fn workers(flare: &Flare) -> Table {
             .iter()
             .find(|pack| Some(pack.pack) == worker.pack);
         let times = worker.started.zip(worker.ended);
-        let lasted = times.map(|(start, end)| times::duration(start, end));
+        let lasted = times.map(|(start, end)| times::duration(times::between(start, end)));
         table.row([
             worker.worker.into(),
             worker.pack.into(),

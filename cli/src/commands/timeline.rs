@@ -1,5 +1,7 @@
 //! `burst timeline`: what each worker did when, as numbers and as bars.
 
+use std::time::Duration;
+
 use burst_client::{Client, Phase, Timeline, WorkerPhases};
 
 use crate::args::{Format, IdArgs};
@@ -38,12 +40,12 @@ fn render(timeline: &Timeline, width: usize) -> String {
     ];
     columns.extend(names.iter().map(|name| {
         Column::new(name, timeline, |it| {
-            or_dash(time_in(it, name, last).map(|time| times::milliseconds(0, time)))
+            or_dash(time_in(it, name, last).map(times::milliseconds))
         })
     }));
     columns.push(Column::new("TOTAL", timeline, |it| {
         let total = it.phases.iter().map(|phase| end(phase, last)).max();
-        or_dash(total.map(|total| times::milliseconds(first, total)))
+        or_dash(total.map(|total| times::milliseconds(times::between(first, total))))
     }));
     let mut shortest = names.clone();
     shortest.sort_by_cached_key(|name| {
@@ -51,7 +53,7 @@ fn render(timeline: &Timeline, width: usize) -> String {
             .workers
             .iter()
             .filter_map(|it| time_in(it, name, last));
-        times.sum::<u64>()
+        times.sum::<Duration>()
     });
     let mut without = Vec::new();
     for name in shortest {
@@ -86,7 +88,10 @@ fn render(timeline: &Timeline, width: usize) -> String {
         };
         format!("{} {name}{note}", mark(at))
     }));
-    legend.push(format!("whole width {}", times::duration(first, last)));
+    legend.push(format!(
+        "whole width {}",
+        times::duration(times::between(first, last))
+    ));
     format!("{text}\n{}", in_lines(&legend, width))
 }
 
@@ -172,11 +177,11 @@ fn end(phase: &Phase, last: u64) -> u64 {
 }
 
 /// How long a worker was in the phases of this name; none if it was in none.
-fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<u64> {
+fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<Duration> {
     let phases = worker.phases.iter().filter(|phase| phase.name == name);
     phases
-        .map(|phase| end(phase, last).saturating_sub(phase.start))
-        .reduce(|sum, time| sum.saturating_add(time))
+        .map(|phase| times::between(phase.start, end(phase, last)))
+        .reduce(|sum, time| sum + time)
 }
 
 /// Each column shows the phase that lasted in the middle of its time; a phase too short for any

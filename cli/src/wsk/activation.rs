@@ -1,5 +1,7 @@
 //! `activation`.
 
+use std::time::Duration;
+
 use burst_client::{Activation, ActivationLogs, ActivationResult, ActivationSummary};
 use serde_json::value::RawValue;
 
@@ -74,7 +76,9 @@ fn line(activation: &ActivationSummary) -> String {
     } = activation;
     let kind = fields::text(annotations, "kind");
     let was_started = fields::find(annotations, "initTime").is_some();
-    let duration = activation.duration.map_or_else(|| "--".into(), time);
+    let duration = activation
+        .duration
+        .map_or_else(|| "--".into(), |millis| time(Duration::from_millis(millis)));
     row([
         &times::second(activation.start.saturating_mul(1000)),
         &activation.activation_id,
@@ -96,12 +100,12 @@ fn row(cells: [&str; 7]) -> String {
     format!("{time:<19} {id:<32} {kind:<13} {start:<5} {duration:<10} {status:<17} {entity}")
 }
 
-/// Milliseconds with a unit that fits.
-fn time(millis: u64) -> String {
-    match millis {
-        0..1000 => format!("{millis}ms"),
-        1000..60_000 => format!("{}s", millis as f64 / 1000.0),
-        _ => format!("{}m{}s", millis / 60_000, millis % 60_000 / 1000),
+/// A length of time with a unit that fits.
+fn time(time: Duration) -> String {
+    match time.as_secs() {
+        0 => format!("{}ms", time.as_millis()),
+        1..60 => format!("{}s", time.as_secs_f64()),
+        seconds => format!("{}m{}s", seconds / 60, seconds % 60),
     }
 }
 
@@ -207,7 +211,7 @@ mod tests {
 
     #[test]
     fn durations_have_a_unit() {
-        let shown = [0, 999, 1500, 61_000].map(time);
-        assert_eq!(shown, ["0ms", "999ms", "1.5s", "1m1s"]);
+        let shown = [0, 999, 1234, 61_000].map(|millis| time(Duration::from_millis(millis)));
+        assert_eq!(shown, ["0ms", "999ms", "1.234s", "1m1s"]);
     }
 }

@@ -1,10 +1,9 @@
 //! `activation poll`: what activations wrote, as they end.
 
 use std::collections::HashSet;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use burst_client::Activation;
-use jiff::Timestamp;
 
 use super::client_context::ClientContext;
 use super::{name, show};
@@ -16,7 +15,7 @@ use crate::output::{self, Printer};
 
 const PAUSE: Duration = Duration::from_secs(2);
 /// Activations are known by when they began, and one that began before others may end after them.
-const OVERLAP_MS: u64 = 5 * 60 * 1000;
+const OVERLAP: Duration = Duration::from_secs(5 * 60);
 
 /// Looks again and again until the user wants to stop, or the time is up.
 pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
@@ -26,16 +25,15 @@ pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
         .exit
         .map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
     output::line("Enter Ctrl-c to exit.\nPolling for activation logs")?;
-    let now = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
-    let begin = now.saturating_sub(before(args));
+    let begin = since_epoch().saturating_sub(before(args));
     let mut since = begin;
     let mut seen = HashSet::new();
     loop {
-        let asked = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+        let asked = since_epoch();
         let mut ended: Vec<Activation> = context
             .activations()
             .query_if("name", name.as_deref())
-            .query("since", since)
+            .query("since", since.as_millis())
             .query("docs", true)
             .query("limit", 0)
             .query("skip", 0)
@@ -55,7 +53,7 @@ pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
             .into_iter()
             .chain(ended.into_iter().map(|it| it.activation_id))
             .collect();
-        since = begin.max(asked.saturating_sub(OVERLAP_MS));
+        since = begin.max(asked.saturating_sub(OVERLAP));
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         if left == Some(Duration::ZERO) || interrupts.wait(left.unwrap_or(PAUSE).min(PAUSE)) {
             return Ok(());
@@ -63,8 +61,13 @@ pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
     }
 }
 
-/// How far back it begins, in milliseconds.
-fn before(args: &PollArgs) -> u64 {
+/// The present, as times are asked for.
+fn since_epoch() -> Duration {
+    UNIX_EPOCH.elapsed().unwrap_or_default()
+}
+
+/// How far back it begins.
+fn before(args: &PollArgs) -> Duration {
     let seconds = [
         (args.since_seconds, 1),
         (args.since_minutes, 60),
@@ -72,5 +75,5 @@ fn before(args: &PollArgs) -> u64 {
         (args.since_days, 24 * 60 * 60),
     ];
     let seconds = seconds.map(|(count, unit)| u64::from(count) * unit);
-    seconds.iter().sum::<u64>() * 1000
+    Duration::from_secs(seconds.iter().sum())
 }

@@ -34,11 +34,16 @@ pub struct SharedArgs {
     pub shared: Option<bool>,
 }
 
+/// Neither is said.
+#[derive(Debug, thiserror::Error)]
+#[error("expected yes or no")]
+struct NotYesOrNo;
+
 /// As OpenWhisk's command line has it.
-pub fn yes_or_no(text: &str) -> Result<bool, String> {
+fn yes_or_no(text: &str) -> Result<bool, NotYesOrNo> {
     match text.to_ascii_lowercase().as_str() {
         "yes" | "true" => Ok(true),
         "no" | "false" => Ok(false),
-        _ => Err("expected yes or no".into()),
+        _ => Err(NotYesOrNo),
     }
 }
