@@ -8,13 +8,13 @@ use reqwest::Method;
 use serde_json::Value;
 
 use crate::counted::{NAME, Order, Runs};
-use crate::{Answer, Api};
+use crate::{Answer, Api, wait};
 
 /// Longer than a blocking request may take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(150);
 /// From the first try to an answer: without a scheduler nobody is for longer than that.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Between two tries, and between two looks at a flare.
+/// Between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Such a client. What is wrong with an answer is an error: a sentence.
@@ -76,19 +76,15 @@ impl Patient {
 
     /// Waits for a flare's end.
     pub fn ended(&mut self, id: &str, limit: Duration) -> Result<Flare, String> {
-        let deadline = Instant::now() + limit;
-        loop {
-            let flare = self.flare(id)?;
-            if flare.state.is_final() {
-                return Ok(flare);
+        let mut last = None;
+        let ended = wait::within(limit, || match self.flare(id) {
+            Ok(flare) if !flare.state.is_final() => {
+                last = Some(flare);
+                None
             }
-            if Instant::now() > deadline {
-                return Err(format!(
-                    "waited {limit:?} in vain for the end of {flare:#?}"
-                ));
-            }
-            thread::sleep(PAUSE);
-        }
+            told => Some(told),
+        });
+        ended.unwrap_or_else(|| Err(format!("waited {limit:?} in vain for the end of {last:#?}")))
     }
 
     /// What is wrong with a flare that has ended, if it is not what was wanted.

@@ -4,10 +4,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
-use crate::support::{
-    Run, Runtime, act, assert_at_once, end, exec_of, failure, logs, named, wait_until,
-};
+use burst_test_servers::wait;
 use serde_json::{Value, json};
+
+use crate::support::{Run, Runtime, act, assert_at_once, end, exec_of, failure, logs, named};
 
 /// Worker 0 acts while worker 1 waits for it. The events, which come at once.
 fn with_a_peer(deed: Value) -> Vec<Value> {
@@ -266,7 +266,7 @@ impl MemoryGroup {
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
         // The runtime in it was dropped before; the kernel may need a moment to notice.
-        wait_until("the control group is empty", || {
+        wait::until("the control group is empty", wait::SOON, || {
             std::fs::remove_dir(&self.0).ok()
         });
     }

@@ -7,9 +7,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use burst_test_servers::wait;
 use serde_json::{Value, json};
 
-use crate::support::{Package, Runtime, acts, end, failure, named, wait_until, wait_until_gone};
+use crate::support::{Package, Runtime, acts, end, failure, named, wait_until_gone};
 
 /// Says what a function sees, and which process it is in.
 const FUNCTIONS: [(&str, &str); 2] = [
@@ -58,7 +59,9 @@ fn ahead(runtime: &Runtime, kind: &str) -> u16 {
 /// The one interpreter that this runtime has started ahead.
 fn started_ahead(runtime: &Runtime, kind: &str) -> u64 {
     assert_eq!(ahead(runtime, kind), 202, "{kind}");
-    wait_until("it has been started", || children(runtime).pop_first())
+    wait::until("it has been started", wait::SOON, || {
+        children(runtime).pop_first()
+    })
 }
 
 fn children(runtime: &Runtime) -> BTreeSet<u64> {

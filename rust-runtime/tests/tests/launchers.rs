@@ -3,9 +3,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use burst_test_servers::wait;
 use serde_json::{Value, json};
 
-use crate::support::{Package, Run, Runtime, end, failure, logs, named, wait_until};
+use crate::support::{Package, Run, Runtime, end, failure, logs, named};
 
 const PYTHON: &str = include_str!("launchers/acts.py");
 const NODEJS: &str = include_str!("launchers/acts.js");
@@ -394,7 +395,7 @@ fn what_workers_leave_behind_is_ended_and_they_are_not() {
     let first = pids(&runtime.act(&vec![act("leave"); 2]));
     for child in first {
         // Who started it has not waited for it.
-        wait_until("it has ended", || {
+        wait::until("it has ended", wait::SOON, || {
             let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
             let ended = [") Z ", ") X "].iter().any(|state| stat.contains(state));
             (stat.is_empty() || ended).then_some(())

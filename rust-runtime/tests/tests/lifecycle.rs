@@ -9,6 +9,7 @@ use crate::support::{
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use burst_test_servers::wait;
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 
@@ -408,7 +409,7 @@ fn processes_that_a_worker_left_behind_are_killed_with_the_program() {
     wait_until_gone(program);
     wait_until_gone(left);
     // And no zombie stays below the runtime.
-    crate::support::wait_until("the runtime has no children", || {
+    wait::until("the runtime has no children", wait::SOON, || {
         let children = Command::new("pgrep")
             .args(["-P", &runtime.id().to_string()])
             .output();

@@ -5,10 +5,11 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use burst_test_servers::wait;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::support::{Run, Runtime, act, end, exec_of, named, wait_until};
+use crate::support::{Run, Runtime, act, end, exec_of, named};
 
 /// How long a program may take to its hello, and longer than that.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,7 +35,9 @@ fn hears_what_was_said_meanwhile() {
     let package = exec_of(script.as_bytes());
     thread::scope(|scope| {
         let initialised = scope.spawn(|| runtime.init(package.path()));
-        wait_until("the program has begun", || began.exists().then_some(()));
+        wait::until("the program has begun", wait::SOON, || {
+            began.exists().then_some(())
+        });
         tell(&runtime, Signal::STOP);
         fs::write(&go, "").unwrap();
         thread::sleep(STALL);

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Run, Runtime, act, end, named, process_exists, wait_until, wait_until_gone};
+use burst_test_servers::wait;
 use serde_json::{Value, json};
+
+use crate::support::{Run, Runtime, act, end, named, process_exists, wait_until_gone};
 
 /// As a worker that said hello put out; others may have ended before it.
 fn process(events: &[Value]) -> u64 {
@@ -28,7 +30,7 @@ fn an_idle_program_is_stopped_and_goes_on_with_the_next_flare() {
     let runtime = Runtime::with_acts();
     let program = process(&runtime.act(&[act("hello")]));
     for _ in 0..2 {
-        wait_until("the program is stopped", || {
+        wait::until("the program is stopped", wait::SOON, || {
             (state(program)? == "T").then_some(())
         });
         let events = runtime.act(&[act("hello"), act("hello")]);
@@ -43,7 +45,7 @@ fn a_stopped_program_goes_when_the_runtime_does() {
     for ending in endings {
         let mut runtime = Runtime::with_acts();
         let program = process(&runtime.act(&[act("hello")]));
-        wait_until("the program is stopped", || {
+        wait::until("the program is stopped", wait::SOON, || {
             (state(program)? == "T").then_some(())
         });
         ending(&mut runtime);
@@ -52,7 +54,7 @@ fn a_stopped_program_goes_when_the_runtime_does() {
 }
 
 fn wait_until_dead(process: u64) {
-    wait_until("a process is dead", || {
+    wait::until("a process is dead", wait::SOON, || {
         state(process).is_none().then_some(())
     });
 }
@@ -81,7 +83,7 @@ fn threads_that_compute_on_end_with_their_flare() {
     // Threads that had no processor from one look to the next are taken for such as rest.
     let is_dead = (0..10).any(|_| {
         let program = program_with(&runtime, &spinning);
-        wait_until("it is dead, or stopped", || {
+        wait::until("it is dead, or stopped", wait::SOON, || {
             match state(program).as_deref() {
                 None => Some(true),
                 Some("T") => Some(false),

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -110,16 +110,7 @@ pub fn spawn(mut command: Command) -> io::Result<Child> {
 
 /// Waits for a child to end, at most `limit`.
 pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return Some(status);
-        }
-        if Instant::now() >= deadline {
-            return None;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait::within(limit, || child.try_wait().unwrap())
 }
 
 /// What a program says, line by line. It is read to its end whether anybody wants it or not, so that the program is

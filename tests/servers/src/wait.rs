@@ -23,21 +23,10 @@ pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Option<T>) -
 #[track_caller]
 pub fn until_told<T>(
     limit: Duration,
-    mut probe: impl FnMut() -> Option<T>,
+    probe: impl FnMut() -> Option<T>,
     what: impl Fn() -> String,
 ) -> T {
-    let began = Instant::now();
-    loop {
-        if let Some(found) = probe() {
-            return found;
-        }
-        assert!(
-            began.elapsed() < limit,
-            "waited {limit:?} in vain: {}",
-            what()
-        );
-        pause(began);
-    }
+    within(limit, probe).unwrap_or_else(|| panic!("waited {limit:?} in vain: {}", what()))
 }
 
 /// As [`until`], with the last thing seen in the message when the wait was in vain.
@@ -48,20 +37,27 @@ pub fn until_seen<T: std::fmt::Debug>(
     mut look: impl FnMut() -> T,
     good: impl Fn(&T) -> bool,
 ) -> T {
-    let began = Instant::now();
-    loop {
+    let mut last = None;
+    let probe = || {
         let seen = look();
         if good(&seen) {
-            return seen;
+            return Some(seen);
         }
-        assert!(
-            began.elapsed() < limit,
-            "waited {limit:?} in vain: {what}; last seen: {seen:#?}"
-        );
-        pause(began);
-    }
+        last = Some(seen);
+        None
+    };
+    within(limit, probe)
+        .unwrap_or_else(|| panic!("waited {limit:?} in vain: {what}; last seen: {last:#?}"))
 }
 
-fn pause(began: Instant) {
-    thread::sleep((began.elapsed() / PAUSE).clamp(SHORTEST, LONGEST));
+/// Polls until `probe` gives something, or `limit` has passed.
+pub fn within<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
+    let began = Instant::now();
+    loop {
+        let found = probe();
+        if found.is_some() || began.elapsed() >= limit {
+            return found;
+        }
+        thread::sleep((began.elapsed() / PAUSE).clamp(SHORTEST, LONGEST));
+    }
 }

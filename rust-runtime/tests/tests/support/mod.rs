@@ -13,11 +13,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+use burst_test_servers::wait;
 use serde_json::{Value, json};
 
 pub use events::{end, failure, logs, named};
 pub use packages::{Package, acts, exec_of, package_of};
-pub use waits::{assert_at_once, now_micros, process_exists, wait_until, wait_until_gone};
+pub use waits::{assert_at_once, now_micros, process_exists, wait_until_gone};
 
 /// No single answer in these tests may take longer. Only what hangs does: a machine that has much else to do needs half
 /// a minute to unpack a program that was built without optimisation.
@@ -261,12 +262,15 @@ impl Runtime {
 
     /// The exit code, once it has ended.
     pub fn wait(&mut self) -> Option<i32> {
-        wait_until("the runtime has ended", || self.child.try_wait().unwrap()).code()
+        let ended = wait::until("the runtime has ended", wait::SOON, || {
+            self.child.try_wait().unwrap()
+        });
+        ended.code()
     }
 
     pub fn wait_until_programs_end(&self) {
         let threads = format!("/proc/{}/task", self.id());
-        wait_until("no program runs", || {
+        wait::until("no program runs", wait::SOON, || {
             let mut threads = std::fs::read_dir(&threads).unwrap();
             // A thread that has ended has left its children to another.
             let none = threads.all(|thread| {

@@ -3,19 +3,9 @@
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use super::PATIENCE;
+use burst_test_servers::wait;
 
-/// Looks again and again until there is something, for at most as long as patience lasts.
-pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look() {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::yield_now();
-    }
-}
+use super::PATIENCE;
 
 /// What is done at once has not waited for the flare's time-out. How long it takes is not asserted: this machine may
 /// have much else to do.
@@ -30,7 +20,7 @@ pub fn process_exists(process: u64) -> bool {
 }
 
 pub fn wait_until_gone(process: u64) {
-    wait_until("the process is gone", || {
+    wait::until("the process is gone", wait::SOON, || {
         (!process_exists(process)).then_some(())
     });
 }
