@@ -41,7 +41,7 @@ fn cancel(platform: &Platform, redis: &Redis) -> f64 {
     let id = platform.api().flare(failing::NAME, &request);
     platform.api().all_wrote(&id, failing::MARK);
     let asked = Instant::now();
-    assert_eq!(platform.api().delete(&format!("flares/{id}")).status, 202);
+    platform.api().cancel(&id);
     wait::until_seen("all is as before", LIMIT, look, |now| *now == before);
     let took = asked.elapsed();
     // Its record follows: it says so once it is stored.

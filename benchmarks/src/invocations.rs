@@ -319,15 +319,14 @@ fn store(api: &Api, name: &str, kind: &str, code: &str, concurrency: usize) {
 fn keep(api: &Api, name: &str, exec: &Value, concurrency: usize) {
     let limits = json!({"memory": 128, "concurrency": concurrency});
     let body = json!({"exec": exec, "limits": limits});
-    let answer = api.put(&format!("actions/{name}?overwrite=true"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 /// Request to result, in milliseconds.
 fn called(api: &Api, (path, body): &(String, Value)) -> f64 {
-    let path = format!("namespaces/_/{path}?blocking=true&result=true");
+    let path = format!("{path}?blocking=true&result=true");
     let asked = Instant::now();
-    let answer = api.send(api.request(Method::POST, &path).json(body));
+    let answer = api.post(&path, body);
     let took = asked.elapsed();
     answer.expect::<Value>(200);
     took.as_secs_f64() * 1e3

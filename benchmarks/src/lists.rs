@@ -245,16 +245,14 @@ fn platform(settings: Settings) -> Platform {
     for name in [OFTEN, RARELY] {
         let code = "def main(args):\n    return {}\n";
         let exec = json!({"exec": {"kind": "python:default", "code": code}});
-        let answer = platform.api().put(&format!("actions/{name}"), &exec);
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        platform.api().put_action(name, &exec);
     }
     platform
 }
 
 /// The id of a record that is there.
 fn invoke(platform: &Platform, name: &str) -> String {
-    let path = format!("actions/{name}?blocking=true");
-    let record: Value = platform.api().post(&path, &json!({})).expect(200);
+    let record: Value = platform.api().invoke(name, &json!({})).expect(200);
     record["activationId"].as_str().unwrap().to_owned()
 }
 

@@ -22,7 +22,7 @@ mod warm;
 
 use benchmark_report::{report, summary};
 use burst_client::Flare;
-use burst_tests::{Api, Platform, built, package};
+use burst_tests::{Api, Platform, built};
 use clap::{Parser, ValueEnum};
 use report::Report;
 use serde_json::Value;
@@ -128,8 +128,7 @@ fn deploy(platform: &Platform, name: &str) {
 
 fn deploy_as(api: &Api, name: &str) {
     let code = std::fs::read(built::dist(&format!("examples/{name}"))).unwrap();
-    api.put(&format!("bursts/{name}"), &package::definition(&code))
-        .expect::<Value>(200);
+    api.deploy(name, &code);
 }
 
 /// Runs a flare that must succeed.

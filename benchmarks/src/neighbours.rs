@@ -55,7 +55,7 @@ pub fn measure(runs: usize, report: &mut Report) {
             for _ in 0..CLIENTS {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        let answer = first.api().post("actions/bad?blocking=true", &json!({}));
+                        let answer = first.api().invoke("bad", &json!({}));
                         assert_eq!(answer.status, 502, "{}", answer.text);
                     }
                 });
@@ -78,14 +78,13 @@ pub fn measure(runs: usize, report: &mut Report) {
 fn store(api: &Api, name: &str, code: &str, timeout: u64) {
     let exec = json!({"kind": "python:default", "code": code});
     let body = json!({"exec": exec, "limits": {"timeout": timeout, "memory": 128}});
-    let answer = api.put(&format!("actions/{name}"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 /// Request to result, in milliseconds.
 fn called(api: &Api) -> f64 {
     let asked = Instant::now();
-    let answer = api.post("actions/good?blocking=true&result=true", &json!({}));
+    let answer = api.invoke_for_result("good", &json!({}));
     let took = asked.elapsed();
     answer.expect::<Value>(200);
     took.as_secs_f64() * 1e3

@@ -33,8 +33,7 @@ pub fn measure(report: &mut Report) {
     let platform = Platform::start(settings);
     let code = "def main(args):\n    return {}\n";
     let exec = json!({"exec": {"kind": "python:default", "code": code}});
-    let stored = platform.api().put(&format!("actions/{ACTION}"), &exec);
-    assert_eq!(stored.status, 200, "{}", stored.text);
+    platform.api().put_action(ACTION, &exec);
     call(platform.api(), true, &Answers::default());
 
     let alone = load(&platform, true, ALONE, || ());

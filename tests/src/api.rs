@@ -1,22 +1,24 @@
 //! The platform's HTTP API: calls by the client whose answers the tests rely on, and requests of the tests' own.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use burst_client::{
-    Body, Client, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline, Waited,
+    Body, Client, DeployQuery, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline,
+    Waited,
 };
 use reqwest::Method;
 use reqwest::blocking::RequestBuilder;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::wait;
+use crate::{package, wait};
 
 /// Longer than the API's own limit for blocking calls.
 const CALL_LIMIT: Duration = Duration::from_secs(180);
 const LONG_CALL_LIMIT: Duration = Duration::from_secs(900);
 /// Longer than any flare that a test waits for, on a busy machine.
-const END_LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const END_LIMIT: Duration = Duration::from_secs(300);
 
 /// A caller with credentials.
 #[derive(Debug, Clone)]
@@ -52,14 +54,35 @@ impl Answer {
         assert_eq!(self.status, status, "{}", self.text);
         let sentence = self.json["error"].as_str().unwrap_or_default().to_owned();
         let code = self.json["code"].as_str().unwrap_or_default();
-        assert!(
-            sentence.contains(' ') && sentence.len() > 10,
-            "no sentence: {}",
-            self.text
-        );
-        assert!(!code.is_empty(), "no transaction code: {}", self.text);
+        explains(&sentence, code);
         sentence
     }
+}
+
+/// The sentence with which a call is refused, which must be with this status and a transaction code.
+#[track_caller]
+pub fn refused<T: Debug>(answer: Result<T, Error>, status: u16) -> String {
+    match answer {
+        Err(Error::Refused {
+            status: told,
+            message,
+            code,
+        }) => {
+            assert_eq!(told, status, "{message}");
+            explains(&message, &code.unwrap_or_default());
+            message
+        }
+        other => panic!("{other:?} instead of {status}"),
+    }
+}
+
+#[track_caller]
+fn explains(sentence: &str, code: &str) {
+    assert!(
+        sentence.contains(' ') && sentence.len() > 10,
+        "no sentence: {sentence}"
+    );
+    assert!(!code.is_empty(), "no transaction code: {sentence}");
 }
 
 /// What an answer that must be good says.
@@ -67,6 +90,13 @@ impl Answer {
 pub(crate) fn told<T: DeserializeOwned>(answer: Result<burst_client::Answer<T>, Error>) -> T {
     let read = answer.and_then(|answer| answer.read());
     read.unwrap_or_else(|cause| panic!("{cause}"))
+}
+
+/// All that an answer that must be good says, with what the client does not know.
+#[track_caller]
+pub fn read_json<T>(answer: Result<burst_client::Answer<T>, Error>) -> Value {
+    let answer = answer.unwrap_or_else(|cause| panic!("{cause}"));
+    serde_json::from_str(answer.text()).unwrap_or_else(|cause| panic!("{cause}"))
 }
 
 impl Api {
@@ -140,21 +170,6 @@ impl Api {
         response.copy_to(&mut std::io::sink()).unwrap()
     }
 
-    /// `DELETE` below the caller's namespace.
-    #[track_caller]
-    pub fn delete(&self, path: &str) -> Answer {
-        self.send(self.request(Method::DELETE, &format!("namespaces/_/{path}")))
-    }
-
-    /// `PUT` below the caller's namespace.
-    #[track_caller]
-    pub fn put(&self, path: &str, body: &Value) -> Answer {
-        self.send(
-            self.request(Method::PUT, &format!("namespaces/_/{path}"))
-                .json(body),
-        )
-    }
-
     /// `POST` below the caller's namespace.
     #[track_caller]
     pub fn post(&self, path: &str, body: &Value) -> Answer {
@@ -162,6 +177,14 @@ impl Api {
             self.request(Method::POST, &format!("namespaces/_/{path}"))
                 .json(body),
         )
+    }
+
+    /// Deploys an executable or a zip, in place of what is deployed under this name.
+    #[track_caller]
+    pub fn deploy(&self, name: &str, code: &[u8]) {
+        let overwrite = Some(true);
+        let query = DeployQuery { overwrite };
+        told(self.client.deploy(name, &query, &package::definition(code)));
     }
 
     /// Starts a flare and gives its id.
@@ -187,11 +210,9 @@ impl Api {
         Some(accepted.ok()?.read().ok()?.flare_id)
     }
 
-    /// Asks for the end of a flare or a group, at a path below the caller's namespace. Whether that came in time,
-    /// or arrived at all, is not promised.
-    pub fn try_end(&self, path: &str) {
-        let path = format!("namespaces/_/{path}");
-        let _ = self.request(Method::DELETE, &path).send();
+    /// Asks for a flare's end. Whether that came in time, or arrived at all, is not promised.
+    pub fn try_cancel(&self, id: &str) {
+        let _ = self.client.cancel_flare(id);
     }
 
     /// The machines, of a platform that may be broken.
@@ -231,6 +252,12 @@ impl Api {
     #[track_caller]
     pub fn status(&self, id: &str) -> Flare {
         told(self.client.get_flare(id))
+    }
+
+    /// Cancels a flare.
+    #[track_caller]
+    pub fn cancel(&self, id: &str) {
+        told(self.client.cancel_flare(id));
     }
 
     /// Waits for a flare's end.

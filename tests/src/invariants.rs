@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::Setup;
 use crate::traffic::Sent;
-use crate::{Api, Cluster, failing, wait};
-use burst_client::{Flare, FlareState, Group, ListFlaresQuery};
+use crate::{Api, Cluster, failing, read_json, wait};
+use burst_client::{Body, Flare, FlareState, Group, ListFlaresQuery};
 
 /// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
 /// packs and backends take to be cleared.
@@ -168,7 +168,7 @@ fn under_way(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
 
 /// What the API says of a flare but for its workers, in a line: there may be many.
 fn brief(api: &Api, id: &str) -> String {
-    let mut flare = api.get(&format!("flares/{id}")).json;
+    let mut flare = read_json(api.client().get_flare(id));
     if let Some(fields) = flare.as_object_mut() {
         fields.remove("workers");
         fields.retain(|_, value| !value.is_null());
@@ -179,8 +179,6 @@ fn brief(api: &Api, id: &str) -> String {
 /// All that the API says of an ended flare.
 fn kept(cluster: &Cluster, id: &str) -> Value {
     let api = cluster.api();
-    json!([
-        api.get(&format!("flares/{id}")).json,
-        api.get(&format!("flares/{id}/result")).json
-    ])
+    let result = api.client().get_result(id).and_then(Body::text);
+    json!([read_json(api.client().get_flare(id)), read_json(result)])
 }

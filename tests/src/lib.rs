@@ -8,7 +8,7 @@
 //! | flares that keep coming, faults | `traffic`, `faults` |
 //! | one process of either, how patient it is, and the ordinary user it is | `node`, `patience`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
-//! | talk to it: HTTP, raw sockets, the CLI | `api` on `burst_client`; `wire`, `cli` |
+//! | talk to it: HTTP, raw sockets, the CLI | `api` and `actions` on `burst_client`; `wire`, `cli` |
 //! | every backend, with its server | `backends` |
 //! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
@@ -33,6 +33,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod account;
+mod actions;
 pub mod administrator;
 pub mod api;
 pub mod backends;
@@ -71,7 +72,7 @@ pub mod traffic;
 pub mod unchanged;
 pub mod wire;
 
-pub use api::{Answer, Api};
+pub use api::{Answer, Api, read_json, refused};
 pub use burst_test_servers::{
     BackendServer, Postgres, RabbitMq, Redis, S3Process, command, port, postgres, rabbitmq, wait,
 };

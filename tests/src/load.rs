@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use burst_client::Waited;
 use serde_json::{Value, json};
 
-use crate::{Api, Cluster, wait};
+use crate::{Api, Cluster, read_json, wait};
 
 /// The program, which greets by name once, in its log and in its output.
 pub const PROGRAM: &str = "hello";
@@ -75,8 +76,8 @@ fn flare(api: &Api, number: usize) -> Result<Served, String> {
         .map(|worker| json!({"name": name(number, worker)}))
         .collect();
     let asked = Instant::now();
-    let path = format!("bursts/{PROGRAM}?blocking=true&result=true");
-    let answer = api.post(&path, &json!({"params": params, "memory": 16}));
+    let request = json!({"params": params, "memory": 16});
+    let answer = api.client().flare_and_wait(PROGRAM, &request);
     let took = asked.elapsed();
     let greeting = |worker| {
         let name = name(number, worker);
@@ -85,18 +86,14 @@ fn flare(api: &Api, number: usize) -> Result<Served, String> {
     let expected: Vec<Value> = (0..size)
         .map(|worker| json!({"worker": worker, "output": greeting(worker)}))
         .collect();
-    let id = answer.json["flareId"].as_str().unwrap_or_default();
-    if answer.status != 200 || answer.json["outputs"] != json!(expected) {
-        let flare = api.get(&format!("flares/{id}")).text;
-        return Err(format!(
-            "flare {number} after {took:?}: {answer:#?}, now {flare}"
-        ));
+    if let Ok(Waited::Ended(ended)) = &answer {
+        let result = read_json(Ok(ended.clone()));
+        if result["state"] == "succeeded" && result["outputs"] == json!(expected) {
+            let id = result["flareId"].as_str().unwrap().to_owned();
+            return Ok(Served { number, id, took });
+        }
     }
-    Ok(Served {
-        number,
-        id: id.to_owned(),
-        took,
-    })
+    Err(format!("flare {number} after {took:?}: {answer:#?}"))
 }
 
 /// Checks that each flare was run once: it has an id of its own, and each of its workers has greeted once.

@@ -2,7 +2,7 @@
 //! something of all that can be used up, round after round, and talks between its packs.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 
@@ -17,8 +17,6 @@ const LISTENS: &str = "listens:";
 const MILLIS: u64 = 600_000;
 /// How long a round may take while others do their worst. Nothing that is well waits for it.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// About as long as a round takes.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Two workers in two packs.
 #[derive(Debug)]
@@ -110,27 +108,22 @@ impl<'a> Neighbour<'a> {
     /// When its flare has ended, or nothing comes of it.
     #[track_caller]
     pub fn goes_on(&self, since: usize) -> Result<(), String> {
-        let until = Instant::now() + PATIENCE;
-        loop {
+        let seen = wait::within(PATIENCE, || {
             if self.rounds() > since + 1 {
-                return Ok(());
+                return Some(Ok(()));
             }
             let flare = self.status();
-            if flare.state.is_final() {
-                return Err(format!("it ended: {:?}", flare.error));
-            }
-            if Instant::now() > until {
-                return Err(format!("it did nothing for {PATIENCE:?}"));
-            }
-            std::thread::sleep(LOOK);
-        }
+            let ended = || Err(format!("it ended: {:?}", flare.error));
+            flare.state.is_final().then(ended)
+        });
+        seen.unwrap_or_else(|| Err(format!("it did nothing for {PATIENCE:?}")))
     }
 
     /// Ends it.
     #[track_caller]
     pub fn end(self) {
         let api = self.tenant.api();
-        api.try_end(&format!("flares/{}", self.flare));
+        api.try_cancel(&self.flare);
         api.ended(&self.flare);
     }
 

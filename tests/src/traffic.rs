@@ -128,14 +128,14 @@ impl Sender {
             self.pause();
         }
         if self.random.random_range(0..3) > 0 {
-            self.api().try_end(&format!("groups/{group}"));
+            let _ = self.api().client().close_group(&group);
         }
     }
 
     fn accepted(&mut self, id: Option<String>, cancel: bool) {
         if let Some(id) = id {
             if cancel {
-                self.api().try_end(&format!("flares/{id}"));
+                self.api().try_cancel(&id);
             }
             self.sent.flares.push(id);
         }

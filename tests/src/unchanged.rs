@@ -1,6 +1,8 @@
 //! Proof that refused requests change nothing.
 
-use crate::Platform;
+use burst_client::{ListDefinitionsQuery, ListFlaresQuery};
+
+use crate::{Platform, read_json};
 
 /// Makes requests and checks that definitions, flares and slots are afterwards as before.
 #[track_caller]
@@ -8,8 +10,11 @@ pub fn changing_nothing(platform: &Platform, requests: impl FnOnce()) {
     let state = || {
         let api = platform.api();
         (
-            api.get("bursts").json,
-            api.get("flares").json,
+            read_json(
+                api.client()
+                    .list_definitions(&ListDefinitionsQuery::default()),
+            ),
+            read_json(api.client().list_flares(&ListFlaresQuery::default())),
             api.free_slots(),
         )
     };

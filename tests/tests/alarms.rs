@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
+use burst_client::ListActivationsQuery;
 use burst_tests::cluster::Setup;
 use burst_tests::{Api, Cluster, Driver, wait};
 use serde_json::{Value, json};
@@ -68,31 +69,18 @@ fn alarms_fire_once_for_each_due_time() {
         "{twice:?} of {due:?} fired twice, outages {outages:?}"
     );
     for activation in seen.iter().flat_map(activations) {
-        let path = format!("activations/{activation}");
-        let ended = || cluster.api().get(&path).status;
-        wait::until_seen("its action has a record", LIMIT, ended, |status| {
-            *status == 200
-        });
+        cluster.api().ended_activation(&activation);
     }
 }
 
 /// A trigger that an alarm fires, and a rule by which it runs an action.
 #[track_caller]
 fn create(api: &Api) {
-    let put = |path: &str, body: Value| {
-        let answer = api.put(path, &body);
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
-    };
     let code = "def main(args):\n    return {}\n";
-    put(
-        "actions/ring",
-        json!({"exec": {"kind": "python:default", "code": code}}),
-    );
-    put("triggers/tick", json!({}));
-    put(
-        "rules/on-tick",
-        json!({"trigger": "/_/tick", "action": "/_/ring"}),
-    );
+    let ring = json!({"exec": {"kind": "python:default", "code": code}});
+    api.put_action("ring", &ring);
+    api.put_trigger("tick");
+    api.put_rule("on-tick", "tick", "ring");
     let path = "namespaces/whisk.system/actions/alarms/alarm?blocking=true&result=true";
     let wanted = json!({"lifecycleEvent": "CREATE", "triggerName": "/_/tick", "authKey": api.auth(),
         "cron": format!("*/{} * * * * *", PERIOD / 1000)});
@@ -108,10 +96,16 @@ fn now() -> u64 {
 /// The records of all fires, the oldest first, once they are as wanted.
 #[track_caller]
 fn fires(api: &Api, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let query = ListActivationsQuery {
+        name: Some("tick".into()),
+        limit: Some(200),
+        docs: Some(true),
+        ..ListActivationsQuery::default()
+    };
     let list = || -> Vec<Value> {
-        let listed = api.get("activations?name=tick&limit=200&docs=true");
-        // Where a request waited for a controller that is no more.
-        let listed = (listed.status == 200).then(|| listed.expect(200));
+        // None where a request waited for a controller that is no more.
+        let listed = api.client().list_activations(&query);
+        let listed = listed.map(|listed| serde_json::from_str(listed.text()).unwrap());
         let mut all: Vec<Value> = listed.unwrap_or_default();
         all.reverse();
         all

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::thread;
 
+use burst_client::ListActivationsQuery;
 use burst_tests::{Api, Driver, Platform, Settings, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -76,8 +77,7 @@ fn each_of_many_calls_at_once_gets_its_own_result() {
 #[track_caller]
 fn store(api: &Api, name: &str, exec: Value) {
     let body = json!({"exec": exec, "annotations": [{"key": "web-export", "value": true}]});
-    let answer = api.put(&format!("actions/{name}"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 /// Makes all calls at the same moment, and gives what each comes to, of which no two are the same.
@@ -103,9 +103,7 @@ fn all_at_once(call: impl Fn(u64) -> String + Sync) -> BTreeSet<String> {
 /// What a call that is waited for is answered.
 #[track_caller]
 fn record(api: &Api, name: &str, n: u64) -> Value {
-    let answer = api.post(&format!("actions/{name}?blocking=true"), &json!({"n": n}));
-    assert_eq!(answer.status, 200, "{n}: {}", answer.text);
-    answer.json
+    api.invoke(name, &json!({"n": n})).expect(200)
 }
 
 fn id(record: &Value) -> String {
@@ -115,11 +113,12 @@ fn id(record: &Value) -> String {
 /// An action has run so many times in all, these among them, and no more.
 #[track_caller]
 fn recorded(api: &Api, name: &str, runs: u64, ids: &BTreeSet<String>) {
-    let list = || -> BTreeSet<String> {
-        let path = format!("activations?name={name}&limit=200");
-        let all: Vec<Value> = api.get(&path).expect(200);
-        all.iter().map(id).collect()
+    let query = ListActivationsQuery {
+        name: Some(name.into()),
+        limit: Some(200),
+        ..ListActivationsQuery::default()
     };
+    let list = || -> BTreeSet<String> { api.activations(&query).iter().map(id).collect() };
     let seen = wait::until_seen("all are recorded", wait::SOON, list, |seen| {
         seen.len() as u64 >= runs
     });

@@ -2,8 +2,9 @@
 
 use std::fs;
 
+use burst_client::Error;
 use burst_tests::unchanged::changing_nothing;
-use burst_tests::{Answer, Driver, Loan, Platform, Settings, failing, wire};
+use burst_tests::{Answer, Driver, Loan, Platform, Settings, failing, refused, wire};
 use reqwest::Method;
 use serde_json::json;
 
@@ -24,6 +25,7 @@ fn raw_body(platform: &Platform, method: Method, path: &str, kind: &str, body: &
 #[test]
 fn flare_requests() {
     let platform = platform();
+    let client = platform.api().client();
     let ok = failing::succeed();
     let cases = [
         ("size 0", json!({"size": 0, "params": ok}), "size"),
@@ -114,22 +116,16 @@ fn flare_requests() {
     ];
     changing_nothing(&platform, || {
         for (what, body, named) in cases {
-            let answer = platform.api().post("bursts/failing", &body);
-            assert!(
-                (400..500).contains(&answer.status),
-                "{what}: {}",
-                answer.text
-            );
-            let sentence = answer.refusal(answer.status);
+            let answer = client.flare(failing::NAME, &body);
+            let status = answer.as_ref().err().and_then(Error::status).unwrap_or(200);
+            assert!((400..500).contains(&status), "{what}: {answer:?}");
+            let sentence = refused(answer, status);
             assert!(
                 sentence.contains(named),
                 "{what}: `{named}` is missing in: {sentence}"
             );
         }
-        platform
-            .api()
-            .post("bursts/unknown", &json!({"size": 1}))
-            .refusal(404);
+        refused(client.flare("unknown", &json!({"size": 1})), 404);
     });
 }
 
@@ -248,16 +244,16 @@ fn paths_methods_and_queries() {
     changing_nothing(&platform, || {
         at(Method::GET, "namespaces/_/nonsense").refusal(404);
         at(Method::GET, "nonsense").refusal(404);
-        api.get("bursts/unknown").refusal(404);
-        api.delete("bursts/unknown").refusal(404);
+        refused(api.client().get_definition("unknown"), 404);
+        refused(api.client().delete_definition("unknown"), 404);
         for view in ["", "/result", "/logs", "/timeline"] {
             api.get(&format!("flares/0123456789abcdef0123456789abcdef{view}"))
                 .refusal(404);
             let answer = api.get(&format!("flares/no-id{view}"));
             assert!(matches!(answer.status, 400 | 404), "{}", answer.text);
         }
-        api.delete("flares/0123456789abcdef0123456789abcdef")
-            .refusal(404);
+        let nobody = "0123456789abcdef0123456789abcdef";
+        refused(api.client().cancel_flare(nobody), 404);
         at(Method::PATCH, "namespaces/_/bursts/failing").refusal(405);
         at(Method::POST, "namespaces/_/flares").refusal(405);
         for query in [

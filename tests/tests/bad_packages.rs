@@ -2,9 +2,11 @@
 
 use std::fs;
 
+use burst_client::DeployQuery;
 use burst_tests::package::{definition, for_another_machine, needing_a_newer_c_library, zip_of};
 use burst_tests::unchanged::changing_nothing;
-use burst_tests::{Driver, Loan, Platform, Settings, built, failing};
+use burst_tests::{Driver, Loan, Platform, Settings, built, failing, refused};
+use reqwest::Method;
 use serde_json::json;
 
 fn platform() -> Loan {
@@ -16,6 +18,7 @@ fn platform() -> Loan {
 #[test]
 fn over_http() {
     let platform = platform();
+    let (client, once) = (platform.api().client(), DeployQuery::default());
     let good = fs::read(built::program(failing::NAME)).unwrap();
     let corrupt = &zip_of("exec", &good)[..2000];
     let cases = [
@@ -76,8 +79,7 @@ fn over_http() {
     ];
     changing_nothing(&platform, || {
         for (what, body, named) in cases {
-            let answer = platform.api().put("bursts/new", &body);
-            let sentence = answer.refusal(400);
+            let sentence = refused(client.deploy("new", &once, &body), 400);
             assert!(
                 sentence.contains(named),
                 "{what}: `{named}` is missing in: {sentence}"
@@ -85,33 +87,27 @@ fn over_http() {
         }
         let mut bad_option = definition(&good);
         bad_option["config"] = json!({"granularity": -3});
-        assert!(
-            platform
-                .api()
-                .put("bursts/new", &bad_option)
-                .refusal(400)
-                .contains("granularity")
-        );
+        let sentence = refused(client.deploy("new", &once, &bad_option), 400);
+        assert!(sentence.contains("granularity"), "{sentence}");
         let fine = definition(&good);
+        let put = |path: &str| {
+            let request = platform.api().request(Method::PUT, path);
+            platform.api().send(request.json(&fine))
+        };
         for name in ["-dash", "semi;colon", "%2e%2e", &"x".repeat(500)] {
-            let answer = platform.api().put(&format!("bursts/{name}"), &fine);
+            let answer = put(&format!("namespaces/_/bursts/{name}"));
             assert!(
                 (400..500).contains(&answer.status),
                 "{name}: {}",
                 answer.text
             );
         }
-        platform.api().put("bursts/failing", &fine).refusal(409);
-        platform
-            .api()
-            .put("bursts/failing?overwrite=perhaps", &fine)
-            .refusal(400);
+        refused(client.deploy(failing::NAME, &once, &fine), 409);
+        put("namespaces/_/bursts/failing?overwrite=perhaps").refusal(400);
     });
     // The checks refuse no good package.
-    let answer = platform
-        .api()
-        .put("bursts/new", &definition(&zip_of("exec", &good)));
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    let fine = definition(&zip_of("exec", &good));
+    client.deploy("new", &once, &fine).unwrap();
 }
 
 #[test]

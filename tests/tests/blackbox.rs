@@ -54,14 +54,13 @@ fn store(platform: &Platform, name: &str, image: &Image, code: Option<&str>) {
         "limits": {"timeout": 120_000},
         "parameters": [{"key": "GIVEN", "value": "at the start", "init": true}],
     });
-    let answer = platform.api().put(&format!("actions/{name}"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    platform.api().put_action(name, &body);
 }
 
 /// The record of a call that was waited for.
 #[track_caller]
 fn invoke(platform: &Platform, name: &str, input: &Value, status: u16) -> Value {
-    let answer = (platform.api()).post(&format!("actions/{name}?blocking=true"), input);
+    let answer = platform.api().invoke(name, input);
     assert_eq!(answer.status, status, "{name} {input}: {}", answer.text);
     serde_json::from_str(&answer.text).unwrap()
 }
@@ -103,7 +102,12 @@ fn an_image_that_keeps_the_contract_runs_actions() {
             assert!(variables.contains(variable), "{variables}");
         }
         let id = record["activationId"].as_str().unwrap();
-        let logs = platform.api().get(&format!("activations/{id}/logs")).text;
+        let logs = platform
+            .api()
+            .client()
+            .get_activation_logs(id)
+            .unwrap()
+            .into_text();
         assert!(
             logs.contains(&format!("run {runs}")) && logs.contains("complaint"),
             "{logs}"
@@ -168,13 +172,7 @@ fn an_image_that_misbehaves_fails_its_own_calls() {
         assert_eq!(result(&after)["runs"], 1, "in another container: {after}");
     }
     let body = json!({"limits": {"timeout": 3000}});
-    assert_eq!(
-        platform
-            .api()
-            .put("actions/bad?overwrite=true", &body)
-            .status,
-        200
-    );
+    platform.api().put_action("bad", &body);
     let record = invoke(&platform, "bad", &json!({"act": "never"}), 502);
     assert!(
         result(&record)["error"].to_string().contains("time limit"),

@@ -197,7 +197,7 @@ fn too_much_memory_ends_its_own_pack(settings: Settings) {
 
     let survivor = api.status(&other);
     assert_eq!(survivor.state, "running", "{:#?}", survivor.error);
-    api.delete(&format!("flares/{other}"));
+    api.cancel(&other);
     api.ended(&other);
 }
 

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, SystemTime};
 
-use burst_tests::{Api, Driver, Platform, Settings, wait};
+use burst_client::{Answer, Error, ListActionsQuery};
+use burst_tests::{Api, Driver, Platform, Settings, refused, wait};
 use reqwest::Method;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 const TWICE: &str = "
@@ -44,8 +46,7 @@ fn store(api: &Api, name: &str, code: &str, timeout: Duration, annotations: Valu
         "limits": {"timeout": timeout.as_millis() as u64},
         "annotations": annotations,
     });
-    let answer = api.put(&format!("actions/{name}"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 fn keyed() -> Value {
@@ -54,8 +55,7 @@ fn keyed() -> Value {
 
 #[track_caller]
 fn invoke(api: &Api, name: &str, n: u64) -> Value {
-    let path = format!("actions/{name}?blocking=true&result=true");
-    api.post(&path, &json!({"n": n})).expect(200)
+    api.invoke_for_result(name, &json!({"n": n})).expect(200)
 }
 
 /// What a web action answers somebody without credentials.
@@ -89,14 +89,17 @@ const SHORT: Duration = Duration::from_secs(30);
 fn briefly(platform: &Platform, call: impl Fn(&Api) -> Value) -> Value {
     for _ in 0..5 {
         let told = call(platform.api());
-        let answer = with_key(platform, &told).get("actions");
-        if answer.status == 401 && now() > deadline(&told) {
-            continue;
-        }
-        let _: Value = answer.expect(200);
+        match actions(&with_key(platform, &told)) {
+            Err(cause) if cause.status() == Some(401) && now() > deadline(&told) => continue,
+            answer => answer.unwrap(),
+        };
         return told;
     }
     panic!("its key is never good in its time")
+}
+
+fn actions(api: &Api) -> Result<Answer<Box<RawValue>>, Error> {
+    api.client().list_actions(&ListActionsQuery::default())
 }
 
 fn deadline(told: &Value) -> u64 {
@@ -109,9 +112,8 @@ fn ends(platform: &Platform, told: &Value) {
     let deadline = deadline(told);
     wait::until_seen("its time is up", wait::SOON, now, |now| *now > deadline);
     let late = with_key(platform, told);
-    late.get("actions").refusal(401);
-    late.post("actions/twice?blocking=true", &json!({"n": 1}))
-        .refusal(401);
+    refused(actions(&late), 401);
+    late.invoke("twice", &json!({"n": 1})).refusal(401);
 }
 
 #[test]
@@ -138,8 +140,7 @@ fn by_the_key_that_it_is_given_while_it_runs() {
     let web = briefly(&platform, |_| stranger(&platform, "brief.json"));
     ends(&platform, &told);
     ends(&platform, &web);
-    let counted: Value = api.get("activations?count=true&name=twice").expect(200);
-    assert_eq!(counted["activations"], 2);
+    assert_eq!(api.count_activations(Some("twice")), 2);
 }
 
 /// In a sandbox no function reaches the controller: what it is told is tried by who called it.

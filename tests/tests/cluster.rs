@@ -9,7 +9,7 @@ use std::time::Duration;
 use burst_tests::cluster::Setup;
 use burst_tests::faults::Fault;
 use burst_tests::invariants::{self, Accepted};
-use burst_tests::{Api, Cluster, Driver, account, built, command, failing, wait};
+use burst_tests::{Api, Cluster, Driver, account, built, command, failing, refused, wait};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -116,8 +116,11 @@ fn an_invoker_that_is_stopped_is_down_at_once_and_one_that_comes_is_used() {
         || cluster.api().invokers(),
         |seen| seen.iter().any(|i| i.id == "invoker1" && i.state == "down"),
     );
-    let refused = cluster.api().post("bursts/failing", &flare_of(8));
-    assert!(refused.refusal(400).contains("4 slots"), "{refused:#?}");
+    let refused = refused(
+        cluster.api().client().flare(failing::NAME, &flare_of(8)),
+        400,
+    );
+    assert!(refused.contains("4 slots"), "{refused}");
     cluster.start_invoker(1);
     cluster.all_up();
     let id = accepted.flare(&cluster, failing::NAME, &flare_of(8));

@@ -41,33 +41,22 @@ fn one_slot(driver: Driver) -> Settings {
 
 fn store(api: &Api, name: &str, code: &str, limits: Value) {
     let body = json!({"exec": {"kind": "nodejs:default", "code": code}, "limits": limits});
-    let answer = api.put(&format!("actions/{name}?overwrite=true"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 /// The record of a call that is waited for, however it ends.
 fn invoke(api: &Api, name: &str, payload: &Value) -> Value {
-    let call = format!("actions/{name}?blocking=true");
-    api.post(&call, payload).json
+    api.invoke(name, payload).json
 }
 
 /// The id of a call that stays, once it runs.
 fn staying(api: &Api, name: &str, payload: &Value) -> String {
-    let staying = api.post(&format!("actions/{name}"), payload).json;
-    let id = staying["activationId"].as_str().unwrap();
-    let log = || api.logs_of(id, 0).logs;
+    let id = api.begin(name, payload);
+    let log = || api.logs_of(&id, 0).logs;
     wait::until_seen("it runs", wait::SOON, log, |lines| {
         lines.iter().any(|line| line.line == "staying")
     });
-    id.to_owned()
-}
-
-/// The record of a call that nobody waits for, once it has ended.
-fn ended(api: &Api, id: &str) -> Value {
-    let record = || api.get(&format!("activations/{id}")).json;
-    wait::until_seen("it has ended", wait::SOON, record, |record| {
-        record["response"]["result"].is_object()
-    })
+    id
 }
 
 /// The records of calls that come at once, of which so many at a time wait for each other: each has its own result.
@@ -103,7 +92,7 @@ fn calls_run_in_one_container(platform: &Platform) {
             processes.insert(result["process"].to_string());
             // What a call prints is its own, also what it prints later.
             let id = record["activationId"].as_str().unwrap();
-            let record = ended(api, id);
+            let record = api.ended_activation(id);
             let log = record["logs"].to_string();
             let own = [format!("in {n}"), format!("out {n}")];
             assert!(own.iter().all(|line| log.contains(line)), "{n}: {log}");
@@ -143,7 +132,7 @@ fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
             .contains("exited unexpectedly"),
         "{leaves:#}"
     );
-    let stayed = ended(api, &id);
+    let stayed = api.ended_activation(&id);
     let why = stayed["response"]["result"].to_string();
     assert!(
         why.contains("another call in it ended the process"),
@@ -203,7 +192,7 @@ fn a_call_that_fails_leaves_those_beside_it_alone() {
     let why = failed["response"]["result"].to_string();
     assert!(why.contains("at once"), "{failed:#}");
     fs::write(file, "").unwrap();
-    let waited = ended(api, &id);
+    let waited = api.ended_activation(&id);
     assert_eq!(
         waited["response"]["result"],
         json!({"waited": true}),

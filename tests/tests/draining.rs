@@ -5,7 +5,7 @@ use std::fs;
 use burst_client::{Flare, InvokerState};
 use burst_tests::cli::Cli;
 use burst_tests::cluster::Setup;
-use burst_tests::{Api, Cluster, Driver, failing, invariants, wait};
+use burst_tests::{Api, Cluster, Driver, failing, invariants, refused, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -72,8 +72,8 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     let other = accepted.flare(&cluster, failing::NAME, &until(&over, 0));
     assert_ne!(runs_on(&cluster.api(), &other), drained);
     let eight = json!({"size": 8, "params": failing::succeed()});
-    let refused = cluster.api().post("bursts/failing", &eight);
-    assert!(refused.refusal(400).contains("4 slots"), "{refused:#?}");
+    let refused = refused(cluster.api().client().flare(failing::NAME, &eight), 400);
+    assert!(refused.contains("4 slots"), "{refused}");
 
     fs::write(&over, "").unwrap();
     for id in [&held, &other] {

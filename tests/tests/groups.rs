@@ -4,9 +4,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use burst_client::{Flare, Group};
-use burst_tests::Redis;
-use burst_tests::{Driver, Loan, Platform, Settings, failing, node, processes, wait};
+use burst_client::{Flare, Group, ListFlaresQuery, ListGroupsQuery};
+use burst_tests::{
+    Driver, Loan, Platform, Redis, Settings, failing, node, processes, read_json, refused, wait,
+};
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
@@ -32,10 +33,6 @@ impl<'a> Opened<'a> {
         let accepted = platform.api().client().open_group(&request).unwrap();
         let id = accepted.read().unwrap().group_id;
         Self { platform, id }
-    }
-
-    fn path(&self) -> String {
-        format!("groups/{}", self.id)
     }
 
     fn status(&self) -> Group {
@@ -96,19 +93,15 @@ impl<'a> Opened<'a> {
     }
 
     fn close(&self) {
-        let answer = self.platform.api().delete(&self.path());
-        assert_eq!(answer.status, 202, "{}", answer.text);
+        self.platform.api().client().close_group(&self.id).unwrap();
     }
 
     /// It has ended: it takes no flare, and its slots are free.
     fn is_over(&self) -> Group {
         let group = self.becomes("closed");
-        let answer = self.platform.api().post(&self.path(), &json!({}));
-        assert!(
-            answer.refusal(409).contains("open another one"),
-            "{}",
-            answer.text
-        );
+        let client = self.platform.api().client();
+        let refused = refused(client.flare_on_group(&self.id, &json!({})), 409);
+        assert!(refused.contains("open another one"), "{refused}");
         let all = self.platform.slots();
         let free = || self.platform.api().free_slots();
         wait::until_seen("its slots are free", wait::SOON, free, |free| *free == all);
@@ -137,7 +130,7 @@ fn finds_its_state_again(driver: Driver) {
     group.close();
     let error = group.is_over().error;
     assert!(error.is_none(), "being closed is no error: {error:?}");
-    assert_eq!(platform.api().delete(&group.path()).status, 409);
+    refused(platform.api().client().close_group(&group.id), 409);
 }
 
 #[test]
@@ -217,7 +210,7 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
     let first = group.flare(&failing::count());
     let second = group.flare(&failing::count());
     assert_eq!(platform.api().status(&first).state, "queued");
-    let queue = |id: &str| platform.api().get(&format!("flares/{id}")).json["queue"].clone();
+    let queue = |id: &str| read_json(platform.api().client().get_flare(id))["queue"].clone();
     // A scheduler that is slow to answer is not waited for: then the place is not shown.
     let position = |id: &str| {
         let shown = wait::until_seen(
@@ -231,15 +224,9 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
     assert_eq!((position(&first), position(&second)), (json!(1), json!(2)));
     // One that waits for its turn can be cancelled, and nothing else happens.
     let third = group.flare(&failing::count());
-    assert_eq!(
-        platform.api().delete(&format!("flares/{third}")).status,
-        202
-    );
+    platform.api().cancel(&third);
     assert_eq!(platform.api().ended(&third).state, "cancelled");
-    assert_eq!(
-        platform.api().delete(&format!("flares/{before}")).status,
-        202
-    );
+    platform.api().cancel(&before);
     let (first, second) = (platform.api().ended(&first), platform.api().ended(&second));
     assert_eq!(
         (first.state.as_str(), second.state.as_str()),
@@ -275,7 +262,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     let running = cancelled.flare(&failing::hold(failing::LONG));
     let waiting = cancelled.flare(&failing::count());
     api.all_wrote(&running, failing::MARK);
-    assert_eq!(api.delete(&format!("flares/{running}")).status, 202);
+    api.cancel(&running);
     assert_eq!(api.ended(&running).state, "cancelled");
     let waited = api.ended(&waiting);
     assert_eq!(waited.state, "failed", "{waited:#?}");
@@ -308,13 +295,9 @@ fn counted(platform: &Platform, what: &str, kill: impl Fn(u32)) -> (Group, usize
     let (_, processes) = group.count();
     kill(*processes.last().unwrap());
     // A flare may have noticed nothing yet.
-    let answer = platform
-        .api()
-        .post(&group.path(), &json!({"params": failing::count()}));
-    if answer.status == 202 {
-        let flare = platform
-            .api()
-            .ended(answer.json["flareId"].as_str().unwrap());
+    let request = json!({"params": failing::count()});
+    if let Some(id) = platform.api().try_flare_on(&group.id, &request) {
+        let flare = platform.api().ended(&id);
         assert_eq!(flare.state, "failed", "{what}: {flare:#?}");
     }
     let ended = group.is_over();
@@ -380,31 +363,37 @@ fn the_command_line_opens_flares_and_closes() {
 #[test]
 fn bad_requests_are_told_what_to_change() {
     let platform = platform(Driver::Process);
-    let api = platform.api();
-    let open = |body: Value| api.post("groups", &body);
+    let client = platform.api().client();
     let named = |size: u32| json!({"definition": failing::NAME, "size": size});
-    assert!(open(named(0)).refusal(400).contains("size"));
-    assert!(open(named(9)).refusal(400).contains("8 slots"));
-    assert!(open(json!({"size": 1})).refusal(400).contains("definition"));
-    assert!(
-        open(json!({"definition": "none", "size": 1}))
-            .refusal(404)
-            .contains("none")
-    );
-    let retried = json!({"definition": failing::NAME, "size": 1, "retries": 1});
-    assert!(open(retried).refusal(400).contains("retries"));
-    assert_eq!(api.get("groups/0").status, 400);
-    let nobody = format!("groups/{}", "0".repeat(32));
-    assert_eq!(api.get(&nobody).status, 404);
-    assert_eq!(api.post(&nobody, &json!({})).status, 404);
-    assert_eq!(api.delete(&nobody).status, 404);
+    for (request, status, named) in [
+        (named(0), 400, "size"),
+        (named(9), 400, "8 slots"),
+        (json!({"size": 1}), 400, "definition"),
+        (json!({"definition": "none", "size": 1}), 404, "none"),
+        (
+            json!({"definition": failing::NAME, "size": 1, "retries": 1}),
+            400,
+            "retries",
+        ),
+    ] {
+        let refused = refused(client.open_group(&request), status);
+        assert!(refused.contains(named), "{refused}");
+    }
+    refused(client.get_group("0"), 400);
+    let nobody = "0".repeat(32);
+    refused(client.get_group(&nobody), 404);
+    refused(client.flare_on_group(&nobody, &json!({})), 404);
+    refused(client.close_group(&nobody), 404);
     let group = Opened::new(&platform, json!({})).open();
     let two = json!({"params": [failing::count(), failing::count()]});
-    assert!(api.post(&group.path(), &two).refusal(400).contains('4'));
+    let size = refused(client.flare_on_group(&group.id, &two), 400);
+    assert!(size.contains('4'), "{size}");
     // A group is no flare, nor the other way round.
-    assert_eq!(api.get(&format!("flares/{}", group.id)).status, 404);
-    assert_eq!(api.get("flares").json, json!([]));
-    assert_eq!(api.get("groups").json[0]["groupId"], json!(group.id));
+    refused(client.get_flare(&group.id), 404);
+    let flares = client.list_flares(&ListFlaresQuery::default());
+    assert_eq!(read_json(flares), json!([]));
+    let groups = client.list_groups(&ListGroupsQuery::default());
+    assert_eq!(read_json(groups)[0]["groupId"], json!(group.id));
     group.close();
     group.is_over();
 }

@@ -12,7 +12,6 @@ use burst_tests::{Cluster, Driver, node, wait};
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
-use reqwest::Method;
 use serde_json::json;
 
 use crate::soak::setting;
@@ -98,12 +97,8 @@ fn a_call_whose_container_is_killed_while_its_program_starts_is_lost() {
     let api = cluster.api();
     let code = "import time\ntime.sleep(20)\ndef main(args):\n    return {}\n";
     let exec = json!({"kind": "python:default", "code": code});
-    let action = |method| api.request(method, "namespaces/_/actions/slow");
-    let stored = api.send(action(Method::PUT).json(&json!({ "exec": exec })));
-    assert_eq!(stored.status, 200, "{}", stored.text);
-    let begun = api.send(action(Method::POST).json(&json!({})));
-    assert_eq!(begun.status, 202, "{}", begun.text);
-    let id = begun.json["activationId"].as_str().unwrap();
+    api.put_action("slow", &json!({ "exec": exec }));
+    let id = api.begin("slow", &json!({}));
     let runtime = wait::until("its program starts", node::START_LIMIT, || {
         let mut runtimes = cluster.runtimes().into_iter();
         let starts = |runtime: &Process| {
@@ -114,10 +109,7 @@ fn a_call_whose_container_is_killed_while_its_program_starts_is_lost() {
         runtimes.find(starts)
     });
     node::kill(runtime.pid);
-    let record = wait::until("it has ended", node::START_LIMIT, || {
-        let answer = api.get(&format!("activations/{id}"));
-        (answer.status == 200).then_some(answer.json)
-    });
+    let record = api.ended_activation(&id);
     let response = &record["response"];
     assert_eq!(response["status"], "whisk internal error", "{record:#}");
     let error = response["result"]["error"].as_str().unwrap_or_default();

@@ -6,8 +6,9 @@ use std::io::{Cursor, Write};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use burst_client::GetActionQuery;
 use burst_tests::cli::Cli;
-use burst_tests::{Driver, Platform, Settings};
+use burst_tests::{Driver, Platform, Settings, read_json};
 use serde_json::{Value, json};
 
 const PYTHON: &str = "
@@ -46,10 +47,7 @@ pub(crate) fn zip(files: &[(&str, &str)]) -> String {
 
 fn store(platform: &Platform, name: &str, kind: &str, code: &str) {
     let body = json!({"exec": {"kind": kind, "code": code}});
-    let answer = platform
-        .api()
-        .put(&format!("actions/{name}?overwrite=true"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    platform.api().put_action(name, &body);
 }
 
 fn inputs(workers: i64) -> Vec<Value> {
@@ -104,10 +102,7 @@ fn functions(settings: Settings) {
         let error = flare.error.unwrap();
         assert!(error.message.contains("below zero"), "{name}: {error:?}");
         // An activation's result says it, as with OpenWhisk.
-        let invoked = platform.api().post(
-            &format!("actions/{name}?blocking=true&result=true"),
-            &json!({"x": -2}),
-        );
+        let invoked = platform.api().invoke_for_result(name, &json!({"x": -2}));
         assert_eq!(invoked.status, 502, "{name}: {}", invoked.text);
         assert!(invoked.text.contains("below zero"), "{}", invoked.text);
     }
@@ -122,15 +117,11 @@ fn executables(settings: Settings) {
     let zipped = zip(&[("exec", bash)]);
     for (name, code) in [("script", script), ("zipped", &zipped)] {
         let exec = json!({"kind": "blackbox", "image": "openwhisk/dockerskeleton", "code": code});
-        let stored = platform
-            .api()
-            .put(&format!("actions/{name}"), &json!({ "exec": exec }));
-        assert_eq!(stored.status, 200, "{}", stored.text);
+        platform.api().put_action(name, &json!({ "exec": exec }));
         for _ in 0..2 {
-            let path = format!("actions/{name}?blocking=true");
-            let answer = platform.api().post(&path, &json!({"x": 1})).json;
+            let answer = platform.api().invoke(name, &json!({"x": 1})).json;
             let id = answer["activationId"].as_str().unwrap();
-            let record = platform.api().get(&format!("activations/{id}")).json;
+            let record = read_json(platform.api().client().get_activation(id));
             let said = record.to_string();
             assert_eq!(record["response"]["result"], json!({"ran": true}), "{said}");
             assert!(said.contains(r#"first {\"x\":1}"#), "{said}");
@@ -181,7 +172,11 @@ fn what_npm_packs_runs_and_is_answered_as_a_zip() {
         assert_eq!(output["twice"], 2 * worker as i64, "{output}");
         assert_eq!(output["of"], "part", "{output}");
     }
-    let code = platform.api().get("actions/node").json["exec"]["code"].clone();
+    let node = platform
+        .api()
+        .client()
+        .get_action("node", &GetActionQuery::default());
+    let code = read_json(node)["exec"]["code"].clone();
     let zip = STANDARD.decode(code.as_str().unwrap()).unwrap();
     let zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
     let names: BTreeSet<_> = zip.file_names().map(Result::unwrap).collect();

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use burst_tests::{Driver, Platform, Settings, built, package};
+use burst_tests::{Driver, Platform, Settings, built};
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -17,10 +17,7 @@ fn platform(slots: u32) -> Platform {
             .surroundings(HEAP),
     );
     let code = std::fs::read(built::dist("examples/burden")).unwrap();
-    let answer = platform
-        .api()
-        .put("bursts/burden", &package::definition(&code));
-    answer.expect::<Value>(200);
+    platform.api().deploy("burden", &code);
     platform
 }
 
@@ -88,7 +85,7 @@ fn more_inputs_than_the_heap_holds_are_refused_or_wait_on_the_disk() {
             .flat_map(|poster| poster.join().unwrap())
             .collect()
     });
-    api.delete(&format!("flares/{slow}")).expect::<Value>(202);
+    api.cancel(&slow);
     for id in ids {
         assert_eq!(api.ended(&id).state, "succeeded");
     }

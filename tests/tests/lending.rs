@@ -6,8 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use burst_tests::{Api, Driver, Platform, Settings, command, failing, processes};
-use serde_json::{Value, json};
+use burst_client::{
+    ListActionsQuery, ListActivationsQuery, ListDefinitionsQuery, ListFlaresQuery, ListGroupsQuery,
+};
+use burst_tests::{Driver, Platform, Settings, command, failing, processes, read_json, refused};
+use serde_json::json;
 
 /// With so many slots nobody else borrows one.
 fn settings() -> Settings {
@@ -36,13 +39,18 @@ fn what_one_borrower_leaves_no_other_finds() {
     assert_eq!(next.footprint(), before);
     assert_ne!(next.namespace(), name);
     assert!(!file.exists());
-    mine.get("bursts").refusal(401);
-    let has = |api: &Api, what: &str| api.get(what).expect::<Vec<Value>>(200);
-    for what in ["bursts", "actions", "flares", "groups", "activations"] {
-        assert_eq!(has(next.api(), what), Vec::<Value>::new(), "{what}");
-    }
-    let path = format!("groups/{}", group.group_id);
-    next.api().get(&path).refusal(404);
+    let definitions = ListDefinitionsQuery::default();
+    refused(mine.client().list_definitions(&definitions), 401);
+    let client = next.api().client();
+    let lists = [
+        read_json(client.list_definitions(&definitions)),
+        read_json(client.list_actions(&ListActionsQuery::default())),
+        read_json(client.list_flares(&ListFlaresQuery::default())),
+        read_json(client.list_groups(&ListGroupsQuery::default())),
+        read_json(client.list_activations(&ListActivationsQuery::default())),
+    ];
+    assert!(lists.iter().all(|list| *list == json!([])), "{lists:#?}");
+    refused(client.get_group(&group.group_id), 404);
     // As the first it has all slots, and packs of its own.
     failing::deploy(&next);
     let cold = next.api().run(failing::NAME, 3, &failing::succeed());

@@ -114,8 +114,7 @@ impl<'a> Opened<'a> {
     }
 
     fn close(self) {
-        let path = format!("groups/{}", self.id);
-        assert_eq!(self.cluster.api().delete(&path).status, 202);
+        self.cluster.api().client().close_group(&self.id).unwrap();
         self.becomes("closed");
     }
 }

@@ -193,7 +193,7 @@ fn packs_reach_whom_they_may(settings: Settings) {
 
     let neighbour = closed.status(&id);
     assert_eq!(neighbour.state, "running", "{:#?}", neighbour.error);
-    closed.delete(&format!("flares/{id}"));
+    closed.cancel(&id);
     closed.ended(&id);
 }
 
@@ -231,7 +231,7 @@ fn sandboxes_reach_their_flare_alone(settings: Settings) {
             }
         }
     }
-    closed.delete(&format!("flares/{id}"));
+    closed.cancel(&id);
     closed.ended(&id);
 }
 

@@ -3,32 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use burst_tests::{Answer, Driver, Platform, Settings, package, wait};
+use burst_tests::{Driver, Platform, Settings, package, read_json};
 use serde_json::{Value, json};
-
-#[track_caller]
-fn put(platform: &Platform, name: &str, action: &Value) {
-    let answer = (platform.api()).put(&format!("actions/{name}?overwrite=true"), action);
-    assert_eq!(answer.status, 200, "{}", answer.text);
-}
 
 fn python(code: &str) -> Value {
     json!({"exec": {"kind": "python:default", "code": code}, "limits": {"memory": 128}})
-}
-
-/// Who calls, and waits for the result.
-#[track_caller]
-fn call(platform: &Platform, name: &str, input: &Value) -> Answer {
-    let path = format!("actions/{name}?blocking=true&result=true");
-    platform.api().post(&path, input)
-}
-
-/// An activation's record, which there is once it has ended.
-#[track_caller]
-fn record(platform: &Platform, id: &str) -> Value {
-    let look = || platform.api().get(&format!("activations/{id}"));
-    let seen = wait::until_seen("it has ended", wait::SOON, look, |it| it.status == 200);
-    seen.json
 }
 
 const SQUARE: &str = "
@@ -47,7 +26,7 @@ fn burst(platform: &Platform, query: &str, workers: u64) -> Vec<Vec<Value>> {
     let body: Value = answer.expect(202);
     let ids = body["activationIds"].as_array().unwrap();
     let result = |id: &Value| {
-        let record = record(platform, id.as_str().unwrap());
+        let record = platform.api().ended_activation(id.as_str().unwrap());
         assert!(
             record["end"].as_u64() >= record["start"].as_u64(),
             "{record:#}"
@@ -60,7 +39,7 @@ fn burst(platform: &Platform, query: &str, workers: u64) -> Vec<Vec<Value>> {
 #[test]
 fn bursts_are_made_as_the_prototype_made_them() {
     let platform = Platform::lent(Settings::new(Driver::Process).slots(6));
-    put(&platform, "square", &python(SQUARE));
+    platform.api().put_action("square", &python(SQUARE));
     for (query, sizes) in [
         ("&granularity=2", vec![2, 2, 2]),
         ("&granularity=1", vec![1; 6]),
@@ -89,7 +68,7 @@ fn bursts_are_made_as_the_prototype_made_them() {
 #[test]
 fn a_burst_of_more_than_there_is_room_for_is_refused() {
     let platform = Platform::lent(Settings::new(Driver::Process).slots(2));
-    put(&platform, "square", &python(SQUARE));
+    platform.api().put_action("square", &python(SQUARE));
     let inputs = vec![json!({"n": 1}); 3];
     let body = json!({ "value": inputs });
     let refused = platform.api().post("actions/square?burst=true", &body);
@@ -116,16 +95,17 @@ def main(args):
 #[test]
 fn a_conductor_says_what_is_run_next() {
     let platform = Platform::lent(Settings::new(Driver::Process));
-    put(
-        &platform,
+    platform.api().put_action(
         "double",
         &python("def main(args):\n    return {'n': 2 * args['n']}\n"),
     );
     let mut conductor = python(CONDUCTOR);
     conductor["annotations"] = json!([{"key": "conductor", "value": true}]);
-    put(&platform, "conductor", &conductor);
-    let path = "actions/conductor?blocking=true";
-    let ended: Value = platform.api().post(path, &json!({"n": 3})).expect(200);
+    platform.api().put_action("conductor", &conductor);
+    let ended: Value = platform
+        .api()
+        .invoke("conductor", &json!({"n": 3}))
+        .expect(200);
     assert_eq!(
         ended["response"]["result"],
         json!({"n": 12, "steps": 2}),
@@ -140,7 +120,7 @@ fn a_conductor_says_what_is_run_next() {
         .collect();
     assert_eq!(parts.len(), 5, "{ended:#}");
     for part in ended["logs"].as_array().unwrap() {
-        let part = record(&platform, part.as_str().unwrap());
+        let part = platform.api().ended_activation(part.as_str().unwrap());
         assert_eq!(part["cause"], ended["activationId"], "{part:#}");
     }
     // What there is not comes back to it, and that it never has enough.
@@ -148,7 +128,10 @@ fn a_conductor_says_what_is_run_next() {
         (json!({"n": 1, "component": "nobody"}), "nobody"),
         (json!({"n": 0}), "Too many actions"),
     ] {
-        let caught: Value = call(&platform, "conductor", &input).expect(200);
+        let caught: Value = platform
+            .api()
+            .invoke_for_result("conductor", &input)
+            .expect(200);
         assert!(caught["caught"].as_str().unwrap().contains(why), "{caught}");
     }
 }
@@ -168,9 +151,12 @@ fn an_executable_speaks_the_action_loop() {
     let mut action = package::definition(&package::zip_of("exec", LOOP.as_bytes()));
     action["exec"]["kind"] = json!("python:default");
     action["exec"]["binary"] = json!(true);
-    put(&platform, "looping", &action);
+    platform.api().put_action("looping", &action);
     for runs in 1..=3 {
-        let result: Value = call(&platform, "looping", &json!({"x": runs})).expect(200);
+        let result: Value = platform
+            .api()
+            .invoke_for_result("looping", &json!({"x": runs}))
+            .expect(200);
         assert_eq!(result["runs"], runs, "one process for all");
         assert_eq!(result["told"]["value"], json!({"x": runs}));
         assert!(
@@ -193,16 +179,11 @@ def main(args):
 /// What a call that prints so much has in its log: bytes, and the last line.
 #[track_caller]
 fn logged(platform: &Platform, mib: u64) -> (usize, String) {
-    let path = "actions/talker?blocking=true";
-    let ended: Value = platform
-        .api()
-        .post(path, &json!({ "mib": mib }))
+    let ended: Value = (platform.api())
+        .invoke("talker", &json!({ "mib": mib }))
         .expect(200);
     let id = ended["activationId"].as_str().unwrap();
-    let logs: Value = platform
-        .api()
-        .get(&format!("activations/{id}/logs"))
-        .expect(200);
+    let logs = read_json(platform.api().client().get_activation_logs(id));
     let lines = logs["logs"].as_array().unwrap();
     let last = lines.last().map_or(String::new(), Value::to_string);
     (
@@ -217,7 +198,7 @@ fn an_actions_log_has_its_limit() {
     let mut action = python(TALKER);
     for (limit, least, most) in [(0, 0, 0), (1, 1 << 19, 2 << 20)] {
         action["limits"] = json!({"logs": limit, "memory": 128});
-        put(&platform, "talker", &action);
+        platform.api().put_action("talker", &action);
         let (bytes, last) = logged(&platform, 4);
         assert!(
             (least..=most).contains(&bytes),

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use burst_tests::{Api, Driver, Platform, Settings, Tenants, wait};
+use burst_tests::{Api, Driver, Platform, Settings, Tenants};
 use reqwest::Method;
 use reqwest::blocking::Response;
 use serde_json::{Value, json};
@@ -63,22 +63,17 @@ fn a_full_queue_says_so() {
         "{}",
         accepted.len()
     );
-    let own = call(second.api(), "actions/held", &json!({"n": 100, "go": go}));
-    assert_eq!(own.status(), 202, "the other namespace's queue is its own");
-    let own = id(own);
+    // The other namespace's queue is its own.
+    let own = second.api().begin("held", &json!({"n": 100, "go": go}));
     fs::write(&go, "").unwrap();
     for (n, id) in &accepted {
         succeeds(first.api(), id, *n);
     }
     succeeds(second.api(), &own, 100);
-    let counted: Value = first.api().get("activations?count=true").expect(200);
-    assert_eq!(counted["activations"], accepted.len());
-    let again = call(
-        first.api(),
-        "actions/held?blocking=true",
-        &json!({"n": 7, "go": go}),
-    );
-    assert_eq!(again.status(), 200);
+    let counted = first.api().count_activations(None);
+    assert_eq!(counted, accepted.len() as u64);
+    let again = first.api().invoke("held", &json!({"n": 7, "go": go}));
+    assert_eq!(again.status, 200, "{}", again.text);
 }
 
 /// Ways in which actions are bad, each with its limits and how it ends.
@@ -137,13 +132,7 @@ fn faults_of_one_namespace_are_no_others() {
     let bad = |name: &str, expected: &str| {
         let mut ended = 0;
         while ended == 0 || !is_over.load(Ordering::Relaxed) {
-            let answer = call(
-                first.api(),
-                &format!("actions/{name}?blocking=true"),
-                &json!({}),
-            );
-            assert_eq!(answer.status(), 502, "{name}: {}", answer.text().unwrap());
-            let record: Value = answer.json().unwrap();
+            let record: Value = first.api().invoke(name, &json!({})).expect(502);
             let error = &record["response"]["result"]["error"];
             assert!(
                 error.as_str().unwrap().contains(expected),
@@ -158,29 +147,22 @@ fn faults_of_one_namespace_are_no_others() {
             .map(|(name, _, _, expected)| scope.spawn(move || bad(name, expected)))
             .collect();
         for n in 0..CALLS {
-            let answer = call(second.api(), "actions/good?blocking=true", &json!({"n": n}));
-            assert_eq!(answer.status(), 200, "{n}: {}", answer.text().unwrap());
-            let record: Value = answer.json().unwrap();
+            let record: Value = second.api().invoke("good", &json!({"n": n})).expect(200);
             assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
         }
         is_over.store(true, Ordering::Relaxed);
         faults.into_iter().map(|it| it.join().unwrap()).collect()
     });
     println!("{CALLS} calls beside {ended:?} that failed");
-    let counted: Value = second
-        .api()
-        .get("activations?count=true&name=good")
-        .expect(200);
-    assert_eq!(counted["activations"], CALLS);
-    let counted: Value = first.api().get("activations?count=true").expect(200);
-    assert_eq!(counted["activations"], ended.iter().sum::<usize>());
+    assert_eq!(second.api().count_activations(Some("good")), CALLS);
+    let counted = first.api().count_activations(None);
+    assert_eq!(counted, ended.iter().sum::<usize>() as u64);
 }
 
 #[track_caller]
 fn store(api: &Api, name: &str, code: &str, limits: Value) {
     let body = json!({"exec": {"kind": "python:default", "code": code}, "limits": limits});
-    let answer = api.put(&format!("actions/{name}"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 #[track_caller]
@@ -198,7 +180,6 @@ fn id(answer: Response) -> String {
 /// Waits for a record that says so.
 #[track_caller]
 fn succeeds(api: &Api, id: &str, n: u64) {
-    let look = || api.get(&format!("activations/{id}"));
-    let seen = wait::until_seen("it ends", wait::SOON, look, |seen| seen.status == 200);
-    assert_eq!(seen.json["response"]["result"]["n"], n, "{:#}", seen.json);
+    let record = api.ended_activation(id);
+    assert_eq!(record["response"]["result"]["n"], n, "{record:#}");
 }

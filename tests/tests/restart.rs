@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use burst_client::Flare;
-use burst_tests::{Driver, Platform, Settings, docker, failing, wait};
+use burst_client::{Body, Flare, GetLogsQuery};
+use burst_tests::{Driver, Platform, Settings, docker, failing, read_json, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn survives_a_kill(driver: Driver) {
 fn survives_a_kill_of(settings: Settings, driver: Driver) {
     let mut platform = Platform::start(settings.slots(4));
     failing::deploy(&platform);
-    let definition = platform.api().get("bursts/failing").text;
+    let definition = read_json(platform.api().client().get_definition(failing::NAME));
     let finished = platform.api().run(failing::NAME, 2, &failing::succeed());
     assert_eq!(finished.state, "succeeded", "{finished:#?}");
     let kept = kept(&platform, &finished);
@@ -78,7 +78,8 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
     );
 
     // What was finished is as it was.
-    assert_eq!(platform.api().get("bursts/failing").text, definition);
+    let found = read_json(platform.api().client().get_definition(failing::NAME));
+    assert_eq!(found, definition);
     assert_eq!(self::kept(&platform, &finished), kept);
 
     // What was interrupted says so, to everyone who looks.
@@ -143,16 +144,17 @@ fn hold(platform: &Platform, size: u32, millis: u64) -> String {
 
 /// All that the API says of a finished flare.
 fn kept(platform: &Platform, flare: &Flare) -> Vec<Value> {
-    ["", "/result", "/logs", "/timeline"]
-        .iter()
-        .map(|view| {
-            let path = format!("flares/{}{view}", flare.flare_id);
-            let mut answer = platform.api().get(&path).expect::<Value>(200);
-            // When it was asked for is in the timeline, too.
-            answer.as_object_mut().unwrap().remove("now");
-            answer
-        })
-        .collect()
+    let (client, id) = (platform.api().client(), &flare.flare_id);
+    let logs = client.get_logs(id, &GetLogsQuery::default());
+    let mut timeline = read_json(client.get_timeline(id));
+    // When it was asked for is in the timeline, too.
+    timeline.as_object_mut().unwrap().remove("now");
+    vec![
+        read_json(client.get_flare(id)),
+        read_json(client.get_result(id).and_then(Body::text)),
+        read_json(logs.and_then(Body::text)),
+        timeline,
+    ]
 }
 
 #[test]

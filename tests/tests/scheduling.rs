@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use burst_client::{Flare, Start};
-use burst_tests::{Driver, Loan, Platform, Settings, failing, wait};
+use burst_client::{Flare, ListFlaresQuery, Start};
+use burst_tests::{Driver, Loan, Platform, Settings, failing, read_json, refused, wait};
 use serde_json::{Value, json};
 
 fn platform() -> Loan {
@@ -20,11 +20,6 @@ fn flare(platform: &Platform, size: u32, params: &Value, options: Value) -> Stri
         .unwrap()
         .extend(options.as_object().unwrap().clone());
     platform.api().flare(failing::NAME, &request)
-}
-
-fn cancel(platform: &Platform, id: &str) {
-    let answer = platform.api().delete(&format!("flares/{id}"));
-    assert_eq!(answer.status, 202, "{}", answer.text);
 }
 
 fn starts(flare: &Flare) -> BTreeSet<&str> {
@@ -50,14 +45,7 @@ fn sizes(flare: &Flare) -> Vec<usize> {
 fn larger_than_the_cluster_is_refused_at_once() {
     let platform = platform();
     let request = json!({"size": 9, "params": failing::succeed()});
-    let answer = platform.api().post("bursts/failing", &request);
-    assert!(
-        (400..500).contains(&answer.status),
-        "{}: {}",
-        answer.status,
-        answer.text
-    );
-    let sentence = answer.refusal(answer.status);
+    let sentence = refused(platform.api().client().flare(failing::NAME, &request), 400);
     assert!(
         sentence.contains("8 slots"),
         "how many slots there are: {sentence}"
@@ -72,7 +60,11 @@ fn larger_than_the_cluster_is_refused_at_once() {
         "succeed",
     ];
     platform.cli(&burst).exits(6).complains_of("8 slots");
-    assert_eq!(platform.api().get("flares").json, json!([]));
+    let flares = platform
+        .api()
+        .client()
+        .list_flares(&ListFlaresQuery::default());
+    assert_eq!(read_json(flares), json!([]));
 }
 
 #[test]
@@ -90,7 +82,7 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
     assert_eq!(waiting.state, "queued", "{waiting:#?}");
     assert!(waiting.packs.is_empty(), "{waiting:#?}");
     // A scheduler that is slow to answer is not waited for: then the place is not shown.
-    let queue = || platform.api().get(&format!("flares/{second}")).json["queue"].clone();
+    let queue = || read_json(platform.api().client().get_flare(&second))["queue"].clone();
     let queue = wait::until_seen("its place is shown", wait::SOON, queue, Value::is_object);
     assert_eq!(queue["position"], 1, "{queue}");
     assert!(queue["start"].is_u64(), "{queue}");
@@ -103,7 +95,7 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
         3,
         "no slot is held for a flare that waits"
     );
-    cancel(&platform, &first);
+    platform.api().cancel(&first);
     let second = platform.api().ended(&second);
     assert_eq!(second.state, "succeeded", "{second:#?}");
     let first = platform.api().ended(&first);
@@ -126,7 +118,7 @@ fn a_queued_flare_can_be_cancelled() {
     let second = flare(&platform, 2, &failing::succeed(), json!({}));
     platform.api().in_state(&first, "running");
     assert_eq!(platform.api().status(&second).state, "queued");
-    cancel(&platform, &second);
+    platform.api().cancel(&second);
     let second = platform.api().ended(&second);
     assert_eq!(second.state, "cancelled", "{second:#?}");
     assert!(
@@ -139,7 +131,7 @@ fn a_queued_flare_can_be_cancelled() {
         "running",
         "the other one goes on"
     );
-    cancel(&platform, &first);
+    platform.api().cancel(&first);
     platform.api().ended(&first);
     wait::until_seen(
         "slots are free",
@@ -165,7 +157,7 @@ fn slots_come_back_as_workers_end() {
     let second = platform.api().run(failing::NAME, 7, &failing::succeed());
     assert_eq!(second.state, "succeeded", "{second:#?}");
     assert_eq!(platform.api().status(&first).state, "running");
-    cancel(&platform, &first);
+    platform.api().cancel(&first);
     assert_eq!(platform.api().ended(&first).state, "cancelled");
     wait::until_seen(
         "each slot came back once",

@@ -90,7 +90,7 @@ fn exhausting_all_resources_takes_nothing_from_others(
     });
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     look(&platform);
-    api.delete(&format!("flares/{greedy}"));
+    api.cancel(&greedy);
     api.ended(&greedy);
 }
 

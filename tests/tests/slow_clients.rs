@@ -7,9 +7,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use burst_client::{CreateApiQuery, WebExtension};
 use burst_tests::{Api, Driver, Platform, Settings, wait};
-use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// How long the platform is patient, each time: a call is answered meanwhile, on a machine with other things to do, too.
 const PATIENCE: &str = "30s";
@@ -69,8 +69,7 @@ fn platform() -> Platform {
             "exec": {"kind": "python:default", "code": code},
             "annotations": [{"key": "web-export", "value": true}],
         });
-        let answer = platform.api().put(&format!("actions/{name}"), &body);
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        platform.api().put_action(name, &body);
     }
     platform
 }
@@ -92,12 +91,11 @@ fn operation(api: &Api, verb: &str, name: &str) -> String {
             "authkey": api.auth(),
         },
     });
-    let path = "web/whisk.system/apimgmt/createApi?responsetype=text";
-    let request = api.request(Method::POST, path);
-    let made: Value = api
-        .send(request.json(&json!({"apidoc": document})))
-        .expect(200);
-    let url = made["gwApiUrl"].as_str().unwrap();
+    let responsetype = Some(WebExtension::Text);
+    let query = CreateApiQuery { responsetype };
+    let request = json!({ "apidoc": document });
+    let made = api.client().create_api(&query, &request).unwrap();
+    let url = made.read().unwrap().gw_api_url;
     format!("{}/{name}", url.strip_prefix(api.base()).unwrap())
 }
 

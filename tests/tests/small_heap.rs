@@ -142,8 +142,7 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
 #[track_caller]
 fn store(api: &Api, name: &str, exec: Value) {
     let body = json!({"exec": exec, "annotations": [{"key": "web-export", "value": true}]});
-    let answer = api.put(&format!("actions/{name}"), &body);
-    assert_eq!(answer.status, 200, "{}", answer.text);
+    api.put_action(name, &body);
 }
 
 fn request(api: &Api, kind: CallKind, n: u64, size: usize) -> RequestBuilder {
@@ -203,11 +202,7 @@ fn accepted(kind: CallKind, answers: &Answers) -> &AtomicU64 {
 /// An action has so many records, once all have ended.
 #[track_caller]
 fn recorded(api: &Api, name: &str, runs: u64) {
-    let path = format!("activations?count=true&name={name}");
-    let count = || -> u64 {
-        let counted: Value = api.get(&path).expect(200);
-        counted["activations"].as_u64().unwrap()
-    };
+    let count = || api.count_activations(Some(name));
     let counted = wait::until_seen(
         &format!("{runs} of {name} are recorded"),
         4 * wait::SOON,

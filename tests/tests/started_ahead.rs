@@ -68,7 +68,7 @@ fn was_ahead(api: &Api, name: &str, kind: usize) -> bool {
     };
     let code = zip(&[(file, code), (part, &named)]);
     let body = json!({"exec": {"kind": kind, "code": code}, "limits": {"memory": 128}});
-    assert_eq!(api.put(&format!("actions/{name}"), &body).status, 200);
+    api.put_action(name, &body);
     let asked = now();
     let flare = api.run(name, 1, &json!({}));
     assert_eq!(flare.state, "succeeded", "{name}: {flare:#?}");

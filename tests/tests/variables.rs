@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use burst_client::{Flare, Start};
+use burst_client::{Flare, ListVersionsQuery, Start};
 use burst_tests::{Driver, Platform, Settings, failing, wait};
 use serde_json::json;
 
@@ -122,9 +122,14 @@ fn programs_have_their_variables(settings: Settings, fresh: &str) {
         ("warm", &first.process)
     );
     is_nowhere(&platform, &old);
-    for path in ["", "/versions", "/versions/0.0.1"] {
-        let answer = platform.api().get(&format!("bursts/{NAME}{path}"));
-        assert!(!answer.text.contains(&old), "{}", answer.text);
+    let client = platform.api().client();
+    let versions = client.list_versions(NAME, &ListVersionsQuery::default());
+    for shown in [
+        client.get_definition(NAME).unwrap().into_text(),
+        versions.unwrap().into_text(),
+        client.get_version(NAME, "0.0.1").unwrap().into_text(),
+    ] {
+        assert!(!shown.contains(&old), "{shown}");
     }
     let shown = platform.cli(&["get", NAME]).exits(0).stdout;
     assert!(shown.contains("TOKEN") && !shown.contains(&old), "{shown}");

@@ -1,7 +1,7 @@
 //! Versions of a definition: the last ones are kept, can be flared, and rolled back to.
 
 use burst_client::ListVersionsQuery;
-use burst_tests::{Driver, Platform, Settings, built, failing};
+use burst_tests::{Driver, Platform, Settings, built, failing, refused};
 use serde_json::{Value, json};
 
 const NAME: &str = "changing";
@@ -89,11 +89,9 @@ fn as_many_versions_as_configured_are_kept_with_their_packages() {
     deploy(&platform, "hello", &["--param", "name=Ada"]);
     assert_eq!(versions(&platform), ["0.0.3", "0.0.2"]);
     assert_eq!(stored(), own + 1);
-    let refused = platform.api().post(
-        &format!("bursts/{NAME}"),
-        &json!({"size": 1, "version": "0.0.1"}),
-    );
-    assert!(refused.refusal(404).contains("no longer kept"));
+    let request = json!({"size": 1, "version": "0.0.1"});
+    let refused = refused(platform.api().client().flare(NAME, &request), 404);
+    assert!(refused.contains("no longer kept"), "{refused}");
 }
 
 #[test]

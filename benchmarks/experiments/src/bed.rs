@@ -2,7 +2,7 @@
 
 use crate::findings::{Findings, Span};
 use burst_client::{Flare, Start, Timeline};
-use burst_tests::{Driver, Platform, Redis, Settings, built, package, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, built, wait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -60,12 +60,7 @@ impl Bed {
     /// Deploys one of the executables that `make build` laid out.
     pub fn deploy(&self, name: &str) {
         let code = std::fs::read(built::dist(&format!("examples/{name}"))).unwrap();
-        let definition = package::definition(&code);
-        let answer = self
-            .platform
-            .api()
-            .put(&format!("bursts/{name}"), &definition);
-        answer.expect::<Value>(200);
+        self.platform.api().deploy(name, &code);
     }
 
     /// Runs a flare that must succeed, in packs of exactly `granularity`; `more` is added to the request.

@@ -6,16 +6,18 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use burst_client::{FlareState, FlareSummary, ListActivationsQuery, ListFlaresQuery};
 use serde_json::Value;
 
 use super::{Accepted, Callee, Sent};
+use crate::api::told;
 use crate::{Api, wait};
 
 /// Longer than anything an invocation waits for: slots, its time-out, that of a lost invoker, its record's lease.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// The longest page of a list.
-const PAGE: usize = 200;
+const PAGE: u32 = 200;
 
 /// All records, once everything has ended.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ impl Ledger {
         wait::until_told(
             LIMIT,
             || {
-                open.borrow_mut().retain(|id| !ended(api, id));
+                open.borrow_mut().retain(|id| api.activation(id).is_none());
                 (open.borrow().is_empty() && going_on(api).is_empty()).then_some(())
             },
             || {
@@ -49,7 +51,7 @@ impl Ledger {
             "the list has each record once",
             LIMIT,
             || {
-                let (all, counted) = (list(api), count(api));
+                let (all, counted) = (list(api), api.count_activations(None) as usize);
                 let ids: BTreeSet<String> = all.iter().map(id).collect();
                 (ids.len() == all.len()).then_some((all.len(), counted))
             },
@@ -175,8 +177,12 @@ impl Ledger {
 #[track_caller]
 fn list(api: &Api) -> Vec<Value> {
     let pages = (0..).map(|page| {
-        let path = format!("activations?docs=true&limit={PAGE}&skip={}", page * PAGE);
-        api.get(&path).expect::<Vec<Value>>(200)
+        api.activations(&ListActivationsQuery {
+            limit: Some(PAGE),
+            skip: Some(page * PAGE),
+            docs: Some(true),
+            ..ListActivationsQuery::default()
+        })
     });
     pages
         .take_while(|page| !page.is_empty())
@@ -216,26 +222,21 @@ fn noted(runs: &Path) -> BTreeMap<(String, u64), usize> {
     counts
 }
 
-#[track_caller]
-fn ended(api: &Api, id: &str) -> bool {
-    let answer = api.get(&format!("activations/{id}"));
-    assert!(matches!(answer.status, 200 | 404), "{}", answer.text);
-    answer.status == 200
-}
-
-#[track_caller]
-fn count(api: &Api) -> usize {
-    let counted: Value = api.get("activations?count=true").expect(200);
-    counted["activations"].as_u64().unwrap() as usize
-}
-
 /// Flares that wait or run, one of each state.
 #[track_caller]
-fn going_on(api: &Api) -> Vec<Value> {
-    let states = ["queued", "starting", "running"];
-    let listed = |state| -> Vec<Value> {
-        api.get(&format!("flares?state={state}&limit=1"))
-            .expect(200)
+fn going_on(api: &Api) -> Vec<FlareSummary> {
+    let states = [
+        FlareState::Queued,
+        FlareState::Starting,
+        FlareState::Running,
+    ];
+    let listed = |state| {
+        let query = ListFlaresQuery {
+            state: Some(state),
+            limit: Some(1),
+            ..ListFlaresQuery::default()
+        };
+        told(api.client().list_flares(&query))
     };
     states.into_iter().flat_map(listed).collect()
 }

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub use self::ledger::Ledger;
 pub use self::stream::{Accepted, Pace, Sent, Stream};
@@ -80,22 +79,14 @@ pub fn deploy(api: &Api, directory: &Path) -> PathBuf {
     let limits = json!({"memory": 128, "timeout": 60_000});
     for (callee, exec) in [(Callee::Python, python), (Callee::Rust, rust)] {
         let body = json!({"exec": exec, "parameters": parameters, "limits": limits});
-        put(api, callee.path(), &body);
+        api.put_action(callee.name(), &body);
     }
     let components = json!(["/_/python", "/_/rust"]);
     let exec = json!({"kind": "sequence", "components": components});
-    put(api, Callee::Sequence.path(), &json!({"exec": exec}));
-    put(api, Callee::Fire.path(), &json!({}));
-    for callee in [Callee::Python, Callee::Rust] {
-        let body = json!({"trigger": "/_/bell", "action": format!("/_/{}", callee.name())});
-        put(api, &format!("rules/on-{}", callee.name()), &body);
+    api.put_action(Callee::Sequence.name(), &json!({ "exec": exec }));
+    api.put_trigger(Callee::Fire.name());
+    for action in [Callee::Python.name(), Callee::Rust.name()] {
+        api.put_rule(&format!("on-{action}"), Callee::Fire.name(), action);
     }
     runs
-}
-
-#[track_caller]
-fn put(api: &Api, path: &str, body: &Value) {
-    let request = api.request(Method::PUT, &format!("namespaces/_/{path}"));
-    let answer = api.send(request.json(body));
-    assert_eq!(answer.status, 200, "{path}: {}", answer.text);
 }

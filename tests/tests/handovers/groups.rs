@@ -105,8 +105,7 @@ fn a_group_goes_on_with_what_runs_and_what_waits() {
     cluster.all_up_again();
     let last = group.flare(&cluster, &failing::count());
     assert_eq!(counted(&cluster, &last), (3, processes));
-    let closed = cluster.api().delete(&format!("groups/{}", group.id));
-    assert_eq!(closed.status, 202, "{}", closed.text);
+    cluster.api().client().close_group(&group.id).unwrap();
     group.becomes(&cluster, "closed");
     Accepted::default().hold(&cluster);
 }

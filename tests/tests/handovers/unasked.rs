@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use burst_tests::{Api, Cluster, account, wait};
+use burst_client::GetActionQuery;
+use burst_tests::{Api, Cluster, account, read_json, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -71,16 +72,18 @@ fn a_sequence_ends_before_its_controller_does() {
         (said != "ok").then(|| assert_eq!(said, "it is about to stop"))
     });
     // It serves on: with nothing that goes on it would be gone.
-    assert_eq!(asked.get("actions/add").status, 200);
+    let query = GetActionQuery::default();
+    asked.client().get_action("add", &query).unwrap();
     fs::write(&over, "").unwrap();
     // It has been told already; this waits for its end.
     cluster.stop_controller(leaving);
     let api = cluster.api_of(1 - leaving);
-    let told: Value = api.get(&format!("activations/{sequence}")).expect(200);
+    let told = read_json(api.client().get_activation(&sequence));
     assert_eq!(told["response"]["result"], json!({"n": 2}), "{told:#}");
     assert_eq!(ran_times(&runs), 2);
 }
 
+/// By path, as the client would give a key.
 #[track_caller]
 fn begin(api: &Api, path: &str, payload: &Value) -> String {
     let begun: Value = api.post(path, payload).expect(202);
@@ -94,21 +97,14 @@ fn create(cluster: &Cluster) -> PathBuf {
     fs::write(&runs, "").unwrap();
     account::give(&runs);
     let api = cluster.api();
-    let put = |path: &str, body: Value| {
-        let answer = api.put(path, &body);
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
-    };
     let program = json!({"kind": "python:default", "code": ADD});
     let parameters = json!([{"key": "runs", "value": runs}]);
-    put(
-        "actions/add",
-        json!({"exec": program, "parameters": parameters}),
-    );
+    let add = json!({"exec": program, "parameters": parameters});
+    api.put_action("add", &add);
     let steps = json!({"kind": "sequence", "components": ["/_/add", "/_/add"]});
-    put("actions/twice", json!({"exec": steps}));
-    put("triggers/tick", json!({}));
-    let rule = json!({"trigger": "/_/tick", "action": "/_/add"});
-    put("rules/on-tick", rule);
+    api.put_action("twice", &json!({ "exec": steps }));
+    api.put_trigger("tick");
+    api.put_rule("on-tick", "tick", "add");
     runs
 }
 
@@ -119,9 +115,5 @@ fn ran_times(runs: &Path) -> usize {
 
 #[track_caller]
 fn record(api: &Api, id: &str) -> Value {
-    let path = format!("activations/{id}");
-    wait::until("it has a record", LIMIT, || {
-        let answer = api.get(&path);
-        (answer.status == 200).then(|| answer.expect(200))
-    })
+    wait::until("it has a record", LIMIT, || api.activation(id))
 }

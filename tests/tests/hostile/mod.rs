@@ -180,7 +180,7 @@ fn scanning_for_all_addresses_keeps_nobody_from_being_found() {
     let flare = api.flare_to_end("collectives", &request);
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
     assert_eq!(tenants.first.api().status(&attack).state, "running");
-    tenants.first.api().try_end(&format!("flares/{attack}"));
+    tenants.first.api().try_cancel(&attack);
 }
 
 /// A program can read all that it is told.

@@ -31,8 +31,6 @@ const WATCHES: [(Duration, u64); 2] = [
 ];
 /// After so long another neighbour is taken: each lives for ten minutes.
 const NEIGHBOURHOOD: Duration = Duration::from_secs(240);
-/// Between two looks at a flare.
-const LOOK: Duration = Duration::from_millis(50);
 /// Of what is found, so much is told.
 const TOLD: usize = 400;
 /// The JVM's threads and descriptors may grow by so many, as its pools fill.
@@ -129,16 +127,14 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
         let program = fs::read(built::program(NAME)).unwrap();
         let before = before.to_string();
         let files: [(&str, &[u8]); 2] = [("exec", &program), ("before.json", before.as_bytes())];
-        let package = package::definition(&package::zip_of_all(&files));
-        let answer = api.put(&format!("bursts/{BEFORE}?overwrite=true"), &package);
-        assert_eq!(answer.status, 200, "{}", answer.text);
+        api.deploy(BEFORE, &package::zip_of_all(&files));
         BEFORE
     });
     let flare = api.flare_and_wait(name, request);
     let id = flare.flare_id.clone();
     let Some(flare) = ended(api, flare) else {
         wrong.push(format!("its flare does not end: {}", api.status(&id).state));
-        api.try_end(&format!("flares/{id}"));
+        api.try_cancel(&id);
         return;
     };
     let kind = flare.error.as_ref().map(|error| error.kind.as_str());
@@ -181,16 +177,11 @@ fn noted(output: &Value, step: &str) -> Option<Value> {
 }
 
 /// A flare that has been waited for, at its end, if that comes.
-fn ended(api: &Api, mut flare: Flare) -> Option<Flare> {
-    let until = Instant::now() + LIMIT;
-    while !flare.state.is_final() {
-        if Instant::now() > until {
-            return None;
-        }
-        std::thread::sleep(LOOK);
-        flare = api.status(&flare.flare_id);
-    }
-    Some(flare)
+fn ended(api: &Api, flare: Flare) -> Option<Flare> {
+    wait::within(LIMIT, || {
+        let flare = api.status(&flare.flare_id);
+        flare.state.is_final().then_some(flare)
+    })
 }
 
 /// The next flare gets its own outputs, and finds nothing of the one before, which was at rest until then.
@@ -218,7 +209,7 @@ fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<Str
     let Some(flare) = flare.filter(|flare| flare.state == "succeeded") else {
         let flare = api.status(&id);
         wrong.push(format!("the next flare: {} {:?}", flare.state, flare.error));
-        api.try_end(&format!("flares/{id}"));
+        api.try_cancel(&id);
         return 0;
     };
     let mut worked = 0;
@@ -265,13 +256,8 @@ fn invoker(api: &Api, wrong: &mut Vec<String>) {
         let free: u32 = invokers.iter().map(|invoker| invoker.free_slots).sum();
         up && free == SLOTS - Neighbour::SIZE
     };
-    let until = Instant::now() + wait::SOON;
-    while !good() {
-        if Instant::now() > until {
-            wrong.push(format!("the invokers: {:?}", api.invokers()));
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    if wait::within(wait::SOON, || good().then_some(())).is_none() {
+        wrong.push(format!("the invokers: {:?}", api.invokers()));
     }
 }
 

@@ -1,0 +1,87 @@
+//! OpenWhisk's actions, triggers and rules, and the records of activations.
+
+use burst_client::{ListActivationsQuery, PutActionQuery, PutRuleQuery, PutTriggerQuery};
+use serde_json::{Value, json};
+
+use crate::api::{END_LIMIT, read_json, told};
+use crate::{Answer, Api, wait};
+
+impl Api {
+    /// Stores an action, in place of another one of this name.
+    #[track_caller]
+    pub fn put_action(&self, name: &str, action: &Value) {
+        let overwrite = Some(true);
+        let query = PutActionQuery { overwrite };
+        told(self.client().put_action(name, &query, action));
+    }
+
+    /// Creates a trigger.
+    #[track_caller]
+    pub fn put_trigger(&self, name: &str) {
+        let query = PutTriggerQuery::default();
+        told(self.client().put_trigger(name, &query, &json!({})));
+    }
+
+    /// Creates a rule by which a trigger fires an action.
+    #[track_caller]
+    pub fn put_rule(&self, name: &str, trigger: &str, action: &str) {
+        let rule = json!({"trigger": format!("/_/{trigger}"), "action": format!("/_/{action}")});
+        told(
+            self.client()
+                .put_rule(name, &PutRuleQuery::default(), &rule),
+        );
+    }
+
+    /// Begins an invocation and gives its id.
+    #[track_caller]
+    pub fn begin(&self, name: &str, input: &Value) -> String {
+        let begun: Value = self.post(&format!("actions/{name}"), input).expect(202);
+        begun["activationId"].as_str().unwrap().to_owned()
+    }
+
+    /// Invokes an action and waits for the record.
+    #[track_caller]
+    pub fn invoke(&self, name: &str, input: &Value) -> Answer {
+        self.post(&format!("actions/{name}?blocking=true"), input)
+    }
+
+    /// Invokes an action and waits for the result alone.
+    #[track_caller]
+    pub fn invoke_for_result(&self, name: &str, input: &Value) -> Answer {
+        self.post(&format!("actions/{name}?blocking=true&result=true"), input)
+    }
+
+    /// An activation's record, unless it has not ended, or the controller lacks something for a moment.
+    #[track_caller]
+    pub fn activation(&self, id: &str) -> Option<Value> {
+        match self.client().get_activation(id) {
+            Err(cause) if matches!(cause.status(), Some(404 | 503)) => None,
+            record => Some(read_json(record)),
+        }
+    }
+
+    /// An activation's record, once it has ended.
+    #[track_caller]
+    pub fn ended_activation(&self, id: &str) -> Value {
+        wait::until("the activation ends", END_LIMIT, || self.activation(id))
+    }
+
+    /// The newest records.
+    #[track_caller]
+    pub fn activations(&self, query: &ListActivationsQuery) -> Vec<Value> {
+        serde_json::from_value(read_json(self.client().list_activations(query))).unwrap()
+    }
+
+    /// How many records there are, of one action or of all.
+    #[track_caller]
+    pub fn count_activations(&self, name: Option<&str>) -> u64 {
+        let query = ListActivationsQuery {
+            name: name.map(str::to_owned),
+            count: Some(true),
+            ..ListActivationsQuery::default()
+        };
+        read_json(self.client().list_activations(&query))["activations"]
+            .as_u64()
+            .unwrap()
+    }
+}
