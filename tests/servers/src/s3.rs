@@ -1,7 +1,7 @@
 //! An S3 service in this process, over a directory, on a port of its own.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use hyper::body::Incoming;
@@ -45,20 +45,27 @@ impl S3Server {
 
     /// At one of this machine's addresses.
     pub fn start_at(host: &str) -> Self {
-        Self::of(host, Manners::default())
+        Self::of(host, Manners::default(), true)
     }
 
     /// One that is not as Amazon's.
     pub fn start_with(manners: Manners) -> Self {
-        Self::of("127.0.0.1", manners)
+        Self::of("127.0.0.1", manners, true)
     }
 
-    fn of(host: &str, manners: Manners) -> Self {
+    /// One that everybody may read and write, without a signature.
+    pub fn open() -> Self {
+        Self::of("127.0.0.1", Manners::default(), false)
+    }
+
+    fn of(host: &str, manners: Manners, signed: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
         let files = Files::new(directory.path(), manners);
         let mut service = S3ServiceBuilder::new(files);
-        service.set_auth(SimpleAuth::from_single("key", SECRET));
+        if signed {
+            service.set_auth(SimpleAuth::from_single("key", SECRET));
+        }
         let service = service.build();
         let requests: Arc<Mutex<BTreeMap<String, u64>>> = Arc::default();
         let counts = Arc::clone(&requests);
@@ -107,6 +114,16 @@ impl S3Server {
             "s3://key:{SECRET}@{BUCKET}/some/where?region=us-east-1&endpoint=http://{}:{port}",
             self.host
         )
+    }
+
+    /// The URL of the object of this name.
+    pub fn url(&self, name: &str) -> String {
+        format!("http://{}:{}/{BUCKET}/{name}", self.host, self.port)
+    }
+
+    /// The file that is the object of this name.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.directory().join(BUCKET).join(name)
     }
 
     /// Where the objects are, by bucket.
