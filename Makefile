@@ -109,6 +109,7 @@ test-harness: SHELL := bash -o pipefail
 test-harness:
 	harness=$$($(LINTED) test --locked --workspace --lib --no-run --message-format=json-render-diagnostics | \
 		sed -n 's/.*"executable":"\([^"]*\/burst_tests-[^"]*\)".*/\1/p') && cd tests && "$$harness"
+	$(LINTED) test --locked --workspace --test faults page::
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
@@ -197,7 +198,7 @@ test-upgrade: build examples ## nodes of the commit FROM and of this tree in one
 		$(LINTED) test --locked --workspace --test survival upgrading:: -- --nocapture
 
 faults: build examples ## what each fault does to running, queued and new flares, RUNS times: benchmarks/results/faults and its page
-	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults -- --nocapture
+	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults what_each_fault_does_to_flares -- --nocapture
 
 soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
 	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival soak:: -- --nocapture

@@ -35,14 +35,23 @@ pub(crate) fn others(struck: &[Case]) -> Vec<Row> {
         .collect()
 }
 
+fn page() -> PathBuf {
+    built::repository().join("docs/operations/faults.md")
+}
+
 /// Writes both.
 pub(crate) fn write(rows: &[Row]) {
     fs::create_dir_all(file().parent().unwrap()).unwrap();
     let mut file = csv::Writer::from_path(file()).unwrap();
     rows.iter().for_each(|row| file.serialize(row).unwrap());
     file.flush().unwrap();
-    let page = built::repository().join("docs/operations/faults.md");
-    fs::write(page, text(rows)).unwrap();
+    fs::write(page(), text(rows)).unwrap();
+}
+
+#[test]
+fn is_what_the_rows_make_it() {
+    let written = fs::read_to_string(page()).unwrap();
+    assert_eq!(written, text(&others(&[])), "run `make faults RUNS=0`");
 }
 
 fn text(rows: &[Row]) -> String {
