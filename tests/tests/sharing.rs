@@ -90,7 +90,7 @@ fn exhausting_all_resources_takes_nothing_from_others(
     });
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     look(&platform);
-    api.cancel(&greedy);
+    api.try_cancel(&greedy);
     api.ended(&greedy);
 }
 
