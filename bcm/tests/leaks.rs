@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burst_bcm::{BackendConfig, Communicator, Error, testing};
-use burst_test_servers::Redis;
+use burst_test_servers::{Redis, wait};
 
 fn count(directory: &str) -> usize {
     std::fs::read_dir(directory).unwrap().count()
@@ -45,10 +45,8 @@ fn closed_packs_leave_nothing_in_the_process() {
             assert!(results.iter().all(Result::is_err), "{results:?}");
         }
         // A thread that was joined may take a moment to leave the process.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-        while threads_and_descriptors() != before && std::time::Instant::now() < deadline {
-            std::thread::yield_now();
-        }
-        assert_eq!(threads_and_descriptors(), before, "{}", backend.kind);
+        wait::until_seen(&backend.kind, wait::SOON, threads_and_descriptors, |now| {
+            *now == before
+        });
     }
 }

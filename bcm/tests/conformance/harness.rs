@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, PackId, Topology, testing};
 
-use burst_test_servers::backend;
+use burst_test_servers::{backend, wait};
 
 /// Longer than any test takes that does not hang, also on a machine that has much else to do: the tool of RabbitMQ
 /// alone, which some ask six times, may then need 20 s.
@@ -75,11 +75,7 @@ pub fn eventually(what: &str, happened: impl Fn() -> bool) {
 
 /// As [`eventually`], for what would come about by itself after a longer time.
 pub fn within(limit: Duration, what: &str, happened: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !happened() {
-        assert!(begun.elapsed() < limit, "{what}");
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait::until(what, limit, || happened().then_some(()));
 }
 
 impl Backend {
