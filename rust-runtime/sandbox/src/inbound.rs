@@ -15,7 +15,7 @@ use crate::copy::{LINGER, finish_by};
 use crate::end::End;
 use crate::local_name::LocalPath;
 use crate::pending_peers::PendingPeers;
-use crate::relay::{ConnectionSlots, PAUSE, bound, prepare};
+use crate::relay::{ConnectionLimit, PAUSE, bound, prepare};
 use crate::tunnel::Tunnel;
 
 /// Who has not been answered yet, beside one connection of each pack: all may come at once.
@@ -57,21 +57,21 @@ impl Port {
         self.number
     }
 
-    /// Leads others to the pack's socket until the end: so many packs, each on its share of the slots.
+    /// Leads others to the pack's socket until the end: so many packs, each on its share of the limit.
     pub(crate) async fn lead_to(
         self,
         socket: LocalPath,
-        (packs, slots): (usize, ConnectionSlots),
+        (packs, limit): (usize, ConnectionLimit),
         end: End,
     ) {
         let mut pending = PendingPeers::new(PENDING + packs);
         let mut known = JoinSet::new();
         let lead = |tunnel: Tunnel, known: &mut JoinSet<()>| {
-            if let Some(slot) = slots.take() {
+            if let Some(permit) = limit.take() {
                 let end = end.clone();
                 known.spawn(async move {
                     tunnel.copy(&end).await;
-                    drop(slot);
+                    drop(permit);
                 });
             }
         };
@@ -125,7 +125,7 @@ mod tests {
     use tokio::task::JoinHandle;
     use tokio_util::sync::CancellationToken;
 
-    /// A pack and its peer, whom it has heard and not answered, and who end when they are told.
+    /// A pack and a peer that has connected to it and is not answered yet.
     struct Introduction {
         pack: std::os::unix::net::UnixStream,
         peer: std::net::TcpStream,
@@ -133,14 +133,14 @@ mod tests {
         end: End,
     }
 
-    async fn meet(slots: u32) -> Introduction {
+    async fn meet(limit: u32) -> Introduction {
         let directory = tempfile::tempdir().unwrap();
         let name = LocalName::random(directory.path()).unwrap();
         let listener = UnixListener::bind(name.path().to_path()).unwrap();
         let port = Port::of("127.0.0.1").await.unwrap();
         let address = (Ipv4Addr::LOCALHOST, port.number());
         let end = End::with(&CancellationToken::new());
-        let room = (1, ConnectionSlots::new(slots));
+        let room = (1, ConnectionLimit::new(limit));
         let leading = tokio::spawn(port.lead_to(name.path().clone(), room, end.clone()));
         let mut peer = TcpStream::connect(address).await.unwrap();
         let (mut pack, _) = listener.accept().await.unwrap();
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_without_a_slot_gets_a_reset() {
+    async fn a_peer_beyond_the_limit_gets_a_reset() {
         let heard = meet(0).await.part().await.map_err(|reason| reason.kind());
         assert_eq!(heard, Err(std::io::ErrorKind::ConnectionReset));
     }

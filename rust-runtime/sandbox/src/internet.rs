@@ -20,7 +20,7 @@ use crate::end::End;
 use crate::internet::allowed::Allowed;
 use crate::internet::flows::Flows;
 use crate::network::{Namespace, Resolvers};
-use crate::relay::{ConnectionSlots, pass_on};
+use crate::relay::{ConnectionLimit, pass_on};
 
 /// By TCP, at a time.
 const CONNECTIONS: u32 = 256;
@@ -44,7 +44,7 @@ pub(crate) struct Internet {
     namespace: Arc<Namespace>,
     /// Where the pack finds those who know names.
     resolvers: Option<Resolvers>,
-    slots: ConnectionSlots,
+    limit: ConnectionLimit,
     flows: Flows,
     open: Option<Open>,
 }
@@ -63,7 +63,7 @@ impl Internet {
             flows: Flows::of(Arc::clone(&namespace)),
             namespace,
             resolvers,
-            slots: ConnectionSlots::new(CONNECTIONS),
+            limit: ConnectionLimit::new(CONNECTIONS),
             open: None,
         }
     }
@@ -102,8 +102,8 @@ impl Internet {
                 let target = tcp.target(inner.local_addr().ok()?)?;
                 Some(Arc::from([target]))
             };
-            let (slots, end) = (self.slots.clone(), open.end.clone());
-            open.relaying.spawn(pass_on(listener, target, slots, end));
+            let (limit, end) = (self.limit.clone(), open.end.clone());
+            open.relaying.spawn(pass_on(listener, target, limit, end));
             let flows = self.flows.clone().pass_on(socket, udp);
             let end = open.end.clone();
             open.relaying.spawn(async move {
@@ -128,7 +128,7 @@ impl Internet {
 
     /// Returns when none is left by TCP.
     pub(crate) async fn all_free(&self) {
-        self.slots.all_free().await;
+        self.limit.all_free().await;
     }
 
     /// Returns when no connection is left.
@@ -138,8 +138,8 @@ impl Internet {
             return Ok(());
         };
         while open.relaying.join_next().await.is_some() {}
-        // Whose slot is given back has no sockets any more.
-        self.slots.all_free().await;
+        // A connection whose permit was given back has no sockets any more.
+        self.limit.all_free().await;
         self.flows.all_gone().await;
         let unnamed = (self.resolvers.as_ref()).map_or(Ok(()), |file| file.name(&[]));
         let removed = self.namespace.within(|| transparent::remove(&open.sources));

@@ -13,7 +13,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::copy::finish;
 use crate::end::End;
-use crate::relay::{ConnectionSlots, PAUSE, dial, prepare};
+use crate::relay::{ConnectionLimit, PAUSE, dial, prepare};
 use crate::target::Target;
 use crate::tunnel::Tunnel;
 
@@ -26,20 +26,20 @@ const REACHED: Duration = Duration::from_millis(2500);
 /// Takes in what the pack connects until the end.
 pub(crate) async fn lead_to(
     peers: Arc<[Target]>,
-    (listener, slots): (UnixListener, ConnectionSlots),
+    (listener, limit): (UnixListener, ConnectionLimit),
     end: End,
 ) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             () = end.told() => break,
-            accepted = listener.accept() => match (accepted, slots.take()) {
-                (Ok((inner, _)), Some(slot)) => {
-                    let (peers, slots, end) = (Arc::clone(&peers), slots.clone(), end.clone());
+            accepted = listener.accept() => match (accepted, limit.take()) {
+                (Ok((inner, _)), Some(permit)) => {
+                    let (peers, limit, end) = (Arc::clone(&peers), limit.clone(), end.clone());
                     connections.spawn(async move {
-                        // Who has gone again needs no answer.
-                        let _ = lead(inner, (&peers, &slots), &end).await;
-                        drop(slot);
+                        // A client that has gone again needs no answer.
+                        let _ = lead(inner, (&peers, &limit), &end).await;
+                        drop(permit);
                     });
                 }
                 // Whoever is turned away comes again.
@@ -55,11 +55,11 @@ pub(crate) async fn lead_to(
 
 async fn lead(
     mut inner: UnixStream,
-    (peers, slots): (&[Target], &ConnectionSlots),
+    (peers, limit): (&[Target], &ConnectionLimit),
     end: &End,
 ) -> io::Result<()> {
     let asked = async {
-        slots.turn().await;
+        limit.turn().await;
         let number = timeout(ASKED, inner.read_u32_le()).await??;
         io::Result::Ok(match peers.get(number as usize) {
             Some(peer) => reach(peer).await,
@@ -109,15 +109,15 @@ mod tests {
         for attempt in 0..10 {
             let path = directory.path().join(attempt.to_string());
             let listener = UnixListener::bind(&path).unwrap();
-            let (slots, end) = (
-                ConnectionSlots::new(1),
+            let (limit, end) = (
+                ConnectionLimit::new(1),
                 End::with(&CancellationToken::new()),
             );
-            slots.turn().await;
-            let leading = lead_to(Arc::new([]), (listener, slots.clone()), end.clone());
+            limit.turn().await;
+            let leading = lead_to(Arc::new([]), (listener, limit.clone()), end.clone());
             let leading = tokio::spawn(leading);
             let _waiting = UnixStream::connect(&path).await.unwrap();
-            while slots.take().is_some() {
+            while limit.take().is_some() {
                 tokio::task::yield_now().await;
             }
             let told = Instant::now();

@@ -11,7 +11,7 @@ use crate::end::End;
 use crate::inbound::Port;
 use crate::local_name::{LocalPath, Names};
 use crate::outbound;
-use crate::relay::ConnectionSlots;
+use crate::relay::ConnectionLimit;
 use crate::root::SOCKETS;
 use crate::spec::Listen;
 use crate::target::{Target, TargetError};
@@ -72,7 +72,7 @@ impl Peers {
             true => format!("[{host}]:{}", port.number()),
             false => format!("{host}:{}", port.number()),
         };
-        let room = (listen.packs, slots(listen.packs));
+        let room = (listen.packs, limit(listen.packs));
         self.inbound = Some(Task::spawn(end, |end| port.lead_to(pack, room, end)));
         Ok(endpoint)
     }
@@ -87,9 +87,9 @@ impl Peers {
             .collect::<Result<_, _>>()?;
         task::close(&mut self.outbound).await;
         let listener = bind(&name).map_err(PeersError::Socket)?;
-        let slots = slots(peers.len());
+        let limit = limit(peers.len());
         self.outbound = Some(Task::spawn(end, |end| {
-            outbound::lead_to(peers, (listener, slots), end)
+            outbound::lead_to(peers, (listener, limit), end)
         }));
         Ok(format!("{SOCKETS}/{}", name.as_str()))
     }
@@ -115,12 +115,12 @@ fn enough(packs: usize) -> Result<(), PeersError> {
 }
 
 /// For the connections of so many packs in one direction, each of which takes two descriptors.
-fn slots(packs: usize) -> ConnectionSlots {
+fn limit(packs: usize) -> ConnectionLimit {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let most = (descriptors.saturating_sub(KEPT) / 4).clamp(LEAST, MOST);
     let wanted = (packs * CONNECTIONS) as u64;
     // It is at most `MOST`.
-    ConnectionSlots::new(wanted.clamp(LEAST, most) as u32)
+    ConnectionLimit::new(wanted.clamp(LEAST, most) as u32)
 }
 
 fn bind(name: &LocalPath) -> io::Result<tokio::net::UnixListener> {

@@ -16,8 +16,8 @@ use tokio::time::{sleep, timeout};
 use crate::copy::{copy_bidirectional, finish};
 use crate::end::End;
 
-/// As many connections as there are slots may begin within this time, and any more wait: this machine has a limited
-/// number of ports for a server, and each is lost for a minute.
+/// As many connections as may be open may begin within this time, and any more wait: this machine has a limited number
+/// of ports for a server, and each is lost for a minute.
 const TURN: Duration = Duration::from_secs(4);
 
 /// Of each direction of a connection.
@@ -35,13 +35,13 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
 /// How many connections of a pack may be open, and may begin within [`TURN`]; any more are reset, or wait.
 #[derive(Debug, Clone)]
-pub(crate) struct ConnectionSlots {
+pub(crate) struct ConnectionLimit {
     count: u32,
     open: Arc<Semaphore>,
     begun: Arc<Semaphore>,
 }
 
-impl ConnectionSlots {
+impl ConnectionLimit {
     pub(crate) fn new(count: u32) -> Self {
         Self {
             count,
@@ -50,7 +50,7 @@ impl ConnectionSlots {
         }
     }
 
-    /// Takes a slot, if one is free, until the permit is dropped.
+    /// Takes a permit, if one is free: the connection counts until that is dropped.
     pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.open).try_acquire_owned().ok()
     }
@@ -77,19 +77,19 @@ impl ConnectionSlots {
 pub(crate) async fn pass_on(
     listener: TcpListener,
     server: impl Fn(&TcpStream) -> Option<Arc<[SocketAddr]>>,
-    slots: ConnectionSlots,
+    limit: ConnectionLimit,
     end: End,
 ) {
     let mut connections = JoinSet::new();
     let take_in = |inner: TcpStream, connections: &mut JoinSet<()>| {
-        let (Some(slot), Some(server)) = (slots.take(), server(&inner)) else {
+        let (Some(permit), Some(server)) = (limit.take(), server(&inner)) else {
             return reset(&inner);
         };
-        let (slots, end) = (slots.clone(), end.clone());
+        let (limit, end) = (limit.clone(), end.clone());
         connections.spawn(async move {
             // Given back when the sockets are closed.
-            let _slot = slot;
-            connect(inner, (&server, &slots), &end).await;
+            let _permit = permit;
+            connect(inner, (&server, &limit), &end).await;
         });
     };
     loop {
@@ -103,8 +103,8 @@ pub(crate) async fn pass_on(
         }
     }
     // Connections still in the backlog count as well. But a client that connects again and again would keep it from
-    // ending, so there are no more of them than there are slots.
-    for _ in 0..slots.count {
+    // ending, so there are no more of them than may be open.
+    for _ in 0..limit.count {
         let Ok((inner, _)) = SockRef::from(&listener).accept() else {
             break;
         };
@@ -120,7 +120,7 @@ pub(crate) async fn pass_on(
 /// Until both sides have said all, or until what the pack has said by the `end` is copied.
 async fn connect(
     mut inner: TcpStream,
-    (server, slots): (&[SocketAddr], &ConnectionSlots),
+    (server, limit): (&[SocketAddr], &ConnectionLimit),
     end: &End,
 ) {
     // What fails on one side, or is given up, is no end on the other.
@@ -129,7 +129,7 @@ async fn connect(
         return;
     }
     let mut dialled = pin!(async {
-        slots.turn().await;
+        limit.turn().await;
         dial(server).await
     });
     let dialled = tokio::select! {
@@ -270,7 +270,7 @@ mod tests {
         speaks.write_all(b"hello").unwrap();
         speaks.shutdown(std::net::Shutdown::Write).unwrap();
         let find = move |_: &TcpStream| Some(Arc::clone(&servers));
-        pass_on(listener, find, ConnectionSlots::new(2), ended()).await;
+        pass_on(listener, find, ConnectionLimit::new(2), ended()).await;
         // All that it has been told is there.
         server.set_nonblocking(true).unwrap();
         let mut heard = String::new();
@@ -295,7 +295,7 @@ mod tests {
             come();
             None
         };
-        pass_on(listener, server, ConnectionSlots::new(4), ended()).await;
+        pass_on(listener, server, ConnectionLimit::new(4), ended()).await;
     }
 
     #[tokio::test]
@@ -313,7 +313,7 @@ mod tests {
         let passing = tokio::spawn(pass_on(
             listener,
             find,
-            ConnectionSlots::new(1),
+            ConnectionLimit::new(1),
             end.clone(),
         ));
         let (mut stream, _) = server.accept().await.unwrap();

@@ -21,7 +21,7 @@ use crate::internet::{Internet, InternetError};
 use crate::lines::say;
 use crate::network::{Hosts, Namespace, Resolvers};
 use crate::peers::{Peers, PeersError};
-use crate::relay::{ConnectionSlots, pass_on};
+use crate::relay::{ConnectionLimit, pass_on};
 use crate::spec::Listen;
 use crate::target::{Found, TargetError, find};
 
@@ -103,7 +103,7 @@ impl Servers {
             internet: Internet::of(Arc::clone(&namespace), resolvers),
             namespace,
             hosts,
-            slots: ConnectionSlots::new(CONNECTIONS),
+            limit: ConnectionLimit::new(CONNECTIONS),
             open: None,
             peers,
             pack: CancellationToken::new(),
@@ -166,7 +166,7 @@ pub(crate) struct Relay {
     namespace: Arc<Namespace>,
     internet: Internet,
     hosts: Option<Hosts>,
-    slots: ConnectionSlots,
+    limit: ConnectionLimit,
     open: Option<Open>,
     peers: Peers,
     /// That it has ended.
@@ -191,7 +191,7 @@ impl Relay {
         // What was changed for them goes with the pack.
         self.pack.cancel();
         self.peers.close().await;
-        self.slots.all_free().await;
+        self.limit.all_free().await;
         self.internet.all_free().await;
     }
 
@@ -240,9 +240,9 @@ impl Relay {
         });
         let begun = listeners.into_iter().try_for_each(|(listener, server)| {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let (slots, end) = (self.slots.clone(), open.end.clone());
+            let (limit, end) = (self.limit.clone(), open.end.clone());
             let server = move |_: &TcpStream| Some(Arc::clone(&server));
-            open.listening.spawn(pass_on(listener, server, slots, end));
+            open.listening.spawn(pass_on(listener, server, limit, end));
             Ok(())
         });
         let named = begun.and_then(|()| name(self.hosts.as_ref(), &found.names));
@@ -281,8 +281,8 @@ impl Relay {
             return Ok(());
         };
         while open.listening.join_next().await.is_some() {}
-        // Whose slot is given back has no sockets any more.
-        self.slots.all_free().await;
+        // A connection whose permit was given back has no sockets any more.
+        self.limit.all_free().await;
         let unnamed = name(self.hosts.as_ref(), &[]);
         let removed = self.namespace.within(|| remove(&open.added));
         unnamed.and(removed)

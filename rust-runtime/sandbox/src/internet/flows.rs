@@ -47,7 +47,7 @@ type Ends = (SocketAddr, SocketAddr);
 #[derive(Debug, Clone)]
 pub(crate) struct Flows {
     namespace: Arc<Namespace>,
-    slots: Arc<Semaphore>,
+    limit: Arc<Semaphore>,
 }
 
 /// One that has begun.
@@ -78,14 +78,14 @@ impl Flows {
     pub(crate) fn of(namespace: Arc<Namespace>) -> Self {
         Self {
             namespace,
-            slots: Arc::new(Semaphore::new(FAMILIES * FLOWS)),
+            limit: Arc::new(Semaphore::new(FAMILIES * FLOWS)),
         }
     }
 
     /// Waits until there is none.
     pub(crate) async fn all_gone(&self) {
         // Never closed.
-        let _all = self.slots.acquire_many((FAMILIES * FLOWS) as u32).await;
+        let _all = self.limit.acquire_many((FAMILIES * FLOWS) as u32).await;
     }
 
     /// Passes on what a socket takes in, for as long as it is polled.
@@ -129,7 +129,7 @@ impl Flows {
     fn begin(&self, ends: Ends, allowed: &Allowed, running: &mut JoinSet<Ends>) -> Option<Flow> {
         let (program, meant) = ends;
         let target = allowed.target(meant)?;
-        let slot = Arc::clone(&self.slots).try_acquire_owned().ok()?;
+        let permit = Arc::clone(&self.limit).try_acquire_owned().ok()?;
         let inner = self.namespace.within(|| stand_in(meant, program)).ok()?;
         let inner = UdpSocket::from_std(inner).ok()?;
         let outer = Arc::new(dial(target).ok()?);
@@ -137,7 +137,7 @@ impl Flows {
         let (theirs, latest) = (Arc::clone(&outer), Arc::clone(&activity));
         let task = running.spawn(async move {
             // Given back when the sockets are closed.
-            let _slot = slot;
+            let _permit = permit;
             forward(inner, theirs, &latest).await;
             ends
         });
