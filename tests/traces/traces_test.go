@@ -142,14 +142,14 @@ func TestUserCodeJoinsInAndFailuresAreTold(t *testing.T) {
 	collector := startCollector(t)
 	platform := startPlatform(t, "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.endpoint, "BURST_LOG_FORMAT=json")
 	function := "import os\ndef main(args):\n    if 'fail' in args: raise ValueError('hunter2')\n" +
-		"    return {'place': os.environ['TRACEPARENT']}\n"
-	platform.deploy(t, "place", file(t, "place.py", function))
-	status, body := platform.flare(t, "place", `{"size":2}`, nil)
+		"    return {'traceparent': os.environ['TRACEPARENT']}\n"
+	platform.deploy(t, "context", file(t, "context.py", function))
+	status, body := platform.flare(t, "context", `{"size":2}`, nil)
 	if status != 200 {
 		t.Fatalf("%d: %s", status, body)
 	}
 	var results struct {
-		Outputs []struct{ Output struct{ Place string } }
+		Outputs []struct{ Output struct{ Traceparent string } }
 	}
 	if err := json.Unmarshal(body, &results); err != nil {
 		t.Fatalf("%v: %s", err, body)
@@ -157,19 +157,19 @@ func TestUserCodeJoinsInAndFailuresAreTold(t *testing.T) {
 	equal(t, "the number of results", len(results.Outputs), 2)
 	for _, result := range results.Outputs {
 		output := result.Output
-		parts := strings.Split(output.Place, "-")
+		parts := strings.Split(output.Traceparent, "-")
 		if len(parts) != 4 || parts[3] != "01" {
-			t.Fatalf("%s is no place in a trace", output.Place)
+			t.Fatalf("%s is no trace context", output.Traceparent)
 		}
 		found := false
 		for _, one := range collector.arrived.trace(t, parts[1], 9) {
 			found = found || one.SpanID().String() == parts[2] && one.Name() == "worker"
 		}
 		if !found {
-			t.Errorf("%s is no worker's span", output.Place)
+			t.Errorf("%s is no worker's span", output.Traceparent)
 		}
 	}
-	status, _ = platform.flare(t, "place", `{"size":1,"params":{"fail":1}}`,
+	status, _ = platform.flare(t, "context", `{"size":1,"params":{"fail":1}}`,
 		map[string]string{"traceparent": "00-" + clientsTrace + "-" + clientsSpan + "-01"})
 	equal(t, "the status", status, 502)
 	failed := 0

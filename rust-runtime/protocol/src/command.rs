@@ -69,7 +69,7 @@ pub struct WorkerSpans {
 }
 
 impl WorkerSpans {
-    /// The position in the trace of the worker at `index` of its pack, in the format of W3C's `traceparent`.
+    /// The trace context of the worker at `index` of its pack, as `traceparent` has it.
     pub fn traceparent(&self, index: usize) -> Option<String> {
         let sampled = u8::from(self.sampled);
         let span = self.workers.get(index)?;

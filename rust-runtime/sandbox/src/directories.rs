@@ -205,9 +205,9 @@ mod tests {
 
     #[test]
     fn what_is_no_directory_for_packs_is_refused_with_a_sentence() {
-        let place = tempfile::tempdir().unwrap();
-        let file = place.path().join("file");
-        let link = place.path().join("link");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
+        let link = directory.path().join("link");
         fs::write(&file, "").unwrap();
         std::os::unix::fs::symlink("/proc/self", &link).unwrap();
         for (source, target, said) in [
@@ -225,37 +225,44 @@ mod tests {
                 "/data",
                 "relative is no absolute path",
             ),
-            (place.path(), "data", "data is no absolute path"),
+            (directory.path(), "data", "data is no absolute path"),
             (
-                place.path(),
+                directory.path(),
                 "/data/../etc",
                 "/data/../etc is no absolute path",
             ),
-            (place.path(), "/data/./x", "is no absolute path"),
-            (place.path(), "/data/", "is no absolute path"),
-            (place.path(), "//data", "is no absolute path"),
-            (place.path(), "", "is no absolute path"),
+            (directory.path(), "/data/./x", "is no absolute path"),
+            (directory.path(), "/data/", "is no absolute path"),
+            (directory.path(), "//data", "is no absolute path"),
+            (directory.path(), "", "is no absolute path"),
         ] {
             let refused = found(&[(source, target, true)]).unwrap_err();
             assert!(refused.contains(said), "{source:?} {target}: {refused}");
         }
-        let many = vec![(place.path(), "/data", true); MOST + 1];
+        let many = vec![(directory.path(), "/data", true); MOST + 1];
         assert!(found(&many).unwrap_err().contains("more than 64"));
     }
 
     #[test]
     fn nobody_may_change_where_another_directory_is() {
-        let place = tempfile::tempdir().unwrap();
-        let inner = place.path().join("inner");
-        let link = place.path().with_extension("link");
+        let directory = tempfile::tempdir().unwrap();
+        let inner = directory.path().join("inner");
+        let link = directory.path().with_extension("link");
         fs::create_dir(&inner).unwrap();
         std::os::unix::fs::symlink(&inner, &link).unwrap();
         for source in [&inner, &link] {
-            let refused = found(&[(place.path(), "/a", false), (source, "/b", true)]).unwrap_err();
+            let refused =
+                found(&[(directory.path(), "/a", false), (source, "/b", true)]).unwrap_err();
             assert!(refused.contains("to which packs may write"), "{refused}");
-            assert!(found(&[(place.path(), "/a", true), (source, "/b", false)]).is_ok());
+            assert!(found(&[(directory.path(), "/a", true), (source, "/b", false)]).is_ok());
         }
-        assert!(found(&[(place.path(), "/a", true), (place.path(), "/b", false)]).is_ok());
+        assert!(
+            found(&[
+                (directory.path(), "/a", true),
+                (directory.path(), "/b", false)
+            ])
+            .is_ok()
+        );
         fs::remove_file(link).unwrap();
     }
 

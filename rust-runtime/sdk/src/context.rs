@@ -113,8 +113,8 @@ impl BurstContext {
         }
     }
 
-    /// This worker's position in the flare's trace, in the format of W3C's `traceparent`: services that it calls, and
-    /// spans of its own, join the trace by it. `None` if the platform records no traces.
+    /// This worker's trace context, in the format of W3C's `traceparent`: services that it calls, and spans of its own,
+    /// join the flare's trace by it. `None` if the platform records no traces.
     pub fn traceparent(&self) -> Option<String> {
         let index = self.worker_id() - self.pack_context.first_worker;
         self.pack_context

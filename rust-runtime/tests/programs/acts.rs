@@ -93,7 +93,7 @@ enum Act {
     Surroundings,
     /// Its environment variables.
     Variables,
-    /// Its place in its flare's trace.
+    /// Its trace context.
     Traceparent,
 }
 

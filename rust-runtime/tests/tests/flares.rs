@@ -486,7 +486,7 @@ fn malformed_requests_say_what_is_wrong() {
 }
 
 #[test]
-fn each_worker_knows_its_place_in_the_flares_trace() {
+fn each_worker_knows_its_trace_context() {
     let runtime = Runtime::with_acts();
     let mut run = Run::new(&[act("traceparent"), act("traceparent")]);
     let spans = ["00f067aa0ba902b7", "00f067aa0ba902b8"];

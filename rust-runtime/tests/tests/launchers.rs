@@ -75,7 +75,7 @@ fn a_run_is_known_by_its_variables_and_no_other() {
 }
 
 #[test]
-fn each_worker_knows_its_place_in_the_flares_trace() {
+fn each_worker_knows_its_trace_context() {
     each(|kind, runtime| {
         let runtime = runtime();
         let mut run = Run::new(&[act("variables"), act("variables")]);
@@ -97,8 +97,8 @@ fn workers_run_at_the_same_time_and_stay() {
     each(|kind, runtime| {
         let runtime = runtime();
         // None ends before all have begun.
-        let place = Package::empty();
-        let meet = json!({"act": "meet", "place": place.path(), "workers": 8});
+        let directory = Package::empty();
+        let meet = json!({"act": "meet", "directory": directory.path(), "workers": 8});
         let mut run = Run::new(&vec![meet; 8]);
         run.pack_sizes = vec![8, 8];
         run.pack = 1;

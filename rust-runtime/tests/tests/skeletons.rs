@@ -26,7 +26,7 @@ case "$input" in
   *endless*) tr '\0' x </dev/zero ;;
   *much*) head -c 3000000 /dev/zero | tr '\0' x; echo; echo '{"much":true}' ;;
   *large*) printf '{"arguments":%d,"bytes":%d}' $# ${#input} ;;
-  *) printf 'second\n{"argument":%s,"input":%s,"name":"%s","deadline":"%s","place":"%s","fd":"%s"}\n' \
+  *) printf 'second\n{"argument":%s,"input":%s,"name":"%s","deadline":"%s","traceparent":"%s","fd":"%s"}\n' \
        "$1" "$input" "$__OW_ACTION_NAME" "$__OW_DEADLINE" "$TRACEPARENT" "$BURST_CONTROL_FD" ;;
 esac
 "#;
@@ -65,7 +65,7 @@ fn the_last_line_of_each_run_is_its_result() {
             assert_eq!(output["name"], "/guest/native");
             assert_eq!(output["deadline"].as_str().unwrap().len(), 13);
             let traceparent = format!("00-{}-{}-01", "4b".repeat(16), spans[worker]);
-            assert_eq!(output["place"], traceparent);
+            assert_eq!(output["traceparent"], traceparent);
             assert_eq!(output["fd"], "");
             assert_eq!(logs(&events, json!(worker), "stdout"), ["first", "second"]);
             assert_eq!(logs(&events, json!(worker), "stderr"), ["err"]);

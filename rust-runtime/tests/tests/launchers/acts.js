@@ -18,10 +18,10 @@ const acts = {
     return { runs: ++runs, x };
   },
   variables: () => Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(__OW_.*|TRACEPARENT)$/.test(name))),
-  async meet({ place, workers }) {
+  async meet({ directory, workers }) {
     console.log('here');
-    fs.writeFileSync(path.join(place, String(require('worker_threads').threadId)), '');
-    while (fs.readdirSync(place).length < workers) await new Promise((resolve) => setTimeout(resolve, 1));
+    fs.writeFileSync(path.join(directory, String(require('worker_threads').threadId)), '');
+    while (fs.readdirSync(directory).length < workers) await new Promise((resolve) => setTimeout(resolve, 1));
   },
   number: () => 1,
   nothing: () => null,

@@ -28,8 +28,8 @@ def act_variables(args):
 
 def act_meet(args):
     print("here")
-    open(os.path.join(args["place"], str(os.getpid())), "w").close()
-    while len(os.listdir(args["place"])) < args["workers"]:
+    open(os.path.join(args["directory"], str(os.getpid())), "w").close()
+    while len(os.listdir(args["directory"])) < args["workers"]:
         time.sleep(0.001)
     return {}
 
