@@ -12,13 +12,13 @@ pub fn qualified(namespace: &str, name: &str) -> String {
     format!("/{namespace}/{name}")
 }
 
-/// An entity as OpenWhisk's clients send it: with its namespace and name, which the description leaves to the path.
+/// An entity as OpenWhisk's clients send it: with its namespace and name, which openapi.yaml leaves to the path.
 #[derive(Serialize)]
 struct Placed<'a, T> {
     namespace: &'a str,
     name: &'a str,
     #[serde(flatten)]
-    description: T,
+    fields: T,
 }
 
 /// Makes an entity or, to `overwrite` it, changes one that there is.
@@ -27,13 +27,13 @@ pub fn put(
     collection: &str,
     name: &Name,
     overwrite: bool,
-    description: impl Serialize,
+    fields: impl Serialize,
     what: &str,
 ) -> Result<(), Error> {
     let body = Placed {
         namespace: &name.namespace,
         name: &name.name,
-        description,
+        fields,
     };
     let request = context.entity(Method::PUT, collection, name);
     let request = request.query("overwrite", overwrite).body(&body)?;

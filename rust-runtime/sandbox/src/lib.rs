@@ -42,7 +42,7 @@
 //! | `{"open":["HOST:PORT",…]}` | programs reach these servers at their own addresses and names, and no others; at most 64, with at most 256 addresses |
 //! | `{"internet":{"closed":["ADDRESS/BITS",…]}}` | programs reach the internet as well: TCP and UDP, to all addresses but those in the ranges and those of this machine; names by its resolvers. Until the next `open` |
 //! | `{"listen":{"host":"HOST","packs":12}}` | packs of other machines, of which there are so many, at most 4096, reach this one's Unix socket at a port of this host's, which is this machine or leads to it |
-//! | `{"peers":["HOST:PORT",…]}` | programs reach these packs of other machines by their place in the list, the first being 0, and no others; at most 4096 |
+//! | `{"peers":["HOST:PORT",…]}` | programs reach these packs of other machines by their index in the list, the first being 0, and no others; at most 4096 |
 //! | `{"close":true}` | they reach nothing, and are reached by nobody, and no connection is left |
 //!
 //! When standard input ends, or at SIGTERM, SIGINT or SIGHUP, process 1 is told to end as well, and killed after its

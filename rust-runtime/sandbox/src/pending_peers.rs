@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
         pack.send(()).unwrap();
         assert_eq!(pending.answered().await, Some("10.0.0.1"));
-        // His place is free.
+        // There is room for one again.
         let other = enter(&mut pending, "10.0.0.3");
         assert_eq!(are_there(&crowd[6..]).await, [true; 3]);
         drop(crowd);

@@ -106,7 +106,7 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         true
     }
 
-    /// Waits until all jobs have ended, and resumes the panic of one. All threads but [`KEPT`] end, too.
+    /// Waits until all jobs have ended, and resumes the panic of one. At most [`KEPT`] threads stay.
     pub(crate) fn join(&mut self) {
         while self.done < self.running {
             match self.ended.1.recv() {

@@ -41,7 +41,7 @@ impl CpuTime {
         (self.ran + self.waited) * 2 > time
     }
 
-    /// What of it counts as computing: not all, lest one look is enough.
+    /// What of it counts as computing: not all, lest one observation is enough.
     pub(crate) fn computed(self) -> Duration {
         self.ran.min(limits::COMPUTING_IN_ONE)
     }

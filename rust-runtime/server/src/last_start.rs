@@ -67,7 +67,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Tests beside this one begin processes and threads, too: one in some is renewed.
+    /// Tests beside this one begin processes and threads, too: one of many tries is renewed.
     #[test]
     fn it_is_renewed_where_nothing_begins() {
         let renewed = || LastStart::now().unwrap().renewed();

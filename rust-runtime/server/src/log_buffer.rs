@@ -138,7 +138,7 @@ impl LogSource {
             worker,
             limit,
             left: limit,
-            // Who wants no log is not told that there is none.
+            // A client that wants no log is not told that there is none.
             silenced: limit == 0,
             chunks: Vec::new(),
         }

@@ -255,8 +255,8 @@ impl Runtime {
         });
     }
 
-    /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
-    /// flare meanwhile: for that the state is changed first.
+    /// Sees to it that an idle program rests. Returns whether it has to be observed again. Nobody has it go on for its
+    /// next flare meanwhile: for that the state is changed first.
     fn suspend(&self, suspension: &mut Suspension) -> bool {
         let mut state = self.state();
         let State::Up { program, lanes } = &mut *state else {

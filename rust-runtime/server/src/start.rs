@@ -87,8 +87,8 @@ pub enum StartError {
     Ended(ProcessEnd),
 }
 
-/// Starts a package's program, on the interpreter that was started ahead if it fits, and waits for its hello, but not
-/// without end. Returns it with its lanes, of which there is at least one.
+/// Starts a package's program, on the interpreter that was started ahead if it fits, and waits for its hello, for
+/// `patience` at most. Returns it with its lanes, of which there is at least one.
 pub(crate) async fn start(
     package: Package,
     environment: Environment,

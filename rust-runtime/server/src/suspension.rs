@@ -14,7 +14,7 @@ use crate::not_reusable::NotReusable;
 use crate::process::StateChange;
 use crate::supervisor::Program;
 
-/// Stops a program a moment after its flare, and looks whether it stays stopped until the next.
+/// Stops a program a moment after its flare, and checks that it stays stopped until the next.
 pub(crate) struct Suspension {
     flares: u64,
     stage: Stage,

@@ -120,11 +120,11 @@ fn init_body(run: &LaunchedRun<'_>, main: &str) -> io::Result<Vec<u8>> {
         binary: bool,
         env: BTreeMap<String, String>,
     }
-    let told = &run.pack.invocation;
-    let name = told.0.get("action_name").map_or("", String::as_str);
+    let invocation = &run.pack.invocation;
+    let name = invocation.0.get("action_name").map_or("", String::as_str);
     let deadline = (run.pack.deadline.as_micros() / 1000).to_string();
     let mut env = own_variables();
-    env.extend(launched::variables(told).map(|(name, value)| (name, value.clone())));
+    env.extend(launched::variables(invocation).map(|(name, value)| (name, value.clone())));
     env.insert("__OW_DEADLINE".to_owned(), deadline);
     let Code { text, binary } = Code::read(&std::env::current_dir()?)?;
     Ok(serde_json::to_vec(&Init {

@@ -38,7 +38,7 @@ impl Server {
     pub(super) fn start(
         image: &Image,
         own: &BTreeMap<String, String>,
-        told: &Invocation,
+        invocation: &Invocation,
     ) -> io::Result<Self> {
         let (program, arguments) = image.command.split_first().ok_or_else(|| {
             io::Error::other("it has none, so set ENTRYPOINT or CMD in its Dockerfile")
@@ -51,7 +51,7 @@ impl Server {
             .env_remove(IMAGE)
             .envs(&image.environment)
             .envs(own)
-            .envs(launched::variables(told))
+            .envs(launched::variables(invocation))
             .stdin(Stdio::null());
         // SAFETY: the closure makes one system call on integers.
         unsafe {

@@ -96,7 +96,7 @@ impl Outbox {
         self.write(event, self.longest_wait(event));
     }
 
-    /// Adds an event to those that are to leave, within `wait` at the latest.
+    /// Adds an event to those that are to leave, within `wait`.
     fn write(&mut self, event: &impl Serialize, wait: Duration) {
         let start = self.pending.len();
         // Events are plain data, which always has a JSON form.

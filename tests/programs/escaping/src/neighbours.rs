@@ -49,9 +49,9 @@ pub fn visit(others: &[SocketAddr], burst: &BurstContext) -> Result<Reached, Err
         .map(|peer| SocketAddr::new(peer.ip(), CONTROL))
         .collect();
     // At all of them at once: who is kept from them waits once.
-    let met = knock(&[&peers[..], &runtimes[..], others].concat());
+    let errors = knock(&[&peers[..], &runtimes[..], others].concat());
     let of = |addresses: &[SocketAddr]| -> Errors {
-        let found = addresses.iter().filter_map(|at| met.get_key_value(at));
+        let found = addresses.iter().filter_map(|at| errors.get_key_value(at));
         found.map(|(at, error)| (*at, error.clone())).collect()
     };
     let reached = Reached {
@@ -89,11 +89,14 @@ fn knock(addresses: &[SocketAddr]) -> Errors {
             .map(|at| (at, scope.spawn(|| meet(*at))))
             .collect();
         (knocking.into_iter())
-            .map(|(at, met)| {
-                let met = met
+            .map(|(at, outcome)| {
+                let outcome = outcome
                     .join()
                     .unwrap_or_else(|_| Err(io::Error::other("panic")));
-                (*at, met.err().map(|error| format!("{:?}", error.kind())))
+                (
+                    *at,
+                    outcome.err().map(|error| format!("{:?}", error.kind())),
+                )
             })
             .collect()
     })
