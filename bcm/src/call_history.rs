@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn who_calls_something_else_is_told_who_called_what() {
+    fn a_worker_that_calls_something_else_learns_who_called_what() {
         let history = CallHistory::default();
         history.enter(0, broadcast(1), by(4, 3)).unwrap();
         history.enter(0, broadcast(1), by(5, 3)).unwrap();

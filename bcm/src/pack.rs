@@ -282,7 +282,7 @@ mod tests {
     /// The goodbye of a pack that has ended its operations may be long on its way: by a busy server, behind other
     /// messages. Nobody takes it for lost meanwhile.
     #[track_caller]
-    fn who_takes_long_to_leave_is_not_lost(backend: &BackendConfig) {
+    fn a_pack_that_is_slow_to_leave_is_not_lost(backend: &BackendConfig) {
         let configure = |config: &mut crate::PackConfig| {
             config.operation_timeout = Duration::from_millis(1500);
         };
@@ -305,22 +305,22 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_long_to_leave_is_not_lost_on_redis() {
+    fn a_pack_that_is_slow_to_leave_is_not_lost_on_redis() {
         let server = Redis::start();
         for kind in ["redis-list", "redis-stream"] {
             let backend = BackendConfig::new(kind).with_uri(server.uri());
-            who_takes_long_to_leave_is_not_lost(&backend.with_shared_credentials());
+            a_pack_that_is_slow_to_leave_is_not_lost(&backend.with_shared_credentials());
         }
     }
 
     #[test]
-    fn who_takes_long_to_leave_is_not_lost_on_rabbitmq() {
+    fn a_pack_that_is_slow_to_leave_is_not_lost_on_rabbitmq() {
         let backend = BackendConfig::new("rabbitmq").with_uri(RabbitMq::shared().uri());
-        who_takes_long_to_leave_is_not_lost(&backend.with_shared_credentials());
+        a_pack_that_is_slow_to_leave_is_not_lost(&backend.with_shared_credentials());
     }
 
     #[test]
-    fn who_takes_long_to_leave_is_not_lost_on_direct() {
-        who_takes_long_to_leave_is_not_lost(&BackendConfig::new("direct"));
+    fn a_pack_that_is_slow_to_leave_is_not_lost_on_direct() {
+        a_pack_that_is_slow_to_leave_is_not_lost(&BackendConfig::new("direct"));
     }
 }

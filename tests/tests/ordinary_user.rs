@@ -9,7 +9,7 @@ use burst_tests::{Driver, Platform, Settings, built, port, processes};
 use serde_json::json;
 
 /// No name, no home directory, and nothing that others may read unless it is said.
-fn for_himself_alone(driver: Driver) {
+fn runs_with_private_files(driver: Driver) {
     let settings = Settings::new(driver).surroundings("umask 077 && unset HOME USER LOGNAME");
     let platform = Platform::start(settings);
     assert_eq!(platform.api().invokers().len(), 1);
@@ -25,18 +25,18 @@ fn for_himself_alone(driver: Driver) {
 }
 
 #[test]
-fn who_keeps_all_to_himself_runs_flares() {
-    for_himself_alone(Driver::Process);
+fn a_user_with_private_files_runs_flares() {
+    runs_with_private_files(Driver::Process);
 }
 
 #[test]
-fn who_keeps_all_to_himself_runs_flares_in_containers() {
-    for_himself_alone(Driver::Docker);
+fn a_user_with_private_files_runs_flares_in_containers() {
+    runs_with_private_files(Driver::Docker);
 }
 
 #[test]
-fn who_keeps_all_to_himself_runs_flares_in_sandboxes() {
-    for_himself_alone(Driver::Sandbox);
+fn a_user_with_private_files_runs_flares_in_sandboxes() {
+    runs_with_private_files(Driver::Sandbox);
 }
 
 /// Packages come and go: what is read-only for its owner, too, has to be deleted by him.

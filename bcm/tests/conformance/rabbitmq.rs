@@ -14,9 +14,9 @@ use crate::second::{replaces_silent_connections, stays_connected};
 #[cfg(feature = "tls")]
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
+    a_pack_that_leaves_while_the_server_stands_still_is_not_lost,
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
-    who_leaves_while_the_server_stands_still_is_not_lost, work_goes_on_while_connections_are_cut,
-    wrong_credentials_are_refused,
+    work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
 };
 use burst_test_servers::rabbitmq::PASSWORD;
 use burst_test_servers::{RabbitMq, Signal};
@@ -147,7 +147,7 @@ fn pauses_are_survived() {
 fn a_goodbye_outlasts_a_pause() {
     let server = RabbitMq::start("");
     under_watchdog(move || {
-        who_leaves_while_the_server_stands_still_is_not_lost(&config(&server), |signal| {
+        a_pack_that_leaves_while_the_server_stands_still_is_not_lost(&config(&server), |signal| {
             server.signal(signal);
         });
     });

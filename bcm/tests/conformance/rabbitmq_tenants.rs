@@ -409,7 +409,7 @@ fn what_cannot_be_removed_at_once_is_tried_again() {
 
 /// Of one that is over another pack is let in while whoever cleans up is at it: the virtual host is his, too.
 #[test]
-fn who_is_let_in_meanwhile_keeps_his_place() {
+fn a_pack_that_is_let_in_meanwhile_keeps_its_virtual_host() {
     under_watchdog(|| {
         let looks = |asked: &[String]| {
             let looks = asked.iter().filter(|line| line.starts_with("GET"));

@@ -14,9 +14,9 @@ use crate::process::{
 };
 use crate::proxy::Proxy;
 use crate::server_faults::{
+    a_pack_that_leaves_while_the_server_stands_still_is_not_lost,
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_who_asks,
-    a_server_that_stands_still_holds_up_work, who_leaves_while_the_server_stands_still_is_not_lost,
-    wrong_credentials_are_refused,
+    a_server_that_stands_still_holds_up_work, wrong_credentials_are_refused,
 };
 use burst_test_servers::redis::{PASSWORD, Redis};
 
@@ -181,7 +181,7 @@ on_both! {
         });
     }
 
-    fn who_has_joined_listens_until_it_leaves(kind) {
+    fn a_pack_that_has_joined_listens_until_it_leaves(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             let listening = |pack| {
@@ -285,7 +285,7 @@ on_both! {
     fn a_goodbye_outlasts_a_pause(kind) {
         let server = Redis::start();
         under_watchdog(move || {
-            who_leaves_while_the_server_stands_still_is_not_lost(&config(kind, &server), |signal| {
+            a_pack_that_leaves_while_the_server_stands_still_is_not_lost(&config(kind, &server), |signal| {
                 server.signal(signal);
             });
         });

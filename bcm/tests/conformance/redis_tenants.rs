@@ -339,7 +339,7 @@ fn spoilers(kind: &str) -> Vec<Vec<&'static str>> {
 }
 
 #[test]
-fn who_spoils_the_keys_of_a_flare_fails_that_flare_alone() {
+fn spoiled_keys_fail_their_flare_alone() {
     let server = Redis::start();
     under_watchdog(move || {
         for kind in KINDS {

@@ -235,7 +235,7 @@ fn what_is_given_up_with_the_first_flare_does_not_harm_the_second() {
 }
 
 #[test]
-fn who_leaves_while_it_sends_has_left() {
+fn a_pack_that_leaves_while_it_sends_has_left() {
     under_watchdog(|| {
         let proxied = Proxied::first();
         proxied.proxies[1].hold();
@@ -258,7 +258,7 @@ fn who_leaves_while_it_sends_has_left() {
 }
 
 #[test]
-fn who_leaves_early_is_missed_by_all() {
+fn a_pack_that_leaves_early_is_missed_by_all() {
     under_watchdog(|| {
         for pack in 0..PACKS as usize {
             let proxied = Proxied::second();

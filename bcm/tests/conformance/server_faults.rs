@@ -87,7 +87,7 @@ pub fn a_server_that_stands_still_holds_up_work(
 }
 
 /// Of three packs one has ended meanwhile: it is not taken for dead when the server goes on.
-pub fn who_leaves_while_the_server_stands_still_is_not_lost(
+pub fn a_pack_that_leaves_while_the_server_stands_still_is_not_lost(
     backend: &BackendConfig,
     signal: impl Fn(Signal) + Sync,
 ) {

@@ -189,7 +189,7 @@ fn what_is_no_frame_fails_the_flare() {
 }
 
 #[test]
-fn who_pretends_to_be_somebody_else_fails_the_flare() {
+fn a_false_sender_or_destination_fails_the_flare() {
     let changed = |name, change: fn(&mut Header), reason| {
         let script = |mut header: Header| {
             change(&mut header);

@@ -335,7 +335,7 @@ mod tests {
 
     /// The other pack may hear of the goodbye before the watch has told it of the failure.
     #[test]
-    fn who_leaves_a_flare_that_failed_says_first_why() {
+    fn a_pack_that_leaves_a_failed_flare_says_first_why() {
         let mut config = PackConfig::new("f", PackId(0), Topology::new(&[1, 1]).unwrap());
         config.secret = "secret".into();
         let inbox = Inbox::of_two_packs([7; 16]);

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_reads_replies_past_what_is_said() {
+    fn a_client_that_listens_reads_replies_past_messages() {
         let (mut client, mut server) = client();
         client.listens = true;
         let message = ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n?\r\n";

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_hung_up_on_asks_again() {
+    fn a_client_that_was_hung_up_on_asks_again() {
         let name = format!("burst-signed-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let listener = UnixListener::bind_addr(&address).unwrap();

@@ -33,7 +33,7 @@ fn receive(stream: &Socket) -> Outcome<AuthenticatedPeer> {
 }
 
 #[test]
-fn who_knows_the_secret_is_let_in() {
+fn a_peer_that_knows_the_secret_is_let_in() {
     let (introduced, received) =
         shake_hands(Credentials::new(&"secret".into(), [7; 16]), PackId(0));
     introduced.unwrap();
@@ -42,7 +42,7 @@ fn who_knows_the_secret_is_let_in() {
 }
 
 #[test]
-fn who_does_not_is_not() {
+fn a_peer_with_another_secret_is_not_let_in() {
     let (introduced, received) = shake_hands(Credentials::new(&"guess".into(), [7; 16]), PackId(0));
     assert!(introduced.is_err());
     assert!(matches!(received, Err(HandshakeError::Secret)));

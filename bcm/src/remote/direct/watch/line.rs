@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_what_is_said_is_not_listened_to() {
+    fn a_peer_that_does_not_read_is_not_listened_to() {
         let (mut line, _there) = line();
         let notice = vec![0; 1 << 20];
         let mut said = 0;

@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn who_dials_late_hears_of_a_failure_before_the_goodbye() {
+    fn a_late_dialler_hears_of_a_failure_before_the_goodbye() {
         let (watch, _dialler) = watch(PackId(1), 2);
         let header = Header::notice(Kind::Abort, FLARE, PackId(1), 0);
         let payload = &[][..];

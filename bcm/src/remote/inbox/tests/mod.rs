@@ -249,7 +249,7 @@ fn what_comes_while_nobody_looks_is_no_sign_that_nothing_comes() {
 
 /// Word of the failure it left for may be slower than its goodbye, for who sends as for who receives.
 #[test]
-fn who_has_just_left_is_not_gone() {
+fn a_pack_that_has_just_left_is_not_gone() {
     let setup = setup();
     let cancellation = &setup.inbox.config.cancellation;
     let mut budget = WaitBudget::new(cancellation, Operation::Send);
