@@ -147,9 +147,11 @@ impl Communicator {
         self.check()?;
         let taken = self.shared.take_any(&mut budget, &self.group, &spec);
         let (worker, message) = self.noted(taken)?;
+        let Some(rank) = self.group.rank_of(worker) else {
+            return self.noted(Err(self.shared.refuse_source(worker)));
+        };
         let value = message.open(operation, Peer::Worker(worker))?;
-        let rank = self.group.rank_of(worker).map_or(worker, |rank| rank.0);
-        Ok((rank, value))
+        Ok((rank.0, value))
     }
 
     /// Sends a value to one worker and receives one from another, or the same. Two workers that

@@ -19,6 +19,7 @@ use crate::pack_id::PackId;
 use crate::payload::{self, Payload};
 use crate::remote::Remote;
 use crate::topology::Topology;
+use crate::wire::WireError;
 
 /// How long a worker waits before it tells the other pack: longer than workers that make the same calls usually
 /// drift apart.
@@ -167,6 +168,21 @@ impl Shared {
                 remote.abort(&failure);
             }
         }
+    }
+
+    /// A worker that is none of a group's has sent to it, which takes a pack that lies: the flare fails, as at other
+    /// messages that cannot be right.
+    #[cold]
+    pub(crate) fn refuse_source(&self, worker: u32) -> Error {
+        let error = WireError::Invalid {
+            field: "source",
+            value: worker.into(),
+        };
+        let failure = error.to_failure(self.topology.pack_of(worker));
+        self.abort(failure.clone());
+        // It may have failed before.
+        let ended = self.cancellation.ended().cloned();
+        ended.unwrap_or(Error::Aborted(failure))
     }
 
     pub(crate) fn wake_all(&self) {

@@ -6,6 +6,9 @@ mod header;
 pub(crate) use chunk::Layout;
 pub(crate) use header::{HEADER_SIZE, Header, Kind, flare_digest};
 
+use crate::failure::{Failure, FailureKind};
+use crate::pack_id::PackId;
+
 /// Why something that arrived is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WireError {
@@ -33,4 +36,13 @@ pub(crate) enum WireError {
     Window,
     #[error("more messages offered at once than a pack may")]
     Offers,
+}
+
+impl WireError {
+    /// The failure of the flare that got such a message, of this pack if that is known.
+    pub(crate) fn to_failure(&self, pack: Option<PackId>) -> Failure {
+        let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {self}"));
+        failure.pack = pack;
+        failure
+    }
 }

@@ -213,6 +213,22 @@ fn a_false_sender_or_destination_fails_the_flare() {
     );
 }
 
+/// Nothing in its header is false by itself.
+#[test]
+fn a_message_to_a_group_from_outside_fails_the_flare() {
+    let flare = Flare::start();
+    let alone = flare.packs[1].communicators().remove(0).my_pack();
+    let header = Header {
+        context: alone.group.context,
+        ..flare.header()
+    };
+    let mut stream = flare.dial();
+    stream.write_all(&header.encode()).unwrap();
+    let received = alone.recv_any::<Vec<u8>>(Tag(0));
+    assert!(matches!(received, Err(Error::Aborted(_))), "{received:?}");
+    flare.fails("source 0");
+}
+
 #[test]
 fn lengths_that_cannot_be_fail_the_flare() {
     let layout = |total: u64, chunk: u32, chunks: u32| {

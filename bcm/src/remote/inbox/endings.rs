@@ -68,9 +68,7 @@ impl Inbox {
 
     /// Something arrived that cannot be right: the flare fails rather than compute with it.
     pub(crate) fn refused(&self, pack: Option<PackId>, error: &WireError) {
-        let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {error}"));
-        failure.pack = pack;
-        self.fail(failure);
+        self.fail(error.to_failure(pack));
     }
 
     /// This pack can receive nothing more: the flare fails.
