@@ -66,7 +66,7 @@ object ControllerLink:
   /** When keeping packs began: here, and by the clock of the scheduler that then welcomed this invoker, if it
     * told.
     */
-  private final case class KeptPacks(at: MonotonicTime, since: Option[Timestamp])
+  private final case class KeptSince(at: MonotonicTime, since: Option[Timestamp])
 
   type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
@@ -121,7 +121,7 @@ private final class ControllerLink(
   private var wanted = Vector.empty[WantedPacks]
 
   /** Since when all packs are there that any scheduler asked for. */
-  private var kept = Option.empty[KeptPacks]
+  private var keptSince = Option.empty[KeptSince]
 
   /** One session. `sent` has the beats not seen yet, with when they were sent, `contactAt` is when one was
     * that has been seen: what packs live by is no longer because there is a new session.
@@ -227,8 +227,8 @@ private final class ControllerLink(
     context.log.info(
       s"joined the scheduler of epoch $epoch by version ${session.version}, with ${held.length} packs"
     )
-    session.put(Holds(held, isUnbroken(session), kept.flatMap(_.since)))
-    kept = kept.orElse(Some(KeptPacks(MonotonicTime.now(), session.welcome.at)))
+    session.put(Holds(held, isUnbroken(session), keptSince.flatMap(_.since)))
+    keptSince = keptSince.orElse(Some(KeptSince(MonotonicTime.now(), session.welcome.at)))
     journals.partial.foreach(endPartial(invoker, _))
     fetches.keys.foreach(session.put)
     events ! Event.Joined
@@ -238,7 +238,7 @@ private final class ControllerLink(
     * joined has long stored.
     */
   private def isUnbroken(session: Session): Boolean =
-    kept.exists(_.at + session.welcome.contact / 2 < MonotonicTime.now())
+    keptSince.exists(_.at + session.welcome.contact / 2 < MonotonicTime.now())
 
   /** Too little of it is kept for another scheduler to go on with it. */
   private def endPartial(invoker: ActorRef[Invoker.Command], pack: PackKey): Unit =
@@ -347,7 +347,7 @@ private final class ControllerLink(
     fetches = Map.empty
     want(invoker, Vector.empty)
     journals.clear()
-    kept = None
+    keptSince = None
     val failure = Failure(FailureKind.InvokerLost, end.sentence, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
     receive {

@@ -75,7 +75,7 @@ object ActorScheduling:
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)
     val home = SchedulerHome.of(SchedulerNode(SchedulerNode.Parts(config, storage, environment, limits)))
     Scheduling(
-      ActorFlareService(home.scheduler, storage.flares, limits, settings, blocking, () => home.location),
+      ActorFlareService(home.scheduler, storage.flares, limits, settings, blocking, () => home.host),
       home.scheduler,
       backends.names,
       backends.default,

@@ -83,7 +83,7 @@ object Membership:
   private[cluster] final case class Became(status: MemberStatus) extends Message
   private[cluster] case object Removed extends Message
   private[cluster] case object Overdue extends Message
-  private[cluster] final case class Asked(held: Try[Option[LockMode]], claimed: Boolean) extends Message
+  private[cluster] final case class LockQueried(held: Try[Option[LockMode]], claimed: Boolean) extends Message
 
 /** The effects of [[BootstrapStep]]. The lock is asked by one call at a time, apart from the actor. */
 private final class Joining(
@@ -143,7 +143,7 @@ private final class Joining(
         // Who was one and is no more founds nothing: `Removed` follows.
         if isMember then act()
         Behaviors.same
-      case Asked(answer, claimed) =>
+      case LockQueried(answer, claimed) =>
         isQuerying = false
         answered(answer, claimed)
         act()
@@ -169,9 +169,9 @@ private final class Joining(
 
   private def taken(success: Boolean, hold: LockMode): Option[LockMode] = Option.when(success)(hold)
 
-  private def queryLock(claims: Boolean)(question: => Option[LockMode]): Unit = if !isQuerying then
+  private def queryLock(claims: Boolean)(query: => Option[LockMode]): Unit = if !isQuerying then
     isQuerying = true
-    context.pipeToSelf(Future(question)(using blocking))(Asked(_, claims))
+    context.pipeToSelf(Future(query)(using blocking))(LockQueried(_, claims))
 
   private def answered(answer: Try[Option[LockMode]], claimed: Boolean): Unit = answer match
     case Success(now) =>

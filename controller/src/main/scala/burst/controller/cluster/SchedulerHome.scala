@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.controller.scheduler.SchedulerLocation
+import burst.controller.scheduler.SchedulerHost
 import burst.protocol.link.{Hello, SessionEndpoint}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.CoordinatedShutdown
@@ -25,7 +25,7 @@ private[controller] trait SchedulerHome:
   def scheduler: ActorRef[SchedulerNode.Command]
 
   /** At present. */
-  def location: SchedulerLocation
+  def host: SchedulerHost
 
   /** Ends it in good order if it is here; another controller takes over, if there is one. */
   def leave(limit: FiniteDuration): Future[Unit]
@@ -56,7 +56,7 @@ private[controller] object SchedulerHome:
   private final class Alone(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
       extends SchedulerHome:
     val scheduler: ActorRef[SchedulerNode.Command] = system.systemActorOf(node, "burst-scheduler")
-    def location: SchedulerLocation = SchedulerLocation.Here
+    def host: SchedulerHost = SchedulerHost.Here
 
     def leave(limit: FiniteDuration): Future[Unit] =
       given Timeout = Timeout(limit)
@@ -72,9 +72,9 @@ private[controller] object SchedulerHome:
 
     private val cluster = Cluster(system)
 
-    def location: SchedulerLocation =
-      if cluster.state.members.forall(VersionCheck.knowsIds) then SchedulerLocation.OnSomeController
-      else SchedulerLocation.OfFormerRelease
+    def host: SchedulerHost =
+      if cluster.state.members.forall(VersionCheck.knowsIds) then SchedulerHost.OnSomeController
+      else SchedulerHost.OfFormerRelease
 
     // Invokers know the controllers' addresses, not which of them has the scheduler.
     system.systemActorOf(

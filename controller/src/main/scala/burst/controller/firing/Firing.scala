@@ -138,8 +138,8 @@ object Firing:
       val origin: Origin,
       val reading: StoreRetry
   )(using ExecutionContext):
-    /** That there is no room for more, by of whom it was said: sequences and conductors, programs that queue
-      * alike, or one of those that may need no slot of their own.
+    /** Refusals for want of room, by that key: one for sequences and conductors, one for programs that queue
+      * alike, one for each action that may need no slot of its own.
       */
     private val full = ConcurrentHashMap[String, InvocationRefusal]()
 
@@ -150,19 +150,21 @@ object Firing:
     def asking(action: Action)(
         begin: => Future[Either[InvocationRefusal, Invoked]]
     ): Future[Either[InvocationRefusal, Invoked]] =
-      val queue = Fired.queueOf(action)
-      Option(full.get(queue)) match
+      val key = Fired.admissionKey(action)
+      Option(full.get(key)) match
         case Some(refusal) => Future.successful(Left(refusal))
         case None =>
           begin.map: answer =>
             answer match
-              case Left(refusal) if isFull(refusal) => val _ = full.put(queue, refusal)
+              case Left(refusal) if isFull(refusal) => val _ = full.put(key, refusal)
               case _ => ()
             answer
 
   private object Fired:
-    /** What it queues in: when there is no room for one of these, there is none for the others. */
-    def queueOf(action: Action): String =
+    /** The key of the actions that are refused together: when there is no room for one of these, there is
+      * none for the others.
+      */
+    def admissionKey(action: Action): String =
       val isByItself =
         action.definition.kind == BuiltIns.Kind || action.definition.action.concurrency > 1
       if isByItself then action.name.qualified

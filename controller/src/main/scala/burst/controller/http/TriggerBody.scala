@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.action.ActionName
 import burst.controller.json.JsonPieces
-import burst.controller.trigger.{ActionRef, RuleChange, TriggerChange}
+import burst.controller.trigger.{EntityRef, RuleChange, TriggerChange}
 import io.circe.JsonObject
 import org.apache.pekko.util.ByteString
 
@@ -33,8 +33,8 @@ final class TriggerBody(pieces: JsonPieces):
       action <- name(fields, "action", caller)
     yield WantedRule(RuleChange(version, publish, own, action.map(ref), annotations), action)
 
-  private def ref(name: ActionName): ActionRef =
-    ActionRef((name.namespace +: name.packageName.toVector).mkString("/"), name.name)
+  private def ref(name: ActionName): EntityRef =
+    EntityRef((name.namespace +: name.packageName.toVector).mkString("/"), name.name)
 
   /** Rules and their triggers are in one namespace, which is the caller's. */
   private def triggerOf(name: ActionName, caller: String): Either[ApiError, String] =

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.trigger.{ActionRef, Rule, Trigger}
+import burst.controller.trigger.{EntityRef, Rule, Trigger}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
@@ -38,11 +38,11 @@ object TriggerViews:
     "name" -> rule.name.asJson,
     "version" -> rule.version.asJson,
     "publish" -> rule.publish.asJson,
-    "trigger" -> ref(ActionRef(rule.namespace, rule.trigger)),
+    "trigger" -> ref(EntityRef(rule.namespace, rule.trigger)),
     "action" -> ref(rule.action),
     "annotations" -> KeyValues.show(rule.annotations),
     "updated" -> rule.updated.millis.asJson
   )
 
-  private def ref(action: ActionRef): Json =
-    Json.obj("path" -> action.path.asJson, "name" -> action.name.asJson)
+  private def ref(entity: EntityRef): Json =
+    Json.obj("path" -> entity.path.asJson, "name" -> entity.name.asJson)

@@ -46,7 +46,7 @@ private[scheduler] final class Adoption(
     val onGroups = placed.flatMap(groups.current).filter(adopted.contains)
     (placed ++ onGroups ++ packs.keySet).foreach: flare =>
       val held = packs.getOrElse(flare, Vector.empty).toSet
-      val told = FlareActor.PacksReported(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
+      val told = FlareActor.PacksHeld(id, invoker, adopted(flare), held, holds.unbroken, holds.since)
       flares.tell(flare, told)
     val failure =
       Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some(Operation.Work))

@@ -34,19 +34,19 @@ object FlareActor:
   /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its life. */
   final case class Begin(flare: Flare, arrival: Arrival) extends Command
 
-  /** Slots are reserved for an attempt. `invokers` are those of the plan; at its `position` the flare waits
-    * again where these prove to have no room; `isWarm` where a pack was seen that has its program.
+  /** Slots are reserved for an attempt. `invokers` are those of the plan; with its `ticket` the flare waits
+    * again where it stood if these prove to have no room; `isWarm` where a pack was seen that has its program.
     */
   final case class Placed(
       attempt: Int,
       plan: Plan,
       invokers: Map[InvokerId, ActorRef[InvokerRequest]],
-      position: Option[QueuePosition] = None,
+      ticket: Option[QueueTicket] = None,
       isWarm: Boolean = false
   ) extends Command
 
   /** An invoker is back with these packs of an attempt that another scheduler placed. */
-  final case class PacksReported(
+  final case class PacksHeld(
       invoker: InvokerId,
       ref: ActorRef[InvokerRequest],
       attempt: Int,
@@ -188,7 +188,7 @@ private final class FlareActor(
   private val inlineResults = InlineResults(request)
 
   /** That of the last attempt. */
-  private var position = Option.empty[QueuePosition]
+  private var ticket = Option.empty[QueueTicket]
 
   // No function: it would hold what it uses for the actor's life.
   try
@@ -241,10 +241,10 @@ private final class FlareActor(
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
     case ReadInputsAgain(attempt) =>
       if isPlacing(attempt) && inputs.isAtHand(attempt) then happen(FlareEvent.InputsRead(attempt, now()))
-    case PacksReported(invoker, ref, attempt, held, unbroken, since) =>
+    case PacksHeld(invoker, ref, attempt, held, unbroken, since) =>
       if attempt == life.flare.attempt then
         packs.reach(invoker, ref)
-        happen(FlareEvent.PacksReported(invoker, held, unbroken, since, now()))
+        happen(FlareEvent.PacksHeld(invoker, held, unbroken, since, now()))
       else
         held.foreach(pack =>
           ref ! InvokerRequest(
@@ -276,7 +276,7 @@ private final class FlareActor(
 
   private def onPlaced(placed: Placed): Unit =
     packs.reach(placed.invokers)
-    position = placed.position
+    ticket = placed.ticket
     acceptance.placed(placed)
     happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
     if acceptance.takeDeferred() then
@@ -349,7 +349,7 @@ private final class FlareActor(
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt, avoid, why) =>
       // one that only found no room keeps its position in the queue
-      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why, why.flatMap(_ => position))
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why, why.flatMap(_ => ticket))
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)

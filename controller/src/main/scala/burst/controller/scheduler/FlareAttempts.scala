@@ -16,13 +16,13 @@ private[scheduler] final case class FlareAttempts(
   import FlareAttempts.{MostPlacings, MostStarts}
 
   def allowAnother(why: Cause): Boolean =
-    neverAskedFor(why) || lackedCapacity(why) || FlareEnding.retriable(why) &&
+    neverAskedFor(why) || foundNoRoom(why) || FlareEnding.retriable(why) &&
       (tries <= flare.request.retries || neverAsked(why) || startsElsewhere(why))
 
   /** Where it was placed there was less room than was thought. That is no attempt, as no worker of it has
     * begun.
     */
-  def lackedCapacity(why: Cause): Boolean =
+  def foundNoRoom(why: Cause): Boolean =
     flare.started.isEmpty && flare.request.memberOf.isEmpty && progress.exists: p =>
       unplaced + 1 < MostPlacings && lackedPods(p, why.failure) ||
         unplaced < mostRefusals && wasTurnedAway(p, why.failure)

@@ -55,7 +55,7 @@ enum FlareEvent:
   /** To a flare that another scheduler had: an invoker is there, and has these packs of it still; all that it
     * was ever asked for where it is `unbroken`, or where the flare was placed `since`.
     */
-  case PacksReported(
+  case PacksHeld(
       invoker: InvokerId,
       packs: Set[Int],
       unbroken: Boolean,

@@ -103,9 +103,9 @@ final case class FlareLifecycle private (
     case FlareEvent.Reported(report, at) => onReport(report, at)
     case FlareEvent.InvokerLost(invoker, reason, at) =>
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
-    case FlareEvent.PacksReported(invoker, packs, unbroken, since, at) =>
+    case FlareEvent.PacksHeld(invoker, packs, unbroken, since, at) =>
       val isPlacedSince = since.exists(begin => flare.placed.exists(_ >= begin))
-      onPacksReported(invoker, packs, unbroken || isPlacedSince, at)
+      onPacksHeld(invoker, packs, unbroken || isPlacedSince, at)
     case FlareEvent.Cancel(at, by) => onCancel(at, by)
     case FlareEvent.GroupEnded(at) =>
       if stage == Stage.Waiting || stage == Stage.Placing then stop(FlareEnding.groupEnded, at)
@@ -203,7 +203,7 @@ final case class FlareLifecycle private (
     case _ => Step(this)
 
   /** An invoker is back with what it has of this flare, which another scheduler placed. */
-  private def onPacksReported(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Timestamp): Step =
+  private def onPacksHeld(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Timestamp): Step =
     progress.fold(Step(this)): p =>
       val (held, missing) = p.plan.packs
         .filter(pack => pack.invoker == invoker && p.stages(pack.pack) != PackStage.Ended)
@@ -372,7 +372,7 @@ final case class FlareLifecycle private (
           FlareEnding.describe(c.failure)
         )}"
     )
-    val noRoom = cause.filter(attempts.lackedCapacity)
+    val noRoom = cause.filter(attempts.foundNoRoom)
     val again = FlareLifecycle
       .queued(FlareLifecycle.reset(flare, next), terms)
       .copy(unplaced = unplaced + noRoom.size)
@@ -457,7 +457,7 @@ object FlareLifecycle:
     Step(queued(flare, terms), Store(flare, confirm = true), SetTimer(FlareTimer.Queue))
 
   /** A flare that another scheduler placed, whose packs may still run: those who have them tell
-    * ([[FlareEvent.PacksReported]]), or are lost. One that was being ended has its cause in the record.
+    * ([[FlareEvent.PacksHeld]]), or are lost. One that was being ended has its cause in the record.
     */
   def adopt(flare: Flare, terms: Terms, at: Timestamp): Step =
     val starting = flare.state != FlareState.Running

@@ -23,8 +23,8 @@ final case class Waiting(
   def size: Int = request.size
   def attemptId: AttemptId = AttemptId(id, attempt)
 
-/** The position of a flare that was given its slots: where it stood, and since when it had waited. */
-final case class QueuePosition(number: Long, since: MonotonicTime)
+/** A flare's number in the queue, and since when it has waited: with it, it waits again where it stood. */
+final case class QueueTicket(number: Long, since: MonotonicTime)
 
 object Waiting:
   /** Whether it is one of a sequence. */
@@ -93,8 +93,8 @@ final case class FlareQueue private (
     )
 
   /** That of a flare that stands here. */
-  def positionOf(flare: Waiting): Option[QueuePosition] =
-    numbers.get(flare.id).map(QueuePosition(_, flare.since))
+  def ticketOf(flare: Waiting): Option[QueueTicket] =
+    numbers.get(flare.id).map(QueueTicket(_, flare.since))
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that

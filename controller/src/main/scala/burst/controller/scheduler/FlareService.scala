@@ -105,7 +105,7 @@ final class ActorFlareService(
     limits: SlotLimits,
     settings: SchedulerSettings,
     blocking: ExecutionContext,
-    location: () => SchedulerLocation = () => SchedulerLocation.Here
+    host: () => SchedulerHost = () => SchedulerHost.Here
 )(using system: ActorSystem[?])
     extends FlareService:
   import GangScheduler.*
@@ -122,7 +122,7 @@ final class ActorFlareService(
   private given Timeout = Timeout(settings.askTimeout)
   private val log = LoggerFactory.getLogger(classOf[ActorFlareService])
   private val submitting =
-    Submitting(scheduler, settings.askTimeout, settings.storeDeadline, location, stored)
+    Submitting(scheduler, settings.askTimeout, settings.storeDeadline, host, stored)
 
   /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
     * revoked as well meanwhile, the flare is ended after all.

@@ -135,7 +135,7 @@ object GangScheduler:
       request: FlareRequest,
       avoid: Option[InvokerId],
       why: Option[String],
-      position: Option[QueuePosition]
+      ticket: Option[QueueTicket]
   ) extends Command
 
   /** What became of packs' starts. */
@@ -308,9 +308,9 @@ private final class GangScheduler(
     case ContainerSpent(id, attempt) => state.spent(AttemptId(id, attempt))
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, _, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
-    case Requeue(id, attempt, request, avoid, why, position) =>
-      val since = position.fold(elapsed())(_.since)
-      state.enqueue(Waiting(id, attempt, request, since, avoid, why, position.map(_.number)))
+    case Requeue(id, attempt, request, avoid, why, ticket) =>
+      val since = ticket.fold(elapsed())(_.since)
+      state.enqueue(Waiting(id, attempt, request, since, avoid, why, ticket.map(_.number)))
       state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
       state.heard(AttemptId(id, attempt), definition, outcomes)
@@ -379,7 +379,7 @@ private final class GangScheduler(
       placement.flare.attempt,
       placement.plan,
       reached,
-      placement.position,
+      placement.ticket,
       state.isWarm(placement)
     )
 

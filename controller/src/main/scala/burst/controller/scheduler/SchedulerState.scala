@@ -70,7 +70,7 @@ private[scheduler] final class SchedulerState(
 
   def enqueue(flare: Waiting): Unit =
     queue = queue.enqueue(flare)
-    queue.positionOf(flare).foreach(position => shared = shared.waits(flare, position.number))
+    queue.ticketOf(flare).foreach(ticket => shared = shared.waits(flare, ticket.number))
 
   def dequeue(id: FlareId, tenant: String): Unit =
     queue = queue.remove(id, tenant)
@@ -162,7 +162,7 @@ private[scheduler] final class SchedulerState(
 
   private def joined(call: Waiting, container: SharedContainer, location: Location): Placement =
     val plan = Plan.ofSharer(location, container)
-    val placement = Placement(call, plan, queue.positionOf(call))
+    val placement = Placement(call, plan, queue.ticketOf(call))
     cluster = cluster.join(call.attemptId, call.tenant, plan, walltimes.walltime(call.request, elapsed()))
     shared = shared.joined(call.attemptId, container).waitsNoMore(call.id)
     queue = queue.remove(call.id, call.tenant)

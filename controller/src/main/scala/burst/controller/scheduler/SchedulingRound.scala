@@ -7,8 +7,8 @@ import burst.protocol.WarmPack
 import scala.collection.mutable
 import scala.concurrent.duration.FiniteDuration
 
-/** A flare that was given its slots, and its place in the queue until then. */
-final case class Placement(flare: Waiting, plan: Plan, position: Option[QueuePosition] = None)
+/** A flare that was given its slots, and the ticket it had in the queue until then. */
+final case class Placement(flare: Waiting, plan: Plan, ticket: Option[QueueTicket] = None)
 
 /** Hands out the free slots: cluster and queue in, cluster, queue and placements out. Pure, so that a
   * simulator can drive it with a clock of its own.
@@ -85,7 +85,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtaking:
             open = Open(open.all, Some(Reserved(kept, _.expectedAfter(now), isOfDelay = true)))
         case Right((after, plan)) =>
           started(next.tenant) += 1
-          val placement = Placement(next, plan, outcome.queue.positionOf(next))
+          val placement = Placement(next, plan, outcome.queue.ticketOf(next))
           outcome = Outcome(
             after,
             outcome.queue.served(next),

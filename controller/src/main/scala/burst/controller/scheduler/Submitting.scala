@@ -22,7 +22,7 @@ private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Request],
     limit: FiniteDuration,
     storeDeadline: FiniteDuration,
-    location: () => SchedulerLocation,
+    host: () => SchedulerHost,
     stored: FlareId => Future[Option[Flare]]
 )(using system: ActorSystem[?]):
   import GangScheduler.{Cancel, Submit, Submitted}
@@ -36,18 +36,18 @@ private[scheduler] final class Submitting(
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
     // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
     val within = if Waiting.isPart(request) then storeDeadline.max(longest * 2) else longest * 2
-    location() match
-      case SchedulerLocation.OfFormerRelease => submit(None, limit)
+    host() match
+      case SchedulerHost.OfFormerRelease => submit(None, limit)
       case where =>
         val id = FlareId.random()
-        val isAskedOnce = where == SchedulerLocation.Here && !Waiting.isPart(request)
+        val isAskedOnce = where == SchedulerHost.Here && !Waiting.isPart(request)
         val once = if isHeld(request) then longest else limit
         val answer =
           if isAskedOnce then submit(Some(id), once)
           else Repeated(id, request, submit(Some(id), _)).first(within)
         // A caller that got no answer has no way to the flare: it is not to run after that.
         answer.andThen:
-          case Failure(_) if request.submission.isEmpty && location() != SchedulerLocation.OfFormerRelease =>
+          case Failure(_) if request.submission.isEmpty && host() != SchedulerHost.OfFormerRelease =>
             scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
 
   private final class Repeated(
@@ -91,7 +91,7 @@ private[scheduler] final class Submitting(
         last: Try[Submitted]
     ): Future[Submitted] =
       if left <= Duration.Zero then Future.fromTry(last)
-      else if location() == SchedulerLocation.OfFormerRelease then
+      else if host() == SchedulerHost.OfFormerRelease then
         stored(id).flatMap(_.fold(Future.fromTry(last))(flare =>
           Future.successful(Submitted.Accepted(flare))
         ))
@@ -139,7 +139,7 @@ private object Submitting:
     request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
 
 /** Where the scheduler is. */
-enum SchedulerLocation:
+enum SchedulerHost:
   /** In this process, and nowhere else as long as that lives. */
   case Here
 

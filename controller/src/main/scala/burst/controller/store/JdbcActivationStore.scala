@@ -53,13 +53,12 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
     val submission = record.submission
     // By itself it may have arrived already: a caller whose connection broke cannot know.
     val taken = if submission.isEmpty then sqls"ON CONFLICT (id) DO NOTHING" else SubmissionKeys.Free
+    val noLogs = Logs(Vector.empty).asJson.noSpaces
     def add() = sql"""
       INSERT INTO flare (id, namespace, name, package_id, state, created, request, progress, parts, writer,
         is_record, lease, stored_bytes, submission_key, submission_digest)
       VALUES (${record.id.value}, ${record.namespace}, ${record.name}, '', $Open, ${record.created}, '{}', $fields,
-        ${Logs(
-        Vector.empty
-      ).asJson.noSpaces}, '', 1, ${database.now} + ${recordLease.toMicros}, ${fields.length},
+        $noLogs, '', 1, ${database.now} + ${recordLease.toMicros}, ${fields.length},
         ${submission.map(_.key)}, ${submission.map(_.digest)})
       $taken""".update()
     if submission.isEmpty then

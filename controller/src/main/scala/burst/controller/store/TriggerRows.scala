@@ -37,7 +37,7 @@ private[store] object TriggerRows:
     version = row.string("version"),
     publish = row.int("publish") == 1,
     trigger = row.string("trigger_name"),
-    action = ActionRef(row.string("action_path"), row.string("action_name")),
+    action = EntityRef(row.string("action_path"), row.string("action_name")),
     status = row.stringOpt("status").flatMap(RuleStatus.of).getOrElse(RuleStatus.Inactive),
     annotations = Stored.json[JsonObject](row.string("annotations")),
     updated = row.get[Timestamp]("updated")

@@ -21,10 +21,10 @@ final case class Trigger(
 )
 
 /** A rule as its trigger knows it. */
-final case class AttachedRule(name: String, action: ActionRef, status: RuleStatus)
+final case class AttachedRule(name: String, action: EntityRef, status: RuleStatus)
 
-/** Where an action is: `NAMESPACE` or `NAMESPACE/PACKAGE`, and its name there. */
-final case class ActionRef(path: String, name: String):
+/** Where a trigger or an action is: `NAMESPACE` or `NAMESPACE/PACKAGE`, and its name there. */
+final case class EntityRef(path: String, name: String):
   def qualified: String = s"/$path/$name"
 
 /** Whether a rule's action runs when its trigger is fired. */
@@ -42,7 +42,7 @@ final case class Rule(
     version: String,
     publish: Boolean,
     trigger: String,
-    action: ActionRef,
+    action: EntityRef,
     status: RuleStatus,
     annotations: JsonObject,
     updated: Timestamp
@@ -71,7 +71,7 @@ final case class RuleChange(
     version: Option[String] = None,
     publish: Option[Boolean] = None,
     trigger: Option[String] = None,
-    action: Option[ActionRef] = None,
+    action: Option[EntityRef] = None,
     annotations: Option[JsonObject] = None
 )
 

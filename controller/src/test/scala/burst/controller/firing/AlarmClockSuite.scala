@@ -122,7 +122,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
   ): Unit =
     storage.namespaces.create(namespace)
     storage.triggers.put(namespace, name, overwrite = true, TriggerChange(), 99, Timestamp.ofMicros(1))
-    val rule = RuleChange(trigger = Some(name), action = Some(ActionRef(namespace, "a")))
+    val rule = RuleChange(trigger = Some(name), action = Some(EntityRef(namespace, "a")))
     storage.rules.put(namespace, s"r-$name", overwrite = true, rule, 99, Timestamp.ofMicros(1))
     val payload = JsonObject("p" -> 1.asJson)
     val alarm = Alarm(namespace, name, Schedule(times), payload, Some(due), None, None, begin)

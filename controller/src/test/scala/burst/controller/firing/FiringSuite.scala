@@ -27,7 +27,7 @@ class FiringSuite extends munit.FunSuite:
   private val headers = JsonObject("user-agent" -> "wsk".asJson)
 
   private def rule(name: String, action: String, status: RuleStatus = RuleStatus.Active) =
-    AttachedRule(name, ActionRef("guest", action), status)
+    AttachedRule(name, EntityRef("guest", action), status)
 
   private def trigger(rules: AttachedRule*) = Trigger(
     "guest",

@@ -68,9 +68,9 @@ class FlareQueueSuite extends ScalaCheckSuite:
   test("one that gives back what it was served stands where it stood, and nobody else moves"):
     val (a, b, c) = (waiting("A"), waiting("A"), waiting("A"))
     val queue = FlareQueue.empty.enqueue(a).enqueue(b)
-    val position = queue.positionOf(a).get
+    val ticket = queue.ticketOf(a).get
     val without = queue.served(a).enqueue(c)
-    val back = a.copy(attempt = 2, number = Some(position.number))
+    val back = a.copy(attempt = 2, number = Some(ticket.number))
     assertEquals(without.enqueue(back).order.toVector, Vector(back, b, c))
     assertEquals(without.enqueue(back).next, without.next)
     assertEquals(FlareQueue.empty.enqueue(back).enqueue(b).order.toVector, Vector(back, b))

@@ -155,7 +155,7 @@ class SubmittingSuite extends SchedulerFixture:
 
   /** The service of a controller that asks one scheduler after the other. */
   private final class Asking(
-      location: => SchedulerLocation = SchedulerLocation.OnSomeController,
+      host: => SchedulerHost = SchedulerHost.OnSomeController,
       limit: FiniteDuration = 20.seconds
   ):
     val here: World = world()
@@ -166,7 +166,7 @@ class SubmittingSuite extends SchedulerFixture:
       here.limits,
       Samples.settings.copy(askTimeout = limit, storeDeadline = 2.minutes),
       ExecutionContext.parasitic,
-      () => location
+      () => host
     )
     def submit(request: burst.controller.flare.FlareRequest = waited): Future[Either[Refusal, FlareView]] =
       service.submit(request)
@@ -193,9 +193,9 @@ class SubmittingSuite extends SchedulerFixture:
   test("what nobody has answered, and nobody can ask for again, is cancelled"):
     val keyed = waited.copy(submission = Some(Submission("key", "digest")))
     val plain = Samples.request(1)
-    import SchedulerLocation.*
+    import SchedulerHost.*
     for
-      (location, request, isCancelled) <- Vector(
+      (host, request, isCancelled) <- Vector(
         (Here, plain, true),
         (Here, waited, true),
         (Here, keyed, false),
@@ -204,7 +204,7 @@ class SubmittingSuite extends SchedulerFixture:
         (OfFormerRelease, plain, false)
       )
     do
-      val asking = Asking(location, limit = 5.seconds)
+      val asking = Asking(host, limit = 5.seconds)
       val answer = asking.submit(request)
       val first = asking.asked()
       val deadline = 60.seconds.fromNow
@@ -305,11 +305,11 @@ class SubmittingSuite extends SchedulerFixture:
     assert(refusals > 10 && refusals <= 26, s"$refusals")
 
   test("where a controller of a former release comes meanwhile nothing is asked for again"):
-    val location = AtomicReference(SchedulerLocation.OnSomeController)
-    val asking = Asking(location.get)
+    val host = AtomicReference(SchedulerHost.OnSomeController)
+    val asking = Asking(host.get)
     val answer = asking.submit()
     asking.asked()
-    location.set(SchedulerLocation.OfFormerRelease)
+    host.set(SchedulerHost.OfFormerRelease)
     asking.here.pass(5.seconds)
     asking.scheduler.expectNoMessage(50.millis)
     intercept[TimeoutException](get(answer)): Unit
@@ -362,8 +362,8 @@ class SubmittingSuite extends SchedulerFixture:
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, true, None, false, None)
     val part = Samples.request(1).copy(activation = Some(fields))
     val failed = Submitted.NotStored("storing a flare", RuntimeException("no connection"))
-    for location <- Vector(SchedulerLocation.Here, SchedulerLocation.OnSomeController) do
-      val asking = Asking(location)
+    for host <- Vector(SchedulerHost.Here, SchedulerHost.OnSomeController) do
+      val asking = Asking(host)
       val answer = asking.submit(part)
       val first = asking.asked()
       val last = (1 to 3).foldLeft(first): (asked, _) =>
@@ -394,13 +394,13 @@ class SubmittingSuite extends SchedulerFixture:
     "asked for once: what a release before would take for another flare, and of the scheduler of this process"
   ):
     for
-      (location, request, hasId) <- Vector(
-        (SchedulerLocation.OfFormerRelease, waited, false),
-        (SchedulerLocation.Here, waited, true),
-        (SchedulerLocation.Here, Samples.request(1), true)
+      (host, request, hasId) <- Vector(
+        (SchedulerHost.OfFormerRelease, waited, false),
+        (SchedulerHost.Here, waited, true),
+        (SchedulerHost.Here, Samples.request(1), true)
       )
     do
-      val asking = Asking(location)
+      val asking = Asking(host)
       val _ = asking.submit(request)
       assertEquals(asking.asked().id.isDefined, hasId)
       asking.here.pass(10.seconds)

@@ -10,7 +10,7 @@ import scala.jdk.CollectionConverters.*
 
 /** What every implementation of [[TriggerStore]] and [[RuleStore]] must do. */
 abstract class TriggerStoreContract extends StorageFixtures:
-  private val action = ActionRef("guest/tools", "hello")
+  private val action = EntityRef("guest/tools", "hello")
   private val given1 = JsonObject("a" -> "héllo \u0000 😀".asJson)
 
   private def trigger(
@@ -117,7 +117,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals(s.rules.find("guest", "r"), Some(whole))
     assertEquals(statusIn(s), Some(Vector("r" -> RuleStatus.Active)))
     assertEquals(s.rules.setStatus("guest", "r", RuleStatus.Inactive), Right(()))
-    val other = ActionRef("guest", "other")
+    val other = EntityRef("guest", "other")
     val next = whole.copy(
       version = "0.0.2",
       action = other,

@@ -23,9 +23,9 @@ final class Connections(limits: ConnectionLimits):
   def admit(address: InetAddress): Option[Connection] = synchronized:
     val client = Connections.client(address)
     val own = clients.getOrElse(client, EvictionQueue())
-    val hasCapacity =
+    val isLetIn =
       !ending && (own.size < limits.perClient || cutOne(own)) && (all.size < limits.most || cutOne(all))
-    Option.when(hasCapacity):
+    Option.when(isLetIn):
       val connection = Connection(this, client)
       Seq(all, clients.getOrElseUpdate(client, own)).foreach(_.add(connection))
       connection

@@ -60,7 +60,7 @@ private[driver] final class PackNetwork(
   /** By address: the container that has it, and what it was granted. */
   private var admitted = Map.empty[String, (String, Firewall.Grant)]
 
-  private final case class Running(container: String, line: Firewall, socketDirectory: Path)
+  private final case class Running(container: String, line: Firewall, directory: Path)
 
   private def docker: DockerClient = daemon.calls
 
@@ -160,7 +160,7 @@ private[driver] final class PackNetwork(
     process.foreach: running =>
       running.line.close()
       removeContainer(running.container)
-      PackageFiles.delete(running.socketDirectory)
+      PackageFiles.delete(running.directory)
       isStale = true
     process = None
 
@@ -245,7 +245,7 @@ private[driver] final class PackNetwork(
 
   private def start(network: String): Running =
     // The outer directory lets nobody but the invoker in, the inner one also the process, who is somebody else.
-    val outer = makeSocketDirectory()
+    val outer = makeDirectory()
     val inner = Files.createDirectory(outer.resolve("s"))
     Files.setPosixFilePermissions(inner, PosixFilePermissions.fromString("rwxrwxrwx"))
     val id = create(inner, network)
@@ -258,7 +258,7 @@ private[driver] final class PackNetwork(
         PackageFiles.delete(outer)
         throw problem
 
-  private def makeSocketDirectory(): Path =
+  private def makeDirectory(): Path =
     val own = Files.createDirectories(directory).resolve(s"net${Secret.random().hex.take(4)}")
     val onlyOwner = PosixFilePermissions.asFileAttribute(Private)
     if own.resolve("s").resolve(Socket).toString.getBytes.length <= LongestAddress then

@@ -114,7 +114,7 @@ final class KubernetesDriver(
           // that no node has room for such a pod says nothing of this invoker
           val crowded = problem match
             case _: PodProblem.Unplaced => true
-            case _ => pod.snapshot.exists(PodState.lackedCapacity)
+            case _ => pod.snapshot.exists(PodState.foundNoRoom)
           if crowded then for rooms <- rooms; node <- node do rooms.refused(node)
           val waits = crowded || overQuota && node.isDefined
           val failure = Driver

@@ -39,7 +39,7 @@ private[driver] object PodState:
     Option.when(onNode || exit(snapshot).isDefined)(())
 
   /** Whether no node has taken it, or the one it was given turned it away. */
-  def lackedCapacity(snapshot: PodSnapshot): Boolean = snapshot match
+  def foundNoRoom(snapshot: PodSnapshot): Boolean = snapshot match
     case PodSnapshot.Gone => false
     case PodSnapshot.Present(pod) =>
       noNode(pod).isDefined || status(pod).exists(it => text(it.getReason).exists(_.startsWith("OutOf")))

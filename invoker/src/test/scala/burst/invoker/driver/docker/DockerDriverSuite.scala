@@ -44,8 +44,8 @@ class DockerDriverSuite extends DriverContractSuite:
       owner,
       DockerPrerequisites.daemon(settings),
       DockerPrerequisites.files(directory),
-      blanksOf(owner),
-      blanksOf(owner).resolve("pulled-images.json"),
+      directoryOf(owner),
+      directoryOf(owner).resolve("pulled-images.json"),
       8,
       BackendServers(_ => Vector.empty),
       blocking,
@@ -54,7 +54,7 @@ class DockerDriverSuite extends DriverContractSuite:
     made :+= driver
     driver
 
-  private def blanksOf(owner: String): Path = directory.resolve(owner)
+  private def directoryOf(owner: String): Path = directory.resolve(owner)
 
   protected def kill(container: Container): Unit = observer.killContainerCmd(container.id).exec()
 
@@ -248,8 +248,8 @@ class DockerDriverSuite extends DriverContractSuite:
   test("while no firewall can be started nobody begins who could reach what another did"):
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
-    val blanks = blanksOf(owner)
-    val aside = blanks.resolveSibling(s"$owner-aside")
+    val own = directoryOf(owner)
+    val aside = own.resolveSibling(s"$owner-aside")
     val access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
     val alone = access.copy(packs = 1)
@@ -259,9 +259,9 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.connect(first, access)
       _ <- driver.connect(second, access)
       old = firewallsOf(owner)
-      // Where there is a file a firewall has no room for its socket.
-      _ = Files.move(blanks, aside)
-      _ = Files.createFile(blanks)
+      // Where there is a file, a firewall cannot make the directory of its socket.
+      _ = Files.move(own, aside)
+      _ = Files.createFile(own)
       _ = observer.killContainerCmd(old.head).exec()
       _ = driver.disconnect(first)
       kept <- driver.connect(first, alone)
@@ -274,8 +274,8 @@ class DockerDriverSuite extends DriverContractSuite:
       third <- started(driver)
       fresh <- driver.connect(third, alone)
       _ = assert(fresh.left.exists(_.message.contains("may still reach")), fresh.toString)
-      _ = Files.delete(blanks)
-      _ = Files.move(aside, blanks)
+      _ = Files.delete(own)
+      _ = Files.move(aside, own)
       fourth <- started(driver)
       again <- driver.connect(fourth, alone)
       _ = assertEquals(again, Right(()))

@@ -82,9 +82,9 @@ class PodStateSuite extends munit.FunSuite:
     for placed <- List(bound, running, away, evicted, PodSnapshot.Gone) do
       assertEquals(PodState.placed(placed), Some(()), placed.toString)
     assertEquals(PodState.placed(unschedulable), None)
-    for crowded <- List(unschedulable, away) do assert(PodState.lackedCapacity(crowded), crowded.toString)
+    for crowded <- List(unschedulable, away) do assert(PodState.foundNoRoom(crowded), crowded.toString)
     for other <- List(bound, running, evicted, PodSnapshot.Gone) do
-      assert(!PodState.lackedCapacity(other), other.toString)
+      assert(!PodState.foundNoRoom(other), other.toString)
 
   test("what keeps a pod is told"):
     assertEquals(PodState.obstacle(fresh), None)
