@@ -211,10 +211,10 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
     let second = group.flare(&failing::count());
     assert_eq!(platform.api().status(&first).state, "queued");
     let queue = |id: &str| read_json(platform.api().client().get_flare(id))["queue"].clone();
-    // A scheduler that is slow to answer is not waited for: then the place is not shown.
+    // A scheduler that is slow to answer is not waited for: then the position is not shown.
     let position = |id: &str| {
         let shown = wait::until_seen(
-            "its place is shown",
+            "its position is shown",
             wait::SOON,
             || queue(id),
             Value::is_object,

@@ -81,13 +81,13 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
     let waiting = platform.api().status(&second);
     assert_eq!(waiting.state, "queued", "{waiting:#?}");
     assert!(waiting.packs.is_empty(), "{waiting:#?}");
-    // A scheduler that is slow to answer is not waited for: then the place is not shown.
+    // A scheduler that is slow to answer is not waited for: then the position is not shown.
     let queue = || read_json(platform.api().client().get_flare(&second))["queue"].clone();
-    let queue = wait::until_seen("its place is shown", wait::SOON, queue, Value::is_object);
+    let queue = wait::until_seen("its position is shown", wait::SOON, queue, Value::is_object);
     assert_eq!(queue["position"], 1, "{queue}");
     assert!(queue["start"].is_u64(), "{queue}");
     let status = || platform.cli(&["status", &second]).exits(0).stdout;
-    wait::until_seen("its place is shown", wait::SOON, status, |shown| {
+    wait::until_seen("its position is shown", wait::SOON, status, |shown| {
         shown.contains("position 1, expected to start at")
     });
     assert_eq!(

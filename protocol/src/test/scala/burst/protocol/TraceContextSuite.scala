@@ -7,7 +7,7 @@ class TraceContextSuite extends munit.FunSuite:
   private val trace = "4bf92f3577b34da6a3ce929d0e0e4736"
   private val span = "00f067aa0ba902b7"
 
-  test("a place in a trace is read as it was written"):
+  test("a trace context is read as it was written"):
     for sampled <- Seq(true, false) do
       val context = TraceContext.of(trace, span, sampled)
       assertEquals(TraceContext.parse(context.traceparent), Some(context))

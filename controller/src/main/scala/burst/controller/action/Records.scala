@@ -24,7 +24,7 @@ import scala.util.control.NonFatal
   * that is renewed here: what a controller leaves that dies is ended by another, or by the next.
   *
   * @param recordLease
-  *   how long nobody need hear of a controller
+  *   how long a controller may be silent before its records count as abandoned
   * @param retry
   *   for parts: their maker hears nothing before they are stored, and nobody else would ask for them again
   */
@@ -138,7 +138,7 @@ final class Records(
       case (id, Ending.Awaited) => Right(id)
     if left.nonEmpty then
       log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
-      // From now on their end is reported in another way.
+      // Their own ends are not recorded from now on: they are recorded as abandoned below.
       left.foreach(open.remove)
       store.renew(left, LeftFor * -2)
       val _ = store.endAbandoned(LeftFor, clock())

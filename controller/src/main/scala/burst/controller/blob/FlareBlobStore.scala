@@ -29,7 +29,7 @@ trait FlareBlobStore extends AutoCloseable:
           val next = Option.when(bytes.length == Piece)(from + Piece)
           Option.when(bytes.nonEmpty)((next, bytes))
 
-  /** Up to `length` bytes from that place, none beyond the end; `NoSuchFileException` when it is not there.
+  /** Up to `length` bytes from that offset, none beyond the end; `NoSuchFileException` when it is not there.
     */
   def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString
 

@@ -2,7 +2,7 @@ package burst.controller.blob
 
 import burst.protocol.PackageId
 
-/** The bytes of packages, for who runs them. */
+/** The bytes of packages, for those who run them. */
 trait PackageSource:
   def size(id: PackageId): Option[Long]
 

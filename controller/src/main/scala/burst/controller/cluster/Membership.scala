@@ -140,7 +140,7 @@ private final class Joining(
         Behaviors.same
       case Became(now) =>
         status = now
-        // Who was one and is no more founds nothing: `Removed` follows.
+        // One that was a member and is no more founds nothing: `Removed` follows.
         if isMember then act()
         Behaviors.same
       case LockQueried(answer, claimed) =>

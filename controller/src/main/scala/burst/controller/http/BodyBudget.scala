@@ -35,7 +35,7 @@ final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = 
   private def next: Option[Waiting] =
     waiting.collectFirst { case (namespace, line) if fits(namespace, line.head.bytes) => line.head }
 
-  /** Nobody passes the one whose turn it is, or who wants much would wait for ever. */
+  /** Nobody passes the one whose turn it is, or one that wants much would wait for ever. */
   private def serve(): Unit =
     next.filter(inAll + _.bytes <= total) match
       case Some(first) =>

@@ -87,11 +87,11 @@ final class BodyIntake(
     private def onThreads[A](more: Long)(work: => A): Future[A] =
       if bytes.length + more <= Small then anyThreads.reading(work) else inTurn(_ => work)
 
-    /** There is memory for the size of the body itself in any case; more may be asked for in steps. That has
-      * the price of a body of that size, but is refused rather than waited for, as the body's own memory
-      * would be held meanwhile. More than a namespace's share costs the whole share, or it would never be let
-      * in. Small ones pay that price only while there is memory: those that come small and stay so would have
-      * to wait for it.
+    /** There is memory for the size of the body itself in any case; more may be asked for in steps. More is
+      * counted against the namespace's rate as a body of that size would be, and is refused rather than
+      * waited for, as the body's own memory would be held meanwhile. More than a namespace's share costs the
+      * whole share, or it would never be let in. Little more is tried first by what the rate has to spare:
+      * bodies that come small and stay so would otherwise wait for it.
       */
     private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room =
       var there = bytes.length.toLong

@@ -77,7 +77,7 @@ final case class Capacity(
 
   def held(node: String): Taken = lent.getOrElse(node, Taken.Nothing)
 
-  /** Whether so much can be had at a location of it. */
+  /** Whether this much is free on that node of it, or on the machine if it has no nodes. */
   def has(node: Option[String], wanted: Taken): Boolean = (room, node) match
     case (None, _) => free >= wanted.slots
     case (Some(room), Some(node)) =>
@@ -86,7 +86,7 @@ final case class Capacity(
           memoryOn(known, Taken.Nothing, room.packMemory) >= wanted.all(room.packMemory)
     case (Some(_), None) => false
 
-  /** So much more is held at a location of it, or less. */
+  /** This much more is held there, or less. */
   def lend(node: Option[String], change: Taken): Capacity =
     val known = node.fold(lent): node =>
       val now = held(node) + change

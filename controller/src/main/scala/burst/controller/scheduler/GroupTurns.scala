@@ -61,7 +61,7 @@ private[scheduler] final class GroupTurns(
     queues = queues.leave(flare)
     if its then startNext(group)
 
-  /** Who waits, for its turn or its inputs, waits in vain; what runs hears of its packs' end. */
+  /** Flares that wait, for their turn or their inputs, wait in vain; what runs hears of its packs' end. */
   def end(group: FlareId): Unit =
     queues.flaresOf(group).foreach(flares.tell(_, FlareActor.GroupEnded))
     queues = queues.ended(group)
@@ -72,7 +72,7 @@ private[scheduler] final class GroupTurns(
     flares.tell(group, FlareActor.Occupied(next.isDefined))
     next.foreach(flares.tell(_, placed(group).getOrElse(FlareActor.GroupEnded)))
 
-  /** The places of a group, for a flare of it. */
+  /** The placement of a group, for a flare of it. */
   private def placed(group: FlareId, attempt: Int = 1): Option[FlareActor.Placed] =
     attemptOf(group)
       .flatMap(holding)

@@ -4,7 +4,7 @@ import burst.controller.definition.Definition
 import burst.protocol.PackageId
 import scalikejdbc.*
 
-/** The versions that were replaced, within transactions of who holds the definition. */
+/** The versions that were replaced, within transactions that hold the definition. */
 private[store] final class DefinitionHistory(versions: Int):
   import DefinitionColumns.*
 

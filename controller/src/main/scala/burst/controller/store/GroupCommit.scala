@@ -98,7 +98,7 @@ private[store] final class GroupCommit[A, B](
       catch case refused: Throwable => done.tryFailure(refused)
 
 private object GroupCommit:
-  /** In a transaction: who comes first does not wait long for all others. */
+  /** In a transaction: the first write does not wait long for all others. */
   val Most = 256
 
   /** In bytes. */

@@ -12,14 +12,16 @@ import scalikejdbc.*
   * @param id
   *   the same for all who have the same packages
   * @param shown
-  *   for who has to know
+  *   as messages show it
   */
 final case class PackageLocation(id: String, shown: String)
 
 object PackageLocation:
   def of(bucket: S3Settings): PackageLocation = PackageLocation(bucket.address, bucket.address)
 
-  /** By a file among the packages, which goes where they go, and which all have who have mounted them. */
+  /** By a file among the packages, which is moved with them, and which every controller that has mounted them
+    * sees.
+    */
   def of(directory: Path): PackageLocation =
     val file = directory.resolve("place")
     try

@@ -164,8 +164,8 @@ final class StoreUnavailable(settings: PostgresSettings, cause: Throwable)
       s"the database ($settings) cannot be used: ${Option(cause.getMessage).getOrElse(cause.toString).trim}",
       cause
     ):
-  /** Whether that may be over by itself: it is not reached or not yet there, or busy. One that is not let in
-    * has another password to find.
+  /** Whether that may be over by itself: it is not reached or not yet there, or busy. A controller that is
+    * refused needs another password.
     */
   def mayPass: Boolean =
     import StoreUnavailable.*

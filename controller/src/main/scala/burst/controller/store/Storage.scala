@@ -48,7 +48,7 @@ object Storage:
       blobs.close()
     val secrets = onFailure(close()):
       if settings.postgres.isDefined then PackageLocation.settle(packageLocation(settings), database)
-      // Before, it may be a place that is not ours.
+      // Before that, the location may be another database's.
       blobs.takeOver()
       Secrets(SecretsKeyFile.settle(settings.secretsKey, database))
     val index = JdbcPackageIndex(database)

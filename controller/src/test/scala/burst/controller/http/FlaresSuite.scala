@@ -66,7 +66,7 @@ class FlaresSuite extends HttpSuite:
     val why = """{"position":1,"start":null,"waitsFor":"slots","reason":"few are free"}"""
     assertEquals(queue(waits), Some(json(why)))
 
-  test("a result is 200 while the flare runs, with a place for every worker"):
+  test("a result is 200 while the flare runs, with an entry for every worker"):
     val f = stored(Samples.flare())
     storage.flares.addResults(f.id, Vector(WorkerResult(1, Some(Output.Inline(JsonText("\"out\""))), None)))
     assertEquals(

@@ -100,7 +100,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.succeed(next)
     world.eventuallyFree("a" -> 4)
 
-  test("a queued flare knows its place and when it may start"):
+  test("a queued flare knows its position and when it may start"):
     val world = World()
     val a = world.invoker("a", 4)
     def estimate(id: FlareId) =

@@ -9,7 +9,7 @@ private[driver] trait NetworkProblem:
   def sentence: String
 
 /** What a container reaches, where a driver keeps packs apart: it is opened for a flare, and closed when the
-  * container is idle. The next user waits until it is closed, even if nothing is to be opened for it: its
+  * container is idle. The next flare waits until it is closed, even if nothing is to be opened for it: its
   * code is neither to reach what was another flare's, nor to run in a container that is about to be ended as
   * it cannot be closed. So does the first, where a new container is not closed from the beginning.
   */

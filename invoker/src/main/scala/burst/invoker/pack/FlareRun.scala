@@ -141,7 +141,8 @@ private[pack] final class FlareRun(
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(Operation.Init, Failure(FailureKind.PackLost, silent))))
       case AtOnce(failure) => destroy(pack, Some(failure))
-      // The container has other flares, which are not to end with this one: the runtime is told once it has it.
+      // The container has other flares, which are not to end with this one: the runtime is told to end it once
+      // it has begun it.
       case Ending(failure) if host.isJoined && aborted.isEmpty =>
         timers.startSingleTimer(AbortOverdue, timings.abort)
         opening(pack, start, exit, Some(failure))

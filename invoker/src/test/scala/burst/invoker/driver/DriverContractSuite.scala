@@ -19,7 +19,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
   private val threads = Executors.newCachedThreadPool()
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
 
-  /** Below which directory all is that the suite makes. */
+  /** The directory below which the suite makes everything. */
   protected def parent: Path = Path.of(System.getProperty("java.io.tmpdir"))
 
   // Lazily, as suites are made more often than run.

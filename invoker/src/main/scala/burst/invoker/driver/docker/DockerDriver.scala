@@ -183,7 +183,7 @@ final class DockerDriver(
     case own: DockerContainer => own.gate.close(soon(network.exclude(own.id, own.address.host)))
     case _ => ()
 
-  /** The next user of the container need not wait any longer. */
+  /** The next flare on the container need not wait any longer. */
   private def soon(closed: Future[Either[FirewallProblem, Unit]]): Future[Either[FirewallProblem, Unit]] =
     val bounded = Promise[Either[FirewallProblem, Unit]]()
     closed.onComplete(bounded.tryComplete)

@@ -21,5 +21,5 @@ private[driver] object NetworkSizes:
   private val LeastBits = 8
   private val MostBits = 16
 
-  /** Places in the kernel's table, of which each takes some 400 bytes once it is taken. */
+  /** Entries of the kernel's table, of which each takes some 400 bytes once it is used. */
   private val MostNeighbours = 1L << 18

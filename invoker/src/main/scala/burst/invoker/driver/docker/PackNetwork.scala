@@ -215,7 +215,7 @@ private[driver] final class PackNetwork(
       .getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
 
   /** With no more addresses than containers need, out of those that Docker picks: each that a container looks
-    * for takes a place in a table that all of the machine share.
+    * for takes an entry of a table that all of the machine share.
     */
   @tailrec private def create(attempts: Int): Network =
     createNetwork(None)

@@ -86,7 +86,7 @@ private[driver] object Launcher:
   def peers(endpoints: Vector[String]): Order[Either[LauncherProblem, String]] =
     Order(Json.obj("peers" -> endpoints.asJson).noSpaces, answer("peers at ", "peers failed: "))
 
-  /** Where a program finds the one of that place among them. */
+  /** Where a program finds the one of that index among them. */
   def relayed(socket: String, peer: Int): String = s"relay:$socket:$peer"
 
   /** To let it through to none, once it has been to some, and nobody in. */
