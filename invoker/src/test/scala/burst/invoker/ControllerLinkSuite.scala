@@ -258,7 +258,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.ended()
     assertEquals(fixture.endpoint.receiveMessage().tries, 2L)
 
-  test("who has said farewell begins no other session"):
+  test("an invoker that has said farewell begins no other session"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
@@ -328,7 +328,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       report(PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))).copy(number = Some(3))
     )
 
-  test("who has been in a session for a while has all packs that it was ever asked for"):
+  test("an invoker that was in a session for a while has all packs that it was ever asked for"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)

@@ -51,7 +51,7 @@ class ClusterKeySuite extends FunSuite:
     settings.applyTo(config("23MiB"), Role.Standalone): Unit
     settings.applyTo(config("22MiB"), Role.Controller): Unit
 
-  test("who is not the first must have a copy, and is told where it is"):
+  test("one that is not the first must have a copy, and is told where it belongs"):
     val data = directory()
     for (role, settings) <- Seq(
         Role.Invoker -> """seeds = ["h:1"]""",

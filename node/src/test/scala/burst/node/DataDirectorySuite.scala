@@ -22,7 +22,7 @@ class DataDirectorySuite extends FunSuite:
     val gone = WeakReference(Object())
     while gone.get != null do System.gc()
 
-  test("who has opened a directory has it until closed, also when nobody refers to that any more"):
+  test("a directory is held until closed, also when nobody refers to it any more"):
     val path = Files.createTempDirectory("burst-data")
     DataDirectory.open(path): Unit
     collectGarbage()

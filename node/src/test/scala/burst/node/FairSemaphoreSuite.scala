@@ -4,7 +4,7 @@ class FairSemaphoreSuite extends munit.FunSuite:
   private def granted(taken: scala.concurrent.Future[FairSemaphore.Permit]) =
     taken.value.fold(fail("it waits"))(_.get)
 
-  test("who asks for more than is left waits, first come first served"):
+  test("those that ask for more than is left wait, first come first served"):
     val semaphore = FairSemaphore(10)
     val first = granted(semaphore.acquire(6))
     val second = semaphore.acquire(5)

@@ -38,7 +38,7 @@ class RuntimeBinarySuite extends munit.FunSuite:
     val binary = script(s"echo 'library: EPERM' >&2; echo '$answer'; echo 'library: again' >&2")
     assertEquals(RuntimeBinary(binary).sandboxing(), Sandboxing.Impossible("it is forbidden"))
 
-  test("who has a name has to be asked for"):
+  test("a server with a name has to be looked up"):
     assertEquals(
       Vector("host", "10.0.0.5", "::1").map(ServerAddress(_, 1).isNamed),
       Vector(true, false, false)

@@ -70,7 +70,7 @@ class MembershipSuite extends munit.FunSuite:
       eventually(s"${members(system)} are ${nodes.seeds}")(members(system) == nodes.seeds.toSet)
     assert(!nodes.lock().tryExclusive())
 
-  nodes(1).test("who is silent, but a member, keeps another from founding until it is gone"): nodes =>
+  nodes(1).test("a silent member keeps another from founding until it is gone"): nodes =>
     val silent = nodes.lock()
     assert(silent.tryShared())
     val asked = Counted(nodes.lock())

@@ -126,7 +126,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.hello(1, other)
     other.expectMessageType[Welcome]
 
-  test("who has another's id is refused as soon as that one is known to live, which goes on"):
+  test("an invoker with another's id is refused once that one is known to live, which goes on"):
     val fixture = Fixture()
     val (welcome, _) = fixture.join()
     val other = kit.createTestProbe[ToLink]()

@@ -283,7 +283,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(clock.fired.sorted, Vector("t", "u"))
     assertEquals(s.alarms.due(begin.plusSeconds(59), 9), Vector.empty)
 
-  storage.test("who finds that somebody else has claimed does not fire, and the firing does not count"): s =>
+  storage.test("a clock that finds an alarm claimed by another does not fire it, nor count the firing"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
     val fires = MinuteCounts(() => Timestamp.Epoch)
     def byAnother(present: Alarm) =

@@ -32,7 +32,7 @@ class BodyBudgetSuite extends FunSuite:
       assert(isGranted(reserved(next)), next)
       bodies(next).end()
 
-  test("who has the share of one lets others pass"):
+  test("a namespace that has its share lets others pass"):
     val budget = BodyBudget(10, 5)
     val (first, second, other) = (Body(budget, "a"), Body(budget, "a"), Body(budget, "b"))
     assert(isGranted(first.share.reserve(5)))

@@ -15,10 +15,10 @@ class FailedLoginsSuite extends munit.FunSuite:
     (1 to 3).foreach(_ => assertEquals(login("a")(Future.failed(IllegalStateException("down"))), None))
     assertEquals(login("a")(Future.successful(None)), Some(Right(None)))
     assertEquals(login("a")(Future.successful(None)), Some(Right(None)))
-    assert(login("a")(Future.successful(Some(1))).exists(_.isLeft), "who guesses has to wait")
+    assert(login("a")(Future.successful(Some(1))).exists(_.isLeft), "a client that guesses has to wait")
     assertEquals(login("b")(Future.successful(Some(1))), Some(Right(Some(1))))
     assertEquals(
       login("a")(Future.successful(Some(1))),
       Some(Right(Some(1))),
-      "who was let in before need not"
+      "a client that was let in before need not"
     )

@@ -209,7 +209,7 @@ class GatewayRefusalsSuite extends GatewayFixture:
     refused(create(good, "?responsetype=exe"), 400, "responsetype")
     assertEquals(ask("GET", s"$management/getApi", Seq(known)).body, """{"apis":[]}""", "nothing was made")
 
-  test("who has no credentials, and calls of another kind"):
+  test("calls without credentials, and of another kind, are refused"):
     refused(ask("POST", s"$management/createApi", Seq(jsonType), "{}"), 401)
     refused(ask("GET", s"$management/getApi.http", Seq(basic(s"$uuid:wrong"))), 401)
     refused(ask("DELETE", s"$management/deleteApi?basepath=/a"), 401)

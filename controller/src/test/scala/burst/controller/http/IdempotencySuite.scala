@@ -110,7 +110,7 @@ class IdempotencySuite extends HttpSuite:
     assertEquals(post(key, path = s"$bursts/passing").body, first.body)
     refused(post(fresh(), path = s"$bursts/passing"), 404)
 
-  test("who is stored between the look and the insertion is found after all"):
+  test("a flare that is stored between the look and the insertion is found after all"):
     val key = fresh()
     service.refusing = Some(Refusal.AlreadySubmitted)
     service.meanwhile = () =>

@@ -46,7 +46,7 @@ class LogAnswerSuite extends munit.FunSuite:
     assertEquals(lines.map(_.hcursor.get[Long]("at").toOption.get).distinct, Vector(0L, 1L, 2L))
     assertEquals(log.read.get, 3)
 
-  test("who has a part of a log gets the rest, and what is before it is not read"):
+  test("a client that has a part of a log gets the rest, and what is before it is not read"):
     def told(from: Long) =
       val log = Log(3, there = 3)
       val json =

@@ -17,7 +17,7 @@ class TlsRedirectSuite extends HttpSuite:
     Using.resource(RawConnection(plain)): connection =>
       connection.send(s"$method $path HTTP/1.1\r\nHost: $host\r\nContent-Length: 0\r\n\r\n").reply()
 
-  test("who comes without TLS is sent to where there is some, by the name he came"):
+  test("a request without TLS is sent to where there is some, by the name that it used"):
     val secured = controller.address.getPort
     for method <- Seq("GET", "POST") do
       val reply = asked("/api/v1/web/a/b/c.json?q=%20x", s"example.org:$plain", method)

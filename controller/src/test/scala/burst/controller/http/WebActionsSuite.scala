@@ -143,7 +143,7 @@ class WebActionsSuite extends WebSuite:
     invocations.returning(json("""{"body":"<p>","headers":{"Connection":"Content-Security-Policy"}}"""))
     assertEquals(policies("api.example.com"), Seq(sandbox))
 
-  test("who has credentials is known to the action, also where nobody needs them"):
+  test("a caller with credentials is known to the action, also where nobody needs them"):
     assertEquals(ask("GET", s"$web/default/known.json", Seq(known)).string("__ow_user"), "guest")
     assertEquals(ask("GET", s"$web/default/echo.json", Seq(known)).string("__ow_user"), "guest")
     assert(!ask("GET", s"$web/default/echo.json").json.hcursor.keys.exists(_.exists(_ == "__ow_user")))

@@ -127,7 +127,7 @@ class WebRefusalsSuite extends WebSuite:
       assertEquals(ask("GET", path).status, 400)
     all((get(s"$web/default/echo?${"&" * 1001}"), 400, "fields"))
 
-  test("who is not let in"):
+  test("callers without the action's credentials or secret are refused"):
     all(
       (get(s"$web/default/known"), 401, "credentials"),
       (get(s"$web/default/known", basic(s"$uuid:wrong")), 401, "credentials"),
@@ -240,7 +240,7 @@ class WebSharesSuite extends WebSuite:
     assertEquals(over.headers.get("access-control-allow-origin"), Some("*"))
     assert(over.headers.contains("retry-after"))
 
-  test("who guesses is stopped, and keeps nobody from what was found before"):
+  test("a client that guesses is stopped, and keeps nobody from what was found before"):
     exported("there")
     val _ = ask("GET", s"$web/there.json")
     (1 to 3).foreach(n => refused(ask("GET", s"$web/guess$n"), 404))

@@ -79,7 +79,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Starting))
 
-  test("who waits for a flare learns of its end also when the scheduler that was asked is no more"):
+  test("a flare's end is learned also when the scheduler that was asked is no more"):
     val world = World()
     world.invoker("a", 1)
     val silent = kit.createTestProbe[GangScheduler.Command]()
@@ -92,7 +92,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     world.pass(5.seconds)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Failed))
 
-  test("who waits for one that is not stored yet goes on waiting"):
+  test("waiting for a flare that is not stored yet goes on"):
     val world = World()
     val silent = kit.createTestProbe[GangScheduler.Command]()
     val asking =
@@ -149,13 +149,13 @@ class ActorFlareServiceSuite extends SchedulerFixture:
   for (whose, scheduler) <-
       Vector(("that is silent", () => silent()), ("that does not know it", () => ignorant()))
   do
-    test(s"who asks a scheduler $whose for a flare's end waits until the store can be read"):
+    test(s"asking a scheduler $whose for a flare's end waits until the store can be read"):
       val asker = Asker(scheduler())
       asker.failing(times = 2)
       assertEquals(asker.answered(asker.await(60.seconds)), Some(FlareState.Failed))
       assertEquals(asker.reads.get, 3)
 
-    test(s"who asks a scheduler $whose waits no longer than the limit for a store that fails"):
+    test(s"asking a scheduler $whose waits no longer than the limit for a store that fails"):
       val asker = Asker(scheduler())
       asker.failing(times = Int.MaxValue)
       assertEquals(asker.answered(asker.await(2.seconds)), None)

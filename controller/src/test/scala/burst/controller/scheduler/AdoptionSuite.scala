@@ -187,7 +187,7 @@ class AdoptionSuite extends AdoptionFixture:
     assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(b.id)))
     world.eventuallyFree("a" -> 2, "b" -> 2)
 
-  test("who does not come back in time is lost, and others' packs are ended"):
+  test("an invoker that does not come back in time is lost, and others' packs are ended"):
     val flare = placed(FlareState.Running, "a", "b")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -236,7 +236,7 @@ class AdoptionSuite extends AdoptionFixture:
     pack.end()
     assertEquals(world.ended(end).state, FlareState.TimedOut)
 
-  test("who comes back when its flare has given up is told to end what it has"):
+  test("an invoker that comes back when its flare has given up is told to end what it has"):
     val flare = placed(FlareState.Running, "a")
       .copy(error = Some(Failure(FailureKind.Cancelled, "the flare was cancelled")))
     val world = successor(flare)

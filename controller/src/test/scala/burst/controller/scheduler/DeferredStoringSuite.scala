@@ -42,7 +42,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     assertEquals(world.store.writes.count(_.startsWith("update")), 0)
     assertEquals(world.outputs(flare.id), Vector(0 -> Some("0")))
 
-  test("who waits for a few workers is told their results with the end, of many and of a burst's packs none"):
+  test("results come with the end where few workers are waited for, but not of many or of a burst's packs"):
     def told(request: FlareRequest): Vector[Option[Output]] =
       val world = World()
       val a = world.invoker("a", 16)

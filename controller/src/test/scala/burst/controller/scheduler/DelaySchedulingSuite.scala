@@ -45,7 +45,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
 
   private def machines(outcome: SchedulingRound.Outcome) = outcome.placed.map(_.plan.demand.keySet)
 
-  test("who would be split waits for a machine that short ones will leave, and others pass"):
+  test("a flare that would be split waits for a machine that short ones will leave, and others pass"):
     val (two, one) = (waiting(2), waiting(1, takes = wait))
     val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, one)
     assertEquals(outcome.placed.map(_.flare), Vector(one))
@@ -62,7 +62,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
     assertEquals(machines(after), Vector(Set(b)))
     assertEquals(after.delays.since, Map.empty)
 
-  test("who stays longer does not take what the one that waits could begin with"):
+  test("a flare that stays longer does not take what the one that waits could begin with"):
     val (two, long) = (waiting(2), waiting(1))
     val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, long)
     assertEquals(outcome.placed, Vector.empty)
@@ -85,7 +85,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
       run(busy(wait), Duration.Zero, DelayScheduling.Off, waiting(2))
     ).foreach(outcome => assertEquals(machines(outcome), Vector(Set(a, b))))
 
-  test("who waits no more is forgotten"):
+  test("a flare that waits no more is forgotten"):
     val id = FlareId.random()
     val waiting = DelayScheduling(wait).waits(id, start)
     assertEquals((waiting.left(start + 1.micro), waiting.left(start + wait)), (Some(wait - 1.micro), None))

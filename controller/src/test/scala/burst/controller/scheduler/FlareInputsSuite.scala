@@ -77,7 +77,7 @@ class FlareInputsSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("who waits for memory for too long ends as one who waits for slots, and gives them back"):
+  test("a flare that waits too long for memory ends as one that waits for slots, and gives them back"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)

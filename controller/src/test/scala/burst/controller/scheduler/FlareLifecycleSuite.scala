@@ -367,7 +367,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.life.stage, Stage.Stopping)
     driver.expire(FlareTimer.Abort)
 
-  test("who is to be tried again is, once a machine that fell silent is known to be lost"):
+  test("a flare with retries left runs again once a machine that fell silent is known to be lost"):
     val driver = silent(retries = 1)
     assertEquals((driver.life.stage, driver.announced), (Stage.Stopping, Vector.empty))
     driver.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", Timestamp.Epoch))
@@ -385,7 +385,7 @@ class FlareLifecycleSuite extends FunSuite:
     assert(error.message.contains("did not report its end") && error.message.contains("worker 0"), error)
 
   test(
-    "who is not to be tried again waits for nobody's loss, and who is cancelled meanwhile for no more of it"
+    "a flare without retries waits for no machine's loss, and one that is cancelled meanwhile for no more of it"
   ):
     assertEquals(silent(retries = 0).stored(FlareState.Failed).announced.length, 1)
     val driver = silent(retries = 1).happen(FlareEvent.Cancel(Timestamp.Epoch)).stored(FlareState.Failed)
@@ -497,14 +497,14 @@ class FlareLifecycleSuite extends FunSuite:
     val last = over(slowlyCleaned(retries = 0))
     assert(last.contains("not cleaned within 2 seconds"), last)
 
-  test("who is cancelled, or broken, while it waits for a slow clean-up ends at once"):
+  test("a flare that is cancelled, or broken, while it waits for a slow clean-up ends at once"):
     for event <- Vector(FlareEvent.Cancel(Timestamp.Epoch), FlareEvent.Broken("a defect", Timestamp.Epoch)) do
       val driver = slowlyCleaned(retries = 1).happen(event)
       assertEquals((driver.life.stage, driver.life.cancellable), (Stage.Closing, false))
       driver.happen(FlareEvent.Cleaned(None, Timestamp.Epoch)).stored(FlareState.Failed)
       assertEquals(driver.announced.map(f => (f.state, f.attempt)), Vector((FlareState.Failed, 1)))
 
-  test("who is cancelled before is not cleaned for longer than its end may be delayed"):
+  test("a flare that is cancelled before is not cleaned for longer than its end may be delayed"):
     val driver =
       LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
     driver.report(1, ended()).happen(FlareEvent.Cancel(Timestamp.Epoch))

@@ -355,7 +355,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(bench.store.find(flare.id), Some(flare))
 
-  test("who does not own a flare any more deletes nothing of it"):
+  test("a writer that does not own a flare any more deletes nothing of it"):
     val bench = Bench()
     val name = BlobName.output(0)
     bench.writer.confirm(flare)

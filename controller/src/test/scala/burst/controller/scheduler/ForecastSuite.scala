@@ -113,7 +113,7 @@ class ForecastSuite extends FunSuite:
   private val many = (1 to 500).map(i => waiting(1, i, 10, tenant = s"n${i % 7}"))
   private val all = many.foldLeft(FlareQueue.empty)(_.enqueue(_))
 
-  test("who asks shares one forecast: five hundred that ask ten times a second make four a second"):
+  test("questions share one forecast: five hundred that ask ten times a second make four a second"):
     val asked = Asked(all)
     for tick <- 0 until 10; flare <- many do
       asked.now = start + 100.millis * tick

@@ -18,7 +18,7 @@ class GroupQueuesSuite extends FunSuite:
     assertEquals(open.leave(a).current(group), Some(b))
     assertEquals(open.leave(a).leave(b).current(group), None)
 
-  test("who leaves the line changes nobody's turn"):
+  test("a flare that leaves the queue changes nobody's turn"):
     val queues = GroupQueues.empty.opened(group, 1).join(group, a).join(group, b).join(group, c).leave(b)
     assertEquals((queues.current(group), queues.position(c)), (Some(a), Some(1)))
     assertEquals(queues.leave(b), queues)

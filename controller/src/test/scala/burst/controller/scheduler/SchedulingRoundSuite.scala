@@ -70,7 +70,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       }
       .toVector
 
-  test("who passes a flare that waits for a node's memory leaves that to it"):
+  test("a flare that passes one that waits for a node's memory leaves that to it"):
     val room = ClusterRoom(Vector(NodeRoom("x", slots = 8, memory = 1000)), packMemory = 64, most = 8)
     val running = Plan.ofShares(Vector(Share(a, 4, 0, Some("x"))), 4)
     val soon = other(5)

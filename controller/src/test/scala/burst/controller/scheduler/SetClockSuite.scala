@@ -18,7 +18,7 @@ class SetClockSuite extends SchedulerFixture:
       a.succeed(pack)
       assertEquals(world.ended(end).ended, Some(running.created + 2.seconds))
 
-    test(s"who meets its deadline by a clock of its own has timed out, also with ours set by $jump"):
+    test(s"a worker past its deadline by its own clock has timed out, also with ours set by $jump"):
       val world = World()
       val a = world.invoker("a", 4)
       val end = world.await(world.submit(Samples.request(3, timeout = 20.seconds)).id)

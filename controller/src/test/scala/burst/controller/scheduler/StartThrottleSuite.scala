@@ -22,7 +22,7 @@ class StartThrottleSuite extends FunSuite:
     val throttle = StartThrottle.empty(100.micros, areStoredFirst = true)
     assertEquals(Vector(1, 8, 16, 960).map(slots => throttle.room(slots)("a")), Vector(2, 3, 6, 360))
 
-  test("who is slow to start counts no longer than the limit"):
+  test("a slow start counts no longer than the limit"):
     val throttle = StartThrottle.empty(
       100.micros,
       areStoredFirst = false

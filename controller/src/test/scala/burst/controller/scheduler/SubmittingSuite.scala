@@ -173,7 +173,7 @@ class SubmittingSuite extends SchedulerFixture:
     def asked(): Submit = scheduler.expectMessageType[Submit]
 
   test(
-    "who hears nothing asks again for the same flare, at longer and longer intervals, and fails in the end"
+    "without an answer the same flare is asked for again, at longer and longer intervals, and in the end fails"
   ):
     val asking = Asking()
     val answer = asking.submit()
@@ -268,7 +268,7 @@ class SubmittingSuite extends SchedulerFixture:
     assertEquals(states(here, ids(2)), None)
 
   test(
-    "who is refused when he asks again looks for what has ended, and fails as he is refused where nothing has"
+    "a refusal when asked again leads to a look for what has ended, and stands where nothing has"
   ):
     for hasEnded <- Vector(true, false) do
       val asking = Asking()

@@ -25,7 +25,7 @@ class AdvisoryLockSuite extends munit.FunSuite:
     assertEquals(third.held(), Some(LockMode.Exclusive))
     third.close()
 
-  locks.test("who has the whole keeps a share of it, and lets others have theirs only then"): make =>
+  locks.test("the holder of the whole keeps a share of it, and lets others have theirs only then"): make =>
     val (one, other) = (make(), make())
     assert(one.tryExclusive() && one.tryExclusive())
     assert(!other.tryShared() && !other.tryExclusive())

@@ -146,7 +146,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       val found = one.flares.find(f.id).map(_.state).filter(_.isFinal)
       assertEquals(found.toVector, ended)
 
-  sharing.test("who was paused while another took its flares over changes nothing of them any more"):
+  sharing.test("a scheduler that was paused while another took its flares over changes nothing of them any more"):
     (paused, successor) =>
       val f = flare()
       paused.flares.insert(f)

@@ -78,7 +78,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     assertEquals(s.namespaces.replaceKey("nobody"), None)
     assertEquals(s.namespaces.limit("nobody", OwnLimits()), None)
     s.namespaces.revoke("team")
-    assertEquals(s.namespaces.replaceKey("team"), None, "who was revoked stays so")
+    assertEquals(s.namespaces.replaceKey("team"), None, "what was revoked stays so")
 
   storage.test("a namespace is created once"): s =>
     assert(s.namespaces.create("guest").isDefined)

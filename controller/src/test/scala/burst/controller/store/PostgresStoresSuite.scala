@@ -81,7 +81,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     finally storage.close()
 
   FunFixture.map2(directory, directory).test(
-    "who would keep the packages of a shared database in a place of its own is refused"
+    "a controller that would keep the packages of a shared database elsewhere is refused"
   ): (one, two) =>
     val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     def open(root: Path) = Storage.open(settings(root, Some(postgres)), limits)

@@ -52,7 +52,7 @@ class RememberedSuite extends munit.FunSuite:
     def read() = blocking.reading(known("a") { Blocking.begins(); 2 })
     val first = read()
     assertEquals(first.value, None)
-    assertEquals(read().value, Some(Success(1)), "who comes second waits for nobody")
+    assertEquals(read().value, Some(Success(1)), "a second read waits for nobody")
     assertEquals(sent.size, 1)
     sent.foreach(_.run())
     assertEquals(first.value, Some(Success(2)))

@@ -76,7 +76,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
       val told = intercept[SetupException](open()).getMessage
       assert(told.contains(used) && told.contains(unfit.id), told)
 
-  directory.test("who runs with a key that another one has replaced stores no secret by it"): root =>
+  directory.test("a controller whose key another one has replaced stores no secret by it"): root =>
     val open = opener(root)
     val first = open()
     val file = root.resolve("secrets.key")

@@ -56,7 +56,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     }
     meanwhile.foreach(f => assertEquals(s.flares.inputs(f.id), Some(f.request.inputs)))
 
-  storage.test("who is refused is told why, and nobody else is"): s =>
+  storage.test("a change that is refused is told why, and no other is refused"): s =>
     val Vector(running, ended, differently, full) = Vector.tabulate(4)(i => flare(created = i)): @unchecked
     Vector(running, ended, differently, full).foreach(s.flares.insert(_))
     val end = grown(ended, FlareState.Failed)
@@ -189,7 +189,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     assert(outcomes.last.failed.toOption.exists(_.isInstanceOf[Superseded]), outcomes)
     ended.foreach(f => assertEquals(other.flares.logTexts(f.id), Vector(line("late"))))
 
-  sharing.test("who writes and who takes over do not wait for each other"): (one, other) =>
+  sharing.test("writing and taking over do not wait for each other"): (one, other) =>
     // As each scheduler does before it writes anything: from then on there is the row that both lock.
     val _ = one.flares.takeUnfinished()
     val all = Vector.fill(40)(flare())

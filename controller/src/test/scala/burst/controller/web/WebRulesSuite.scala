@@ -31,7 +31,7 @@ class WebRulesSuite extends munit.FunSuite:
     assertEquals(rules("""{"final":true}""").finals, Set("a", "i"))
     assertEquals(rules("{}").finals, Set.empty)
 
-  test("who is let in"):
+  test("callers are let in by the action's rule"):
     def access(value: String) = WebAccess.of(Some(parse(value).getOrElse(Json.Null)))
     def problem(value: String, known: Boolean, shown: String*) = access(value).problem(known, shown)
     assertEquals(problem("false", known = false), None)

@@ -31,7 +31,7 @@ class MetricsServerSuite extends munit.FunSuite:
       .build()
     HttpClient.newHttpClient().send(request, BodyHandlers.ofString())
 
-  test("who asks is told what is counted, in Prometheus' format"):
+  test("what is counted is told in Prometheus' format"):
     InvokerMetrics(registry).measured(slots = 7, warm = 2, prewarmed = 1, load = 0.5)
     val reply = send("GET", "/metrics")
     assertEquals(reply.statusCode, 200)

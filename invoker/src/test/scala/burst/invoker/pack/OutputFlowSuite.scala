@@ -13,7 +13,7 @@ class OutputFlowSuite extends munit.FunSuite:
   private val large =
     Vector(PackEvent.WorkerSucceeded(0, "x" * (PackReport.FreeOutput.toInt + 1), Timestamp.ofMicros(1)))
 
-  test("who has many packs does not keep others waiting for all of them"):
+  test("a namespace with many packs does not keep others waiting for all of them"):
     val memory = FairSemaphore(1)
     val first = OutputFlow(memory, "greedy")
     assert(first.admit(large).isCompleted)

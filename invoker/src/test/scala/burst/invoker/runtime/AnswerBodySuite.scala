@@ -60,7 +60,7 @@ class AnswerBodySuite extends WithPeer:
     assert(body.pieces < 20_000, body.pieces)
     Await.result(writing, Patience)
 
-  both("who cancels before the end ends the connection"): (connections, peer) =>
+  both("cancelling before the end ends the connection"): (connections, peer) =>
     for subscribed <- Vector(true, false) do
       val answer = ask(connections, peer.port, "/")
       val connection = peer.accept()
@@ -71,7 +71,7 @@ class AnswerBodySuite extends WithPeer:
       found.body.cancel()
       assertEquals(connection.untilClosed(), 0L)
 
-  both("who cancels after the end leaves the connection as it is, and has no word in its next use"):
+  both("cancelling after the end leaves the connection as it is, and its next use alone"):
     (connections, peer) =>
       val first = ask(connections, peer.port, "/1")
       val connection = peer.accept()
@@ -191,7 +191,7 @@ class AnswerBodySuite extends WithPeer:
     while !what && until.hasTimeLeft() do Thread.`yield`()
     assert(what)
 
-  both("who refuses a large request and hangs up is heard, and its file closed"): (connections, peer) =>
+  both("a peer that refuses a large request and hangs up is heard, and the file closed"): (connections, peer) =>
     assume(Files.isDirectory(Path.of("/proc/self/fd")), "only there it is seen")
     archive(new Array[Byte](32 << 20)): file =>
       for _ <- 1 to 10 do
@@ -205,7 +205,7 @@ class AnswerBodySuite extends WithPeer:
         assertEquals((found.status, Await.result(read(found).all, Patience)), (413, ByteString("large")))
         await(!isOpen(file))
 
-  both("who hangs up on a request without a word is not waited for"): (connections, peer) =>
+  both("a peer that hangs up on a request without a word is not waited for"): (connections, peer) =>
     archive(new Array[Byte](32 << 20)): file =>
       val answer = ask(connections, peer.port, "/large", Content.Archive(file))
       val connection = peer.accept()

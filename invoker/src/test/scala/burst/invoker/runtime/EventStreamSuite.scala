@@ -120,7 +120,7 @@ class EventStreamSuite extends munit.FunSuite:
     val refusing = (_: Vector[PackEvent]) => Future.failed(RuntimeException("no"))
     assertEquals(failing((body, _) => body.send("a\n"), refusing), (Some("no"), true))
 
-  test("who hangs up is told no more, and the other end of it"):
+  test("a reader that hangs up is told no more, and the other end hears of it"):
     for early <- Vector(true, false) do
       val body = Body()
       val events = stream(body)

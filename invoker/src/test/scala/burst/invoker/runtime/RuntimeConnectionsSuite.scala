@@ -181,7 +181,7 @@ class RuntimeConnectionsSuite extends WithPeer:
     assert(failed(answer).isInstanceOf[HttpTimeoutException])
     assertEquals(connection.untilClosed(), 0L)
 
-  both("who has answered in time has all the time for the rest"): (connections, peer) =>
+  both("a peer that has answered in time has all the time for the rest"): (connections, peer) =>
     // Also on a busy machine.
     val time = Some(15.seconds)
     val answer = ask(connections, peer.port, "/", within = time)

@@ -51,7 +51,7 @@ class OutboxSuite extends munit.ScalaCheckSuite:
     outbox.putLater("d")
     assert(!sent.hasMessages)
 
-  test("who reads no bundles gets all by itself"):
+  test("a reader of no bundles gets each message by itself"):
     val fixture = Fixture(Bundling.Since - 1)
     import fixture.*
     outbox.putLater("a")

@@ -67,7 +67,7 @@ class ConnectionsSuite extends munit.FunSuite:
     assertEquals(busy.admit(eve), None)
     busy.one(ann)
 
-  test("who loses his credentials is a stranger again"):
+  test("a connection whose credentials were revoked counts as a stranger's again"):
     val connections = Connections(limits)
     val works = Seq.fill(2)(connections.busy(ann)) ++ Seq.fill(2)(connections.busy(bob))
     works(2).showed(false)

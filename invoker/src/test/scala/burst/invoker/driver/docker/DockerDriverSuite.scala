@@ -302,7 +302,7 @@ class DockerDriverSuite extends DriverContractSuite:
       intercept[SetupException](DockerDaemon.connect(settings.copy(image = "burst-no-such-image:1")))
     assert(problem.getMessage.contains("make image"), problem.getMessage)
 
-  test("who may not use the daemon is told by which group he may"):
+  test("a user who may not use the daemon is told by which group he may"):
     assert(DockerDaemon.silent("java.net.BindException: Permission denied").contains("join the group"))
     assert(DockerDaemon.silent("java.net.BindException: No such file").contains("start its daemon"))
 

@@ -101,7 +101,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "b", 1)
     assertEquals(daemon.gone, Vector("huge"))
 
-  test("who wants one, or expects one, does not wait for one that is being removed"):
+  test("neither a use nor a pull of an image waits for one that is being removed"):
     val (begun, end) = (Promise[Unit](), CountDownLatch(1))
     val daemon = new ImageStore:
       def find(reference: String) = Some(StoredImage("id", 6))
