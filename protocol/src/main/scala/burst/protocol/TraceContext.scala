@@ -2,8 +2,8 @@ package burst.protocol
 
 import io.circe.{Codec, Decoder, Encoder}
 
-/** A span's trace context, as W3C has it: whoever continues the trace names it as the parent. Only
-  * what is `sampled` is exported. On the wire as `traceparent`.
+/** A span's trace context, as W3C has it: whoever continues the trace names it as the parent. Only what is
+  * `sampled` is exported. On the wire as `traceparent`.
   */
 final case class TraceContext private (traceId: String, spanId: String, sampled: Boolean):
   /** As the header of that name has it. */

@@ -138,8 +138,8 @@ object Firing:
       val origin: Origin,
       val reading: StoreRetry
   )(using ExecutionContext):
-    /** Refusals for want of room, by that key: one for sequences and conductors, one for programs that queue
-      * alike, one for each action that may need no slot of its own.
+    /** Refusals for want of room, by `admissionKey`: one for sequences and conductors, one for programs that
+      * queue alike, one for each action that may need no slot of its own.
       */
     private val full = ConcurrentHashMap[String, InvocationRefusal]()
 

@@ -4,8 +4,8 @@ import burst.controller.definition.{ActionPackage, Definition}
 import io.circe.JsonObject
 import io.circe.syntax.*
 
-/** The annotations that a list shows of its entities: a list of many with long ones would be held by
-  * every client that takes it slowly.
+/** The annotations that a list shows of its entities: a list of many with long ones would be held by every
+  * client that takes it slowly.
   */
 object ListedAnnotations:
   /** Characters of the annotations of one list. Of entities that come after these it shows [[Always]]. */

@@ -35,7 +35,8 @@ object FlareActor:
   final case class Begin(flare: Flare, arrival: Arrival) extends Command
 
   /** Slots are reserved for an attempt. `invokers` are those of the plan; with its `ticket` the flare waits
-    * again where it stood if these prove to have no room; `isWarm` where a pack was seen that has its program.
+    * again where it stood if these prove to have no room; `isWarm` where a pack was seen that has its
+    * program.
     */
   final case class Placed(
       attempt: Int,

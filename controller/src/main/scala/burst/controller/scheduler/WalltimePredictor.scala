@@ -16,8 +16,8 @@ final case class Walltime(
     openEnded: Boolean = false
 ):
 
-  /** When to expect the slots, as seen at `now`. One that has outlasted the guess is expected at `latest`; one
-    * that has outlasted that, too (a pack that does not end), at any moment.
+  /** When to expect the slots, as seen at `now`. One that has outlasted the guess is expected at `latest`;
+    * one that has outlasted that, too (a pack that does not end), at any moment.
     */
   def expectedAfter(now: MonotonicTime): MonotonicTime = if expected > now then expected else latestAfter(now)
   def latestAfter(now: MonotonicTime): MonotonicTime = latest.max(now)

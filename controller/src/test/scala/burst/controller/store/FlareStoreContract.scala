@@ -146,28 +146,29 @@ abstract class FlareStoreContract extends StorageFixtures:
       val found = one.flares.find(f.id).map(_.state).filter(_.isFinal)
       assertEquals(found.toVector, ended)
 
-  sharing.test("a scheduler that was paused while another took its flares over changes nothing of them any more"):
-    (paused, successor) =>
-      val f = flare()
-      paused.flares.insert(f)
-      paused.flares.update(grown(f, FlareState.Running))
-      assertEquals(successor.flares.takeUnfinished(), Vector(kept(grown(f, FlareState.Running))))
-      val result = Vector(WorkerResult(0, Some(short("\"late\"")), None))
-      Vector[() => Unit](
-        () => paused.flares.update(grown(f, FlareState.Succeeded)),
-        () => paused.flares.addResults(f.id, result),
-        () => paused.flares.addLogs(f.id, Vector(line("late"))),
-        () => paused.flares.addPhases(f.id, Vector(PhaseMark(0, "late", Timestamp.ofMicros(1)))),
-        () => paused.flares.clearAttempt(f.id)
-      ).foreach(write => intercept[FlareTaken](write()))
-      successor.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"mine\"")), None)))
-      successor.flares.update(grown(f, FlareState.Failed))
-      intercept[FlareTaken](paused.flares.update(grown(f, FlareState.Succeeded)))
-      intercept[Superseded](paused.flares.insert(flare()))
-      successor.flares.insert(flare())
-      assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
-      assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
-      assertEquals(paused.flares.logTexts(f.id), Vector.empty)
+  sharing.test(
+    "a scheduler that was paused while another took its flares over changes nothing of them any more"
+  ): (paused, successor) =>
+    val f = flare()
+    paused.flares.insert(f)
+    paused.flares.update(grown(f, FlareState.Running))
+    assertEquals(successor.flares.takeUnfinished(), Vector(kept(grown(f, FlareState.Running))))
+    val result = Vector(WorkerResult(0, Some(short("\"late\"")), None))
+    Vector[() => Unit](
+      () => paused.flares.update(grown(f, FlareState.Succeeded)),
+      () => paused.flares.addResults(f.id, result),
+      () => paused.flares.addLogs(f.id, Vector(line("late"))),
+      () => paused.flares.addPhases(f.id, Vector(PhaseMark(0, "late", Timestamp.ofMicros(1)))),
+      () => paused.flares.clearAttempt(f.id)
+    ).foreach(write => intercept[FlareTaken](write()))
+    successor.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"mine\"")), None)))
+    successor.flares.update(grown(f, FlareState.Failed))
+    intercept[FlareTaken](paused.flares.update(grown(f, FlareState.Succeeded)))
+    intercept[Superseded](paused.flares.insert(flare()))
+    successor.flares.insert(flare())
+    assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
+    assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
+    assertEquals(paused.flares.logTexts(f.id), Vector.empty)
 
   storage.test("the attempt a flare is at is the one that was stored last"): s =>
     val f = flare()

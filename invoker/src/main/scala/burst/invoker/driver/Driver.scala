@@ -171,8 +171,8 @@ trait Driver:
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]]
 
   /** Turns a pre-warmed container into one for a pack; the answer says where its package is. It has what the
-    * pack needs; it may have more until `confine`, or for a moment if that is not called.
-    * `None` when it could not be done: the container is then of no use.
+    * pack needs; it may have more until `confine`, or for a moment if that is not called. `None` when it
+    * could not be done: the container is then of no use.
     */
   def adopt(container: Container, resources: PackResources): Future[Option[Container]]
 

@@ -191,19 +191,20 @@ class AnswerBodySuite extends WithPeer:
     while !what && until.hasTimeLeft() do Thread.`yield`()
     assert(what)
 
-  both("a peer that refuses a large request and hangs up is heard, and the file closed"): (connections, peer) =>
-    assume(Files.isDirectory(Path.of("/proc/self/fd")), "only there it is seen")
-    archive(new Array[Byte](32 << 20)): file =>
-      for _ <- 1 to 10 do
-        val answer = ask(connections, peer.port, "/large", Content.Archive(file))
-        val connection = peer.accept()
-        connection.path()
-        assert(isOpen(file))
-        connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge")
-        connection.close()
-        val found = Await.result(answer, Patience)
-        assertEquals((found.status, Await.result(read(found).all, Patience)), (413, ByteString("large")))
-        await(!isOpen(file))
+  both("a peer that refuses a large request and hangs up is heard, and the file closed"):
+    (connections, peer) =>
+      assume(Files.isDirectory(Path.of("/proc/self/fd")), "only there it is seen")
+      archive(new Array[Byte](32 << 20)): file =>
+        for _ <- 1 to 10 do
+          val answer = ask(connections, peer.port, "/large", Content.Archive(file))
+          val connection = peer.accept()
+          connection.path()
+          assert(isOpen(file))
+          connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge")
+          connection.close()
+          val found = Await.result(answer, Patience)
+          assertEquals((found.status, Await.result(read(found).all, Patience)), (413, ByteString("large")))
+          await(!isOpen(file))
 
   both("a peer that hangs up on a request without a word is not waited for"): (connections, peer) =>
     archive(new Array[Byte](32 << 20)): file =>
