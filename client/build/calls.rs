@@ -33,11 +33,7 @@ pub fn generate(document: &Document) -> String {
             call.method(&mut methods);
         }
     }
-    let key = document.idempotency_key();
-    format!(
-        "/// The header of a call's key.\npub(crate) const IDEMPOTENCY_KEY: &str = \"{key}\";\n{queries}\n\
-         impl Client {{\n{methods}}}\n"
-    )
+    format!("{queries}\nimpl Client {{\n{methods}}}\n")
 }
 
 struct Operation<'a> {

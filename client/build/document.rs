@@ -38,7 +38,10 @@ impl Document {
     pub fn rust(&self, of: &str, schema: &Value) -> (String, bool) {
         let resolved = self.resolved(schema);
         // A name or null: OpenAPI 3.0 has no null beside a reference.
-        if let Some(name) = resolved["anyOf"].get(0) {
+        if let Some([name, null]) = resolved["anyOf"].as_sequence().map(Vec::as_slice)
+            && let Some(values) = null["enum"].as_sequence()
+            && values.iter().all(Value::is_null)
+        {
             return (self.rust(of, name).0, true);
         }
         let nullable = resolved["nullable"] == true;

@@ -15,6 +15,10 @@ const DESCRIPTION: &str = "../protocol/src/main/resources/openapi.yaml";
 fn main() {
     println!("cargo::rerun-if-changed={DESCRIPTION}");
     let document = Document::read(DESCRIPTION);
+    println!(
+        "cargo::rustc-env=IDEMPOTENCY_KEY={}",
+        document.idempotency_key()
+    );
     let out = env::var_os("OUT_DIR").unwrap();
     for (file, source) in [
         ("model.rs", model::generate(&document)),

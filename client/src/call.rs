@@ -10,6 +10,9 @@ use crate::error::Error;
 /// The namespace that the credentials open.
 pub(crate) const NAMESPACE: &str = "_";
 
+/// The header of a call's key, as the description names it.
+pub(crate) const IDEMPOTENCY_KEY: &str = env!("IDEMPOTENCY_KEY");
+
 /// A request of the API.
 #[derive(Clone)]
 pub(crate) struct Call<'a> {

@@ -10,8 +10,7 @@ use reqwest::blocking::{Client as Http, Response};
 use reqwest::header::CONTENT_TYPE;
 
 use crate::answer::{Answer, Body};
-use crate::call::Call;
-use crate::calls::IDEMPOTENCY_KEY;
+use crate::call::{Call, IDEMPOTENCY_KEY};
 use crate::error::{Error, root};
 use crate::observer::Observer;
 

@@ -6,7 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use burst_client::{
-    Client, Error, FlareRequest, FlareState, ListFlaresQuery, RuleStatus, RuleStatusRequest, Waited,
+    Client, Error, FlareRequest, FlareState, ListActivationsQuery, ListFlaresQuery, RuleStatus,
+    RuleStatusRequest, Waited,
 };
 use serde_json::json;
 
@@ -208,4 +209,15 @@ fn what_cannot_be_sent_is_not() {
     assert_eq!(error, Error::BadCredentials);
     let error = Client::new("http://me:key@h", "me:key").unwrap_err();
     assert!(matches!(error, Error::BadAddress { .. }), "{error:?}");
+}
+
+#[test]
+fn what_may_be_a_list_or_a_count_stays_as_it_came() {
+    let platform = Platform::answering("200 OK", r#"{"activations":3}"#);
+    let query = ListActivationsQuery {
+        count: Some(true),
+        ..ListActivationsQuery::default()
+    };
+    let counted = platform.client().list_activations(&query).unwrap();
+    assert_eq!(counted.read().unwrap().get(), r#"{"activations":3}"#);
 }
