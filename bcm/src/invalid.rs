@@ -157,13 +157,19 @@ pub enum InvalidBackend {
     #[error("the URI is missing")]
     NoUri,
     /// The URI is another one's, or none.
-    #[error("the URI can only be {form}")]
+    #[error("the URI is not of the form {form}")]
     Uri {
         /// What it may look like.
         form: &'static str,
     },
-    /// No certificate can be of the URI's host.
-    #[error("the host's name is none")]
+    /// An option in the URI is none that the backend knows.
+    #[error("the URI's options are {known}")]
+    Option {
+        /// Those there are.
+        known: &'static str,
+    },
+    /// The URI's host has no name that a certificate could have.
+    #[error("no certificate can be of the URI's host")]
     HostName,
     /// The authorities to trust are no certificates.
     #[error("the certificates of the authorities cannot be read")]
@@ -171,16 +177,23 @@ pub enum InvalidBackend {
     /// There are no authorities to trust.
     #[error("there is no authority's certificate in what was given")]
     NoAuthority,
-    /// Nor has the machine any.
-    #[error("the machine's certificates cannot be read")]
+    /// No authorities were given, and those that the machine trusts cannot be used.
+    #[error("the machine's own certificates cannot be used")]
     MachineCertificates,
     /// The library that talks to its server refuses what is set.
-    #[error("its client cannot be set up")]
-    Client,
+    #[error("{client} cannot be set up")]
+    Client {
+        /// What was to be set up.
+        client: &'static str,
+    },
     /// The program has the backend, but not what these settings need.
-    #[error("this program was built without the feature {feature:?} of the crate `burst`")]
+    #[error(
+        "this program was built without {feature:?}: build it with this feature of the crate `{of}`"
+    )]
     NotBuilt {
         /// The feature's name.
         feature: &'static str,
+        /// The crate whose feature it is.
+        of: &'static str,
     },
 }

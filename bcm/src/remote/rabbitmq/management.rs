@@ -71,9 +71,11 @@ impl Management {
                 .map_err(|_| refuse(InvalidBackend::Authorities))?;
             builder = builder.tls_certs_only(authorities);
         }
-        let client = builder
-            .build()
-            .map_err(|_| refuse(InvalidBackend::Client))?;
+        let client = builder.build().map_err(|_| {
+            refuse(InvalidBackend::Client {
+                client: "the management API's client",
+            })
+        })?;
         Ok(Self {
             client,
             base: base(server),

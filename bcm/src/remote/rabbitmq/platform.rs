@@ -50,6 +50,7 @@ pub(super) fn issue_credentials(
 ) -> Result<IssuedBackend, Error> {
     let reason = crate::invalid::InvalidBackend::NotBuilt {
         feature: "management",
+        of: "burst-bcm",
     };
     let backend = NAME;
     Err(crate::invalid::InvalidConfiguration::OfBackend { backend, reason }.into())

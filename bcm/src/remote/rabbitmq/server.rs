@@ -53,12 +53,16 @@ impl Server {
         let management = option(uri, "management").map(str::to_owned);
         // The parser's own error might show what it could not parse.
         let mut uri: AMQPUri = uri.parse().map_err(|_| {
-            let form = "amqp://user:password@host:port/vhost, or amqps://… for TLS";
+            let form = "amqp://[user:password@]host[:port][/vhost], or amqps://… for TLS";
             refuse(InvalidBackend::Uri { form })
         })?;
         if uri.scheme == lapin::uri::AMQPScheme::AMQPS {
             #[cfg(not(feature = "tls"))]
-            return Err(refuse(InvalidBackend::NotBuilt { feature: "tls" }).into());
+            return Err(refuse(InvalidBackend::NotBuilt {
+                feature: "tls",
+                of: "burst",
+            })
+            .into());
             // Fails when another part of the program has chosen one already, which is as good.
             #[cfg(feature = "tls")]
             let _ = rustls::crypto::ring::default_provider().install_default();

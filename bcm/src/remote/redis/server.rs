@@ -24,7 +24,7 @@ use crate::remote::kind::ServerAddress;
 /// How often a blocked read or write asks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const FORM: &str = "redis://user:password@host:port/0, rediss://… for TLS, or unix:///path";
+const FORM: &str = "redis://[[user]:password@]host[:port][/0], rediss://… for TLS, or unix:///path";
 
 /// Where the server is and how to log in. Shows nothing of the credentials.
 #[derive(Clone)]
@@ -82,7 +82,11 @@ impl Server {
             }
             #[cfg(not(feature = "tls"))]
             ConnectionAddr::Tcp(..) if tls => {
-                return Err(refuse(InvalidBackend::NotBuilt { feature: "tls" }).into());
+                return Err(refuse(InvalidBackend::NotBuilt {
+                    feature: "tls",
+                    of: "burst",
+                })
+                .into());
             }
             ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
             ConnectionAddr::Unix(path) => Address::Unix(path.clone()),

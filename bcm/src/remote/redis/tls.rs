@@ -29,7 +29,7 @@ impl Tls {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .map_err(|_| InvalidBackend::Client)?;
+            .map_err(|_| InvalidBackend::Client { client: "TLS" })?;
         let builder = match authorities {
             Some(pem) => builder.with_root_certificates(trusted(pem)?),
             None => builder

@@ -41,7 +41,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What an object holds that is to be copied, or not.
 const PROBE: &[u8] = b"a probe of the platform's";
 
-const FORM: &str = "s3://key:secret@bucket/prefix?endpoint=…&region=…&token=…";
+const FORM: &str = "s3://[key:secret@]bucket[/prefix][?endpoint=…&region=…&token=…]";
 
 /// Stands for a service whose address comes with each signature.
 const ELSEWHERE: &str = "http://signed.invalid";
@@ -123,14 +123,19 @@ impl Store {
                 "region" => builder.with_region(value),
                 "token" => builder.with_token(value),
                 "signer" => builder,
-                _ => return Err(form().into()),
+                _ => {
+                    let known = "endpoint, region and token";
+                    return Err(refuse(InvalidBackend::Option { known }).into());
+                }
             };
         }
         // Fails when another part of the program has chosen one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = builder
-            .build()
-            .map_err(|_| refuse(InvalidBackend::Client))?;
+        let client = builder.build().map_err(|_| {
+            refuse(InvalidBackend::Client {
+                client: "the bucket's client",
+            })
+        })?;
         Ok(Self {
             bucket: bucket.to_owned(),
             prefix: Path::from(uri.path()),
