@@ -18,7 +18,7 @@ pub struct NewArgs {
     /// Directory to make; its last part is the crate's name
     #[arg(value_name = "NAME")]
     pub path: PathBuf,
-    /// Where the SDK is: a checkout of Burst's repository, or its URL for its default branch
+    /// Where the SDK is: a checkout of Burst's repository, or the repository's URL, of which the default branch is taken
     #[arg(long, value_name = "PATH|URL")]
     pub sdk: Option<String>,
 }

@@ -234,7 +234,7 @@ impl Driver {
     }
 }
 
-/// Why a text says nothing of a node.
+/// Why a value of a node's arguments is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum NodeArgError {
     #[error("expected a name, an equals sign and a value")]

@@ -33,7 +33,7 @@ pub enum SecretSource {
     File(PathBuf),
 }
 
-/// Why a text names no variable. It never repeats a value, which may be secret.
+/// Why a text names no variable. Of `--secret` it never repeats a value.
 #[derive(Debug, thiserror::Error)]
 enum VariableError {
     #[error("it has no name: write --env NAME=VALUE")]

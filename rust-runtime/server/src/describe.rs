@@ -51,12 +51,21 @@ fn glibc() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kind::Kind;
+    use crate::kind::{FAMILIES, Kind};
 
     #[test]
     fn kinds_are_those_that_can_be_run() {
-        for kind in describe().kinds {
+        let kinds = describe().kinds;
+        for kind in &kinds {
             assert!(Kind::parse(kind).is_ok(), "{kind}");
+        }
+        // The platform knows by itself that these need no more than the others: an action loop, an image.
+        let implied = ["go", "swift", "blackbox"];
+        // There where the machine has their interpreters.
+        let interpreted = ["python", "nodejs"];
+        for (family, _) in FAMILIES {
+            let known = kinds.contains(&family) || implied.contains(&family);
+            assert!(known || interpreted.contains(&family), "{family}");
         }
     }
 }

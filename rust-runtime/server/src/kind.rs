@@ -48,7 +48,7 @@ impl Language {
 type KindOf = fn(Option<&str>) -> Option<Kind>;
 
 /// The families of kinds.
-const FAMILIES: [(&str, KindOf); 8] = [
+pub(crate) const FAMILIES: [(&str, KindOf); 8] = [
     ("rust", |version| match version {
         None => Some(Kind::Native),
         Some(_) => Some(Kind::NativeOrActionLoop),

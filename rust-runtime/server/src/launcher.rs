@@ -69,7 +69,8 @@ pub(crate) fn script(language: &Language) -> Result<Command, LauncherError> {
     Ok(command)
 }
 
-/// A launcher, and before it what it has in common with the runtime: an object of JSON is a value in either language.
+/// A launcher, and before it what it has in common with the runtime: numbers, texts and lists of JSON are values in either
+/// language (true, false and null are none in Python).
 fn text(language: &Language) -> String {
     let (declaration, launcher) = match language {
         Language::Python(_) => ("RUNTIME", PYTHON),
@@ -167,6 +168,30 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
     use std::fs;
+
+    #[test]
+    fn launchers_use_what_they_are_handed_and_nothing_else() {
+        let handed = |language| {
+            let text = text(&language);
+            let (first, _) = text.split_once('\n').unwrap();
+            let (_, common) = first.split_once(" = ").unwrap();
+            let common: serde_json::Map<String, serde_json::Value> =
+                serde_json::from_str(common).unwrap();
+            common.into_iter().map(|(key, _)| key).collect::<Vec<_>>()
+        };
+        let keys = handed(Language::Nodejs);
+        assert_eq!(keys, handed(Language::Python(None)));
+        let named = NODEJS.split("RUNTIME.").skip(1).map(|rest| {
+            let end = rest.find(|next: char| !next.is_alphanumeric());
+            &rest[..end.unwrap_or(rest.len())]
+        });
+        let subscripts = PYTHON.split("RUNTIME[\"").skip(1);
+        let named = named.chain(subscripts.map(|rest| rest.split('"').next().unwrap()));
+        let mut named: Vec<&str> = named.collect();
+        named.sort_unstable();
+        named.dedup();
+        assert_eq!(named, keys);
+    }
 
     #[test]
     fn a_binary_goes_before_a_script_and_either_before_none() {
