@@ -51,9 +51,18 @@ impl Api {
         self.post(&format!("actions/{name}?blocking=true&result=true"), input)
     }
 
-    /// An activation's record, unless it has not ended, or the controller lacks something for a moment.
+    /// An activation's record, unless it has not ended.
     #[track_caller]
     pub fn activation(&self, id: &str) -> Option<Value> {
+        match self.client().get_activation(id) {
+            Err(cause) if cause.status() == Some(404) => None,
+            record => Some(read_json(record)),
+        }
+    }
+
+    /// The same while controllers are replaced, which lack something for a moment.
+    #[track_caller]
+    pub fn activation_amid_faults(&self, id: &str) -> Option<Value> {
         match self.client().get_activation(id) {
             Err(cause) if matches!(cause.status(), Some(404 | 503)) => None,
             record => Some(read_json(record)),
@@ -63,7 +72,9 @@ impl Api {
     /// An activation's record, once it has ended.
     #[track_caller]
     pub fn ended_activation(&self, id: &str) -> Value {
-        wait::until("the activation ends", END_LIMIT, || self.activation(id))
+        wait::until("the activation ends", END_LIMIT, || {
+            self.activation_amid_faults(id)
+        })
     }
 
     /// The newest records.

@@ -93,7 +93,16 @@ fn flare(api: &Api, number: usize) -> Result<Served, String> {
             return Ok(Served { number, id, took });
         }
     }
-    Err(format!("flare {number} after {took:?}: {answer:#?}"))
+    let now = match &answer {
+        Ok(Waited::Accepted(accepted)) => match accepted.read() {
+            Ok(accepted) => format!("{:#?}", api.client().get_flare(&accepted.flare_id)),
+            Err(unreadable) => unreadable.to_string(),
+        },
+        _ => "ended".into(),
+    };
+    Err(format!(
+        "flare {number} after {took:?}: {answer:#?}, now {now}"
+    ))
 }
 
 /// Checks that each flare was run once: it has an id of its own, and each of its workers has greeted once.

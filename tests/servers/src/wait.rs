@@ -26,7 +26,10 @@ pub fn until_told<T>(
     probe: impl FnMut() -> Option<T>,
     what: impl Fn() -> String,
 ) -> T {
-    within(limit, probe).unwrap_or_else(|| panic!("waited {limit:?} in vain: {}", what()))
+    let Some(found) = within(limit, probe) else {
+        panic!("waited {limit:?} in vain: {}", what())
+    };
+    found
 }
 
 /// As [`until`], with the last thing seen in the message when the wait was in vain.
@@ -46,8 +49,10 @@ pub fn until_seen<T: std::fmt::Debug>(
         last = Some(seen);
         None
     };
-    within(limit, probe)
-        .unwrap_or_else(|| panic!("waited {limit:?} in vain: {what}; last seen: {last:#?}"))
+    let Some(seen) = within(limit, probe) else {
+        panic!("waited {limit:?} in vain: {what}; last seen: {last:#?}")
+    };
+    seen
 }
 
 /// Polls until `probe` gives something, or `limit` has passed.
