@@ -7,8 +7,8 @@ import org.apache.pekko.actor.typed.scaladsl.ActorContext
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 
-/** Has `clean` delete what flares left on their backends, and tells who asked. Belongs to the invoker's
-  * actor.
+/** Has `clean` delete what flares left on their backends, and tells those who asked. Belongs to the
+  * invoker's actor.
   */
 private final class BackendCleanings(
     clean: (FlareId, BackendConfig) => Future[Option[Failure]],
@@ -22,7 +22,7 @@ private final class BackendCleanings(
 
   def isEmpty: Boolean = running == 0
 
-  /** Whether there are any that who stops still waits for. */
+  /** Whether there are any that the invoker's stop still waits for. */
   def isAwaited: Boolean = running > 0 && !overdue
 
   /** A backend without an address is no server: nothing can have been left there. */

@@ -1,6 +1,7 @@
 package burst.invoker
 
 import burst.invoker.driver.DirectoryId
+import burst.invoker.driver.DriverSettings.duration
 import burst.node.{RuntimeBinary, SetupException}
 import burst.invoker.metrics.MetricsAddress
 import burst.invoker.pack.PackTimings
@@ -12,7 +13,7 @@ import com.typesafe.config.Config
 import java.lang.management.ManagementFactory
 import java.net.InetAddress
 import java.nio.file.Path
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 
 /** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. What is the
@@ -138,6 +139,3 @@ object InvokerConfig:
   /** A key that may be left empty. */
   private def optional(config: Config, key: String): Option[String] =
     Some(config.getString(key)).filter(_.nonEmpty)
-
-  private def duration(config: Config, key: String): FiniteDuration =
-    config.getDuration(key).toMillis.millis.toCoarsest

@@ -72,13 +72,13 @@ object Operation:
     */
   val Schedule = "schedule"
 
-  /** Bringing the image of the container to the machine. */
+  /** Having the image that the container is to be made of. */
   val Image = "image"
 
-  /** Connecting the container with the flare's other ones. */
+  /** Opening to the container what its namespace may reach. */
   val Connect = "connect"
 
-  /** What an invoker was at for a pack whose program was not up: it tells whose fault a failed start is. Only
-    * invokers say these.
+  /** What an invoker was at for a pack whose program was not up: it tells whose fault a failed start is.
+    * Programs may not say these.
     */
   val StartSteps: Set[String] = Set(Fetch, Create, Init, Schedule)

@@ -33,7 +33,7 @@ import scala.util.{Failure, Success, Try}
   *   whether what is fired could run; answers once there is a scheduler
   * @param fires
   *   of each namespace in a minute
-  * @param patience
+  * @param storeRetry
   *   with a store that fails once an alarm is claimed
   */
 final class AlarmClock(
@@ -45,7 +45,7 @@ final class AlarmClock(
     fires: MinuteCounts,
     blocking: Blocking,
     interval: FiniteDuration,
-    patience: StoreRetry,
+    storeRetry: StoreRetry,
     now: () => Instant = () => Instant.now(),
     canRun: () => Future[Boolean] = () => Future.successful(true),
     spans: SpanSink = SpanSink.Off
@@ -59,7 +59,7 @@ final class AlarmClock(
   /** Of which it is not known yet whether this controller has claimed them. */
   private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
-  private val retry = patience.whilst(() => !stopping)
+  private val retry = storeRetry.whilst(() => !stopping)
 
   /** Looks, and begins to fire what is due: says how many. Where a namespace has its share, it looks once
     * more for those of others, which may have been due for less long.

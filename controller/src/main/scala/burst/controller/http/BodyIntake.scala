@@ -90,8 +90,8 @@ final class BodyIntake(
     /** There is memory for the size of the body itself in any case; more may be asked for in steps. More is
       * counted against the namespace's rate as a body of that size would be, and is refused rather than
       * waited for, as the body's own memory would be held meanwhile. More than a namespace's share costs the
-      * whole share, or it would never be let in. Little more is tried first by what the rate has to spare:
-      * bodies that come small and stay so would otherwise wait for it.
+      * whole share, or it would never be let in. If it is only a little more, what the rate has to spare is
+      * tried first: bodies that come small and stay so would otherwise spend what later ones then wait for.
       */
     private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room =
       var there = bytes.length.toLong

@@ -116,7 +116,7 @@ object HttpServer:
       fires,
       blocking,
       builtIn.alarmInterval,
-      retry,
+      storeRetry = retry,
       canRun = () => service.invokers().map(_.exists(_.offers)),
       spans = spans
     )

@@ -420,7 +420,7 @@ private final class GangScheduler(
     dequeue(id)
     flares.remove(id)
     val failure =
-      Failure(FailureKind.Internal, "the controller lost the flare", operation = Some(Operation.Schedule))
+      Failure(FailureKind.Internal, "the controller lost the flare", operation = Some(Operation.Work))
     groups.holderOf(id).foreach(abort(_, failure))
     groups.leave(id)
     groups.end(id)

@@ -45,7 +45,7 @@ class RequestTracesSuite extends HttpSuite:
     assertEquals(origin.trace.map(own => (own.traceId, own.sampled)), Some((client.traceId, false)))
     assertEquals(recorded.all, Vector.empty)
 
-  test("what is no trace context begins one, and does nobody harm"):
+  test("a header that is no trace context begins a trace of its own, and does nobody harm"):
     val hostile = Seq("", "00-0-0-0", client.traceparent + "-x", "a" * 4000, s"00-${"0" * 32}-${"0" * 16}-01")
     for value <- hostile do
       val origin = flare("traceparent" -> value)

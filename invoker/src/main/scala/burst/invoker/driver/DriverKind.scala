@@ -5,7 +5,7 @@ import burst.protocol.RuntimeInfo
 import com.typesafe.config.Config
 import java.nio.file.Path
 import scala.concurrent.ExecutionContext
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.{Duration, DurationLong, FiniteDuration}
 
 /** What `burst.invoker.driver` names. */
 trait DriverKind:
@@ -63,8 +63,14 @@ final class DriverSettings(root: Config, kind: String):
 
   def strings(key: String): Vector[String] = config.getStringList(key).toArray(Array.empty[String]).toVector
 
-  def duration(key: String): FiniteDuration = config.getDuration(key).toMillis.millis.toCoarsest
+  def duration(key: String): FiniteDuration = DriverSettings.duration(config, key)
 
   /** What a key's text stands for, or what is wrong with it. */
   def parsed[A](key: String, told: Either[UnreadableSetting, A]): A =
     told.fold(problem => throw SetupException(s"$path.$key: ${problem.sentence}."), identity)
+
+object DriverSettings:
+  /** In the unit that sentences tell it in; of zero that would be days. */
+  def duration(config: Config, key: String): FiniteDuration =
+    val it = config.getDuration(key).toMillis.millis
+    if it == Duration.Zero then it else it.toCoarsest

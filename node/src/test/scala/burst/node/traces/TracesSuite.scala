@@ -133,7 +133,7 @@ class TracesSuite extends munit.FunSuite:
       assert(problem.getMessage.contains(s"burst.traces.$named"), problem.getMessage)
       assert(!problem.getMessage.contains("secret"))
 
-  test("a client's trace context is what W3C has it, and nothing else"):
+  test("a client's trace context is read as W3C has it, and nothing else is"):
     val good = s"00-${"a" * 32}-${"b" * 16}-01"
     assertEquals(TraceHeader.read(good), Some(TraceContext.of("a" * 32, "b" * 16, sampled = true)))
     assertEquals(TraceHeader.read(good.dropRight(2) + "00").map(_.sampled), Some(false))
