@@ -7,8 +7,8 @@ import org.apache.pekko.actor.typed.scaladsl.ActorContext
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 
-/** Has `clean` delete what flares left on their backends, and tells those who asked. Belongs to the
-  * invoker's actor.
+/** Has `clean` delete what flares left on their backends, and tells those who asked. Belongs to the invoker's
+  * actor.
   */
 private final class BackendCleanings(
     clean: (FlareId, BackendConfig) => Future[Option[Failure]],

@@ -54,7 +54,8 @@ class MetaSuite extends HttpSuite:
     def described(name: String, json: Json): Vector[(String, Set[String])] =
       val own = json.hcursor.get[Vector[Option[String]]]("enum").map(name.capitalize -> _.flatten.toSet)
       // Null alone is no enumeration, but stands for what may be missing.
-      own.toOption.filter(_._2.nonEmpty).toVector ++ json.asArray.toVector.flatten.flatMap(described(name, _)) ++
+      own.toOption.filter(_._2.nonEmpty).toVector ++
+        json.asArray.toVector.flatten.flatMap(described(name, _)) ++
         json.asObject.toVector.flatMap(_.toVector).flatMap(described(_, _))
     val found = described("", send("GET", "/api/v1/api-docs", auth = None).json)
     assertEquals(found.toSet, values.toSet)
