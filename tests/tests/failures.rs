@@ -55,9 +55,9 @@ fn cases(groups: bool) -> Vec<Case> {
             state: "timed-out",
             names_worker: false,
             warm: true,
-            // As long as a busy machine may take to have workers begin, of whom one is to loop by then.
+            // As long as a busy machine may take to have workers begin, of whom one is to stall by then.
             options: json!({"timeout": 15_000}),
-            ..Case::of_worker("loop", "timeout")
+            ..Case::of_worker("stall", "timeout")
         },
     ];
     cases.push(Case {

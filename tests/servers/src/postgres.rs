@@ -15,6 +15,9 @@ use crate::{command, port, wait};
 pub const USER: &str = "postgres";
 const HOST: &str = "127.0.0.1";
 const LIMIT: Duration = wait::SOON;
+/// Only a machine that goes down would lose what is not on the disk yet; that of a killed server is in the kernel's
+/// memory.
+const FORGETFUL: [&str; 4] = ["-c", "fsync=off", "-c", "full_page_writes=off"];
 
 /// A server that can be killed and started again. Dropping it stops it at once, so that it gives back the memory it
 /// shares, which outlives whom it is taken from.
@@ -81,6 +84,7 @@ impl Postgres {
             let _ = fs::remove_file(data.join("postmaster.pid"));
             let mut server = self.program("postgres");
             server.arg("-D").arg(&data);
+            server.args(FORGETFUL);
             server.args(["-h", HOST, "-p", &self.port.to_string(), "-k"]);
             server.arg(self.directory.path());
             self.postmaster = Some(command::spawn(server).unwrap());

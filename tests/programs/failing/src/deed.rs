@@ -27,6 +27,8 @@ pub enum How {
     Segfault,
     /// Never returns and never calls anything.
     Loop,
+    /// Never returns either, and leaves the processor to others meanwhile.
+    Stall,
     /// Takes memory until it is stopped.
     EatMemory,
     /// Reads the memory map and the environment of the process above it, and fails if it can.
@@ -50,6 +52,7 @@ pub fn perform(how: How, file: Option<&Path>) -> Result<(), Error> {
         How::Exit => std::process::exit(7),
         How::Segfault => segfault(),
         How::Loop => spin(),
+        How::Stall => stall(),
         How::EatMemory => eat_memory(),
         How::Snoop => snoop(),
         How::FailOnce => fail_once(file.ok_or_else(|| Error::new("which file?"))?),
@@ -72,6 +75,12 @@ fn segfault() -> ! {
 fn spin() -> ! {
     loop {
         std::hint::spin_loop();
+    }
+}
+
+fn stall() -> ! {
+    loop {
+        std::thread::park();
     }
 }
 

@@ -43,7 +43,7 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
   /** Whether it does not end at its start. */
   private def answers(): Boolean =
     val address = Seq("-h", "127.0.0.1", "-p", s"$port", "-k", s"$directory")
-    val process = builder(("postgres" +: Seq("-D", s"$data") ++: address)*).start()
+    val process = builder(("postgres" +: Seq("-D", s"$data") ++: Forgetful ++: address)*).start()
     postmaster = Some(process)
     val deadline = 60.seconds.fromNow
     while process.isAlive && Try(connect("postgres").close()).isFailure do
@@ -68,10 +68,20 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
     ()
 
   /** An empty database; returns its name. */
-  def createDatabase(): String =
+  def createDatabase(): String = create("")
+
+  /** One with this release's tables, as nobody has used them yet. */
+  def migratedDatabase(): String = create(s" TEMPLATE $migrated")
+
+  private lazy val migrated =
+    val name = createDatabase()
+    PostgresDatabase.open(settings(name)).close()
+    name
+
+  private def create(how: String): String =
     val name = s"t${java.util.UUID.randomUUID.toString.replace("-", "")}"
     Using.resource(connect("postgres")): connection =>
-      Using.resource(connection.createStatement)(_.execute(s"CREATE DATABASE $name"))
+      Using.resource(connection.createStatement)(_.execute(s"CREATE DATABASE $name$how"))
     name
 
   def settings(database: String, connectTimeout: FiniteDuration = 10.seconds): PostgresSettings =
@@ -117,6 +127,11 @@ object PostgresServer:
     * tests in Rust have others.
     */
   private val Ports = 10000 until 18000
+
+  /** Only a machine that goes down would lose what is not on the disk yet; that of a killed server is in the
+    * kernel's memory.
+    */
+  private val Forgetful = Seq("-c", "fsync=off", "-c", "full_page_writes=off")
 
   val User = "burst"
   val Password = "postgres-test-password"

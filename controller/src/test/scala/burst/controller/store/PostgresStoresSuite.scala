@@ -19,7 +19,7 @@ import scalikejdbc.*
 trait PostgresStorage extends StorageFixtures:
   def isShared: Boolean = true
   def opener(root: Path): () => Storage =
-    val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    val postgres = PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase())
     () => Storage.open(settings(root, Some(postgres)), limits)
 
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage

@@ -102,7 +102,7 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
   /** What controllers find that start at once, each with its file. */
   private def settled(files: Vector[Path]): Vector[Option[SecretsKey]] =
     val database =
-      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.createDatabase()))
+      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase()))
     val pool = Executors.newFixedThreadPool(files.size)
     try
       val starts =
@@ -125,7 +125,7 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
 
   directory.test("a key that is lost is replaced once the table is emptied"): root =>
     val database =
-      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.createDatabase()))
+      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase()))
     try
       val file = root.resolve("secrets.key")
       val lost = SecretsKeyFile.settle(file, database).map(_.id)
@@ -139,7 +139,7 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
 
   directory.test("a key is not replaced while a secret that it has sealed is being stored"): root =>
     val database =
-      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.createDatabase()))
+      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase()))
     val pool = Executors.newSingleThreadExecutor()
     try
       val file = root.resolve("secrets.key")
