@@ -19,7 +19,7 @@ use crate::message::Message;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct Channel {
     ring: Ring<Envelope>,
     /// The receiving end: its holder may pop the ring.
     unexpected: CachePadded<Claim<UnexpectedQueue>>,
@@ -28,7 +28,7 @@ pub(super) struct Lane {
     pub(super) waiters: Waiters,
 }
 
-impl Lane {
+impl Channel {
     pub(super) fn new() -> Self {
         Self {
             ring: Ring::new(),
@@ -140,47 +140,50 @@ mod tests {
         }
     }
 
-    fn take(lane: &Lane, tag: Tag) -> Option<u32> {
+    fn take(channel: &Channel, tag: Tag) -> Option<u32> {
         let spec = MatchSpec {
             context: 0,
             source: 0,
             class: Class::Point { tag },
         };
-        let message = lane.try_take(&spec, 1).unwrap()?;
+        let message = channel.try_take(&spec, 1).unwrap()?;
         Some(message.open(Operation::Recv, Peer::Worker(0)).unwrap())
     }
 
     #[test]
     fn order_is_kept_when_the_ring_overflows() {
-        let lane = Lane::new();
+        let channel = Channel::new();
         for round in 0..3 {
             for i in 0..100 {
-                lane.deliver(|| envelope(Tag(i % 2), round * 100 + i));
+                channel.deliver(|| envelope(Tag(i % 2), round * 100 + i));
             }
             for i in (1..100).step_by(2) {
-                assert_eq!(take(&lane, Tag(1)), Some(round * 100 + i));
+                assert_eq!(take(&channel, Tag(1)), Some(round * 100 + i));
             }
-            lane.deliver(|| envelope(Tag(0), round * 100 + 100));
+            channel.deliver(|| envelope(Tag(0), round * 100 + 100));
             for i in (0..=100).step_by(2) {
-                assert_eq!(take(&lane, Tag(0)), Some(round * 100 + i));
+                assert_eq!(take(&channel, Tag(0)), Some(round * 100 + i));
             }
-            assert_eq!((take(&lane, Tag(0)), take(&lane, Tag(1))), (None, None));
-            assert!(!lane.ready());
+            assert_eq!(
+                (take(&channel, Tag(0)), take(&channel, Tag(1))),
+                (None, None)
+            );
+            assert!(!channel.ready());
         }
     }
 
     #[test]
     fn threads_of_one_worker_share_both_ends() {
         let count = if cfg!(miri) { 40 } else { 5_000 };
-        let lane = Lane::new();
+        let channel = Channel::new();
         std::thread::scope(|scope| {
             for tag in [Tag(0), Tag(1)] {
-                let lane = &lane;
-                scope.spawn(move || (0..count).for_each(|i| lane.deliver(|| envelope(tag, i))));
+                let channel = &channel;
+                scope.spawn(move || (0..count).for_each(|i| channel.deliver(|| envelope(tag, i))));
                 scope.spawn(move || {
                     for i in 0..count {
                         loop {
-                            match take(lane, tag) {
+                            match take(channel, tag) {
                                 Some(value) => break assert_eq!(value, i),
                                 None => std::thread::yield_now(),
                             }

@@ -1,5 +1,5 @@
 //! A lock for what is hardly ever contended and only held for some nanoseconds: the receiving
-//! end of a lane, which several threads of one worker may use.
+//! end of a channel, which several threads of one worker may use.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,6 +1,6 @@
 //! The mailbox of one worker, where messages from its pack and from other packs end up.
 //!
-//! There is a [`Lane`] for each worker of the pack, made when that one first sends or is waited
+//! There is a [`Channel`] for each worker of the pack, made when that one first sends or is waited
 //! for, and a [`RemoteQueue`] for all other packs. A receiver that finds nothing looks at the one it
 //! waits for: first spinning, then yielding, then parked (see [`crate::cancellation`]).
 
@@ -9,7 +9,7 @@ use std::hint::spin_loop;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::lane::Lane;
+use super::channel::Channel;
 use super::remote_queue::RemoteQueue;
 use super::unexpected::{Envelope, MatchSpec, Stamp};
 use super::waiters::Waiters;
@@ -23,7 +23,7 @@ use crate::message::Message;
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     first_worker: u32,
-    lanes: Box<[OnceLock<Box<Lane>>]>,
+    channels: Box<[OnceLock<Box<Channel>>]>,
     remote_queue: RemoteQueue,
     /// Threads that wait for more than one sender.
     watchers: Waiters,
@@ -34,18 +34,18 @@ impl Mailbox {
     pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
         Self {
             first_worker,
-            lanes: (0..workers).map(|_| OnceLock::new()).collect(),
+            channels: (0..workers).map(|_| OnceLock::new()).collect(),
             remote_queue: RemoteQueue::default(),
             watchers: Waiters::default(),
         }
     }
 
-    /// The lane of a worker of this pack; `None` for any other worker.
+    /// The channel of a worker of this pack; `None` for any other worker.
     #[inline]
-    fn lane(&self, source: u32) -> Option<&Lane> {
+    fn channel(&self, source: u32) -> Option<&Channel> {
         let index = source.wrapping_sub(self.first_worker) as usize;
-        let lane = self.lanes.get(index)?;
-        Some(lane.get_or_init(|| Box::new(Lane::new())))
+        let channel = self.channels.get(index)?;
+        Some(channel.get_or_init(|| Box::new(Channel::new())))
     }
 
     /// Puts a message into its place and wakes the workers that wait for it. Never blocks. The message is
@@ -62,8 +62,8 @@ impl Mailbox {
             stamp,
             message: message(),
         };
-        match self.lane(worker) {
-            Some(lane) => lane.deliver(envelope),
+        match self.channel(worker) {
+            Some(channel) => channel.deliver(envelope),
             None => self
                 .remote_queue
                 .deliver([(worker, envelope())].into_iter()),
@@ -86,8 +86,8 @@ impl Mailbox {
 
     /// Wakes everyone, so that they see that something ended.
     pub(crate) fn wake_all(&self) {
-        for lane in self.lanes.iter().filter_map(OnceLock::get) {
-            lane.waiters.wake_all();
+        for channel in self.channels.iter().filter_map(OnceLock::get) {
+            channel.waiters.wake_all();
         }
         self.remote_queue.waiters.wake_all();
         self.watchers.wake_all();
@@ -96,8 +96,8 @@ impl Mailbox {
     /// The message wanted, if it is there.
     #[inline]
     pub(crate) fn try_take(&self, spec: &MatchSpec) -> Result<Option<Message>, Error> {
-        match self.lane(spec.source) {
-            Some(lane) => lane.try_take(spec, 1),
+        match self.channel(spec.source) {
+            Some(channel) => channel.try_take(spec, 1),
             None => self.remote_queue.try_take(spec),
         }
         .map_err(|error| *error)
@@ -109,11 +109,11 @@ impl Mailbox {
         spec: &MatchSpec,
         turn: usize,
     ) -> Result<Option<(u32, Message)>, Error> {
-        let count = self.lanes.len();
+        let count = self.channels.len();
         for index in (0..count).map(|step| (turn + step) % count) {
-            if let Some(lane) = self.lanes[index].get() {
+            if let Some(channel) = self.channels[index].get() {
                 let source = self.first_worker + index as u32;
-                if let Some(message) = lane
+                if let Some(message) = channel
                     .try_take(&MatchSpec { source, ..*spec }, 1)
                     .map_err(|error| *error)?
                 {
@@ -134,7 +134,7 @@ impl Mailbox {
         progress: Option<&dyn RemoteProgress>,
     ) -> Result<Message, Error> {
         let peer = Peer::Worker(spec.source);
-        let Some(lane) = self.lane(spec.source) else {
+        let Some(channel) = self.channel(spec.source) else {
             let seen = Cell::new(0);
             let ready = || self.remote_queue.version() != seen.get();
             let attempt = || {
@@ -151,9 +151,9 @@ impl Mailbox {
                 progress,
             );
         };
-        let ready = || lane.ready();
-        let look = |_| lane.try_take(spec, LOOKS).map_err(|error| *error);
-        wait(peer, budget, &lane.waiters, &ready, look, None)
+        let ready = || channel.ready();
+        let look = |_| channel.try_take(spec, LOOKS).map_err(|error| *error);
+        wait(peer, budget, &channel.waiters, &ready, look, None)
     }
 
     /// Waits until `attempt`, which may look at all that has come, finds something.
@@ -171,9 +171,9 @@ impl Mailbox {
         };
         let ready = || {
             self.remote_queue.version() != seen.get()
-                || (self.lanes.iter())
+                || (self.channels.iter())
                     .filter_map(OnceLock::get)
-                    .any(|lane| lane.ready())
+                    .any(|channel| channel.ready())
         };
         let look = when_ready(&ready, attempt);
         wait(peer, budget, &self.watchers, &ready, look, progress)

@@ -1,8 +1,8 @@
 //! Messages inside a pack: the sender puts the value itself into the receiver's mailbox.
 
+mod channel;
 mod claim;
 mod erased;
-mod lane;
 #[cfg(all(test, burst_loom))]
 mod loom;
 mod mailbox;

@@ -1,8 +1,8 @@
 //! Control groups: what a pack may have of the machine, counted for all its processes together.
 //!
-//! A pack's group is made below that of its launcher, so that what holds the launcher holds the pack as well; in
-//! version 2, where a group with processes may have none below it, beside the launcher's or wherever above it
-//! controllers are handed on. Process 1 is let in by the launcher, which is never in it.
+//! A pack's group is made below that of its shim, so that what holds the shim holds the pack as well; in
+//! version 2, where a group with processes may have none below it, beside the shim's or wherever above it
+//! controllers are handed on. Process 1 is let in by the shim, which is never in it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -206,7 +206,7 @@ impl Drop for ControlGroup {
     }
 }
 
-/// Removes the groups whose name begins so, and counts them. Processes there are those of launchers that were killed,
+/// Removes the groups whose name begins so, and counts them. Processes there are those of shims that were killed,
 /// and are on their way out.
 pub(crate) fn remove_all(hierarchies: &Hierarchies, prefix: &str) -> Result<usize, Error> {
     let deadline = Instant::now() + GONE;

@@ -1,4 +1,4 @@
-//! By whose rights a sandbox is made: root's, or those of a user namespace that the launcher enters to have them.
+//! By whose rights a sandbox is made: root's, or those of a user namespace that the shim enters to have them.
 //! Process 1 gets a user namespace of its own below that, whose rights do not reach the sandbox's own.
 
 use std::fs;
@@ -18,7 +18,7 @@ pub(crate) const SCAFFOLD: &str = "/sys/kernel";
 pub(crate) enum Credentials {
     /// A user of the pack's own, whom root makes of it.
     Root { user: u32 },
-    /// The launcher's.
+    /// The shim's.
     User { user: u32, group: u32 },
 }
 

@@ -1,7 +1,7 @@
 //! How many descriptors who may have open, and on their way over sockets.
 //!
 //! The kernel counts those on their way for a user, whom all packs are if they are not root's, and lets nobody send more
-//! once there are as many as it may have open itself. So that a pack cannot keep others from being made, a launcher may
+//! once there are as many as it may have open itself. So that a pack cannot keep others from being made, a shim may
 //! have more than a pack, and process 1 sends all of its own before it is held to what a pack may have.
 
 use std::io;

@@ -1,4 +1,4 @@
-//! What launcher and process 1 hand each other over a socket, the one descriptor beside its output that process 1 is
+//! What shim and process 1 hand each other over a socket, the one descriptor beside its output that process 1 is
 //! begun with.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};

@@ -1,6 +1,6 @@
-//! The internet, for a pack that may reach it. What the pack sends there comes back to sockets of the launcher's in
+//! The internet, for a pack that may reach it. What the pack sends there comes back to sockets of the shim's in
 //! the pack's own network ([`transparent`]), whose other end is each time an address that is allowed ([`allowed`]): the
-//! launcher connects to that in the program's place, as it does to servers.
+//! shim connects to that in the program's place, as it does to servers.
 
 mod allowed;
 mod flows;

@@ -1,6 +1,6 @@
 //! Shuts a pack in by the kernel's own walls, for root and for ordinary users, without a daemon.
 //!
-//! `burst-runtime sandbox` is the launcher of one pack ([`launch`]): it makes the walls, has `burst-runtime serve` run as
+//! `burst-runtime sandbox` is the shim of one pack ([`launch`]): it makes the walls, has `burst-runtime serve` run as
 //! process 1 within them, and ends it. An invoker starts one for each pack, of its own release, and talks to it as
 //! follows.
 //!
@@ -9,10 +9,10 @@
 //! | call | prints | ends |
 //! | --- | --- | --- |
 //! | `sandbox --check` | `{"possible":true,"limits":"control groups of version 1"}` or `{"possible":false,"reason":"…"}`, after a sandbox was really made; the reason says what to change | at once, with 0 |
-//! | `sandbox --remove PREFIX` | how many control groups that killed launchers have left were removed, of those whose names begin so and that were made where a launcher would make them now | mostly at once; after 25 s with 1 if somebody is still in one |
+//! | `sandbox --remove PREFIX` | how many control groups that killed shims have left were removed, of those whose names begin so and that were made where a shim would make them now | mostly at once; after 25 s with 1 if somebody is still in one |
 //! | `sandbox` | as below | with its pack |
 //!
-//! # What a launcher is told
+//! # What a shim is told
 //!
 //! Standard input is lines of JSON; unknown fields are refused. The first line comes within 60 s and says what to make:
 //!
@@ -46,17 +46,17 @@
 //! | `{"close":true}` | they reach nothing, and are reached by nobody, and no connection is left |
 //!
 //! When standard input ends, or at SIGTERM, SIGINT or SIGHUP, process 1 is told to end as well, and killed after its
-//! grace. The launcher ends when nothing of the sandbox runs any more.
+//! grace. The shim ends when nothing of the sandbox runs any more.
 //!
 //! The environment, the runtime's token in it, is handed on as it is. Of all descriptors only standard output and error
 //! are.
 //!
-//! # What a launcher says
+//! # What a shim says
 //!
 //! | line of standard output | when |
 //! | --- | --- |
 //! | `listening on 127.0.0.1:PORT` | the runtime does, of the machine's loopback, and all limits hold |
-//! | `processes PID PID` | the walls stand: with these processes of the machine, below the launcher, all others of the sandbox end; before `listening` |
+//! | `processes PID PID` | the walls stand: with these processes of the machine, below the shim, all others of the sandbox end; before `listening` |
 //! | `limits made` | they hold from now on |
 //! | `limits refused: REASON` | they cannot be; those before go on |
 //! | `limits failed: REASON` | the kernel has refused, and which of them hold is not known |
@@ -73,7 +73,7 @@
 //! Its exit code is that of process 1, or 128 and the number of the signal that ended it. It is 1 where nothing was made,
 //! and standard error has one sentence that says why; 125 where the runtime could not be executed.
 //!
-//! A launcher that is killed takes all with it. What then stays is an empty control group, for `--remove`, and the name of
+//! A shim that is killed takes all with it. What then stays is an empty control group, for `--remove`, and the name of
 //! the socket in its directory, for whoever owns that.
 //!
 //! # Packs of other machines
@@ -89,7 +89,7 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | who makes the walls: root, or a user namespace of the launcher's | `credentials` |
+//! | who makes the walls: root, or a user namespace of the shim's | `credentials` |
 //! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries`, `interpreters`, `directories` |
 //! | how many descriptors who may have | `descriptors` |
 //! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
@@ -99,7 +99,7 @@
 //! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay`, `copy` |
 //! | the internet: what of it is allowed, how connections and datagrams for anybody are taken in and passed on | `internet` and what is below it, `kernel_network` |
 //! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `pending_peers`, `outbound`, `tunnel`, `copy`, `task` |
-//! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
+//! | the shim's life | `shim`, `spec`, `lines`, `signals` |
 
 mod addresses;
 mod cgroup;
@@ -117,7 +117,6 @@ mod inbound;
 mod internet;
 mod interpreters;
 mod kernel_network;
-mod launcher;
 mod libraries;
 mod lines;
 mod local_name;
@@ -134,6 +133,7 @@ mod root;
 mod ruleset;
 mod sandbox;
 mod servers;
+mod shim;
 mod signals;
 mod spec;
 mod syscalls;
@@ -147,7 +147,7 @@ use std::time::Duration;
 
 pub use check::{Possibility, check};
 pub use directories::MountError;
-pub use launcher::launch;
+pub use shim::launch;
 
 use crate::hierarchy::Hierarchies;
 use crate::spec::{ControlGroupName, LEAST_CPUS, LEAST_FILES, LEAST_MEMORY, LEAST_PROCESSES};
@@ -305,7 +305,7 @@ impl Error {
     }
 }
 
-/// Removes the control groups whose names begin so, which launchers that were killed have left. Blocks until those in
+/// Removes the control groups whose names begin so, which shims that were killed have left. Blocks until those in
 /// them are gone, for seconds at most. How many there were.
 ///
 /// # Errors

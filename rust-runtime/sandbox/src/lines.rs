@@ -1,4 +1,4 @@
-//! Lines by which a launcher is talked to, and answers.
+//! Lines by which a shim is talked to, and answers.
 
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;

@@ -1,4 +1,4 @@
-//! The pack's network as its launcher has it: a namespace that it can enter, and two files, by which names are found.
+//! The pack's network as its shim has it: a namespace that it can enter, and two files, by which names are found.
 
 use std::fs::{self, File};
 use std::io;
@@ -43,7 +43,7 @@ impl Namespace {
     }
 }
 
-/// A pack's file of names, which only its launcher writes.
+/// A pack's file of names, which only its shim writes.
 #[derive(Debug)]
 pub(crate) struct Hosts(File);
 
@@ -68,7 +68,7 @@ impl Hosts {
     }
 }
 
-/// A pack's file of those who know names, which only its launcher writes as well.
+/// A pack's file of those who know names, which only its shim writes as well.
 #[derive(Debug)]
 pub(crate) struct Resolvers(File);
 

@@ -27,7 +27,7 @@ const CONNECTIONS: usize = 8;
 const MOST: u64 = 4096;
 const LEAST: u64 = 64;
 
-/// Descriptors of the launcher that are not for this.
+/// Descriptors of the shim that are not for this.
 const KEPT: u64 = 1024;
 
 /// Why there are none, or why they cannot come.

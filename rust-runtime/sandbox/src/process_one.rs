@@ -42,13 +42,13 @@ pub(crate) struct ProcessOne {
 }
 
 impl ProcessOne {
-    /// Runs in process 1, which has the launcher's memory and no other thread. Returns its exit code, or not at all.
+    /// Runs in process 1, which has the shim's memory and no other thread. Returns its exit code, or not at all.
     pub(crate) fn run(&self) -> i32 {
         let life_line = io::stdin();
         let runtime = match self.close_in(&life_line) {
             Ok(runtime) => runtime,
             Err(error) => {
-                // Nobody hears it if the launcher is gone.
+                // Nobody hears it if the shim is gone.
                 let _ = handover::send(&life_line, &error.to_string(), &[]);
                 return NOT_STARTED;
             }
@@ -65,7 +65,7 @@ impl ProcessOne {
 
     /// All that is left to do, in an order that leaves each step the rights it needs.
     fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
-        // The launcher puts it under its limits meanwhile, and keeps its network, which it may let out later.
+        // The shim puts it under its limits meanwhile, and keeps its network, which it may let out later.
         let network = Namespace::own().map_err(|reason| Error::kernel("a network", reason))?;
         let socket = self
             .socket_name
@@ -96,7 +96,7 @@ impl ProcessOne {
         drop_capabilities().map_err(|reason| Error::kernel("to take all rights", reason))?;
         // Taken back by the kernel from whom becomes another user.
         set_parent_process_death_signal(Some(Signal::KILL))
-            .map_err(|reason| Error::kernel("to end with the launcher", reason))?;
+            .map_err(|reason| Error::kernel("to end with the shim", reason))?;
         ruleset::apply(&self.writable).map_err(|error| Error::Ruleset(error.into()))?;
         self.filter.apply().map_err(Error::Filter)?;
         handover::send(life_line, "", &[]).map_err(Error::Handover)?;

@@ -1,4 +1,4 @@
-//! The processes of a sandbox as its launcher has them: process 1, and between the two the one that hakoniwa waits in,
+//! The processes of a sandbox as its shim has them: process 1, and between the two the one that hakoniwa waits in,
 //! here called the monitor.
 
 use std::io;
@@ -70,7 +70,7 @@ impl Processes {
         }
     }
 
-    /// Does for process 1 what only the launcher can, while it makes its walls. Its network.
+    /// Does for process 1 what only the shim can, while it makes its walls. Its network.
     pub(crate) fn attend(
         &mut self,
         cgroup: Option<&mut ControlGroup>,

@@ -1,4 +1,4 @@
-//! A sandbox as its launcher has it: made, changed, ended.
+//! A sandbox as its shim has it: made, changed, ended.
 
 use std::ffi::OsString;
 use std::net::TcpListener;

@@ -1,5 +1,5 @@
 //! The servers that a pack may reach. It does so at their own addresses, which its loopback is given; what it connects
-//! to there is the launcher's, which connects to the server in its place. So no program ever has a socket of the
+//! to there is the shim's, which connects to the server in its place. So no program ever has a socket of the
 //! machine's network, which it could connect elsewhere.
 
 use std::convert::Infallible;

@@ -1,4 +1,4 @@
-//! A launcher's life: reads what to make, makes it, changes it as it is told, ends it.
+//! A shim's life: reads what to make, makes it, changes it as it is told, ends it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};

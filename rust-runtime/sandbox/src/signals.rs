@@ -1,4 +1,4 @@
-//! Signals by which a launcher is told to end. They wait while it makes a sandbox, and go on waiting in the process
+//! Signals by which a shim is told to end. They wait while it makes a sandbox, and go on waiting in the process
 //! that stands between it and process 1, which a terminal interrupts together with it.
 
 use std::io;

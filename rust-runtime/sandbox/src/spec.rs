@@ -1,4 +1,4 @@
-//! What a launcher is told: a sandbox's description, and later what is to be otherwise.
+//! What a shim is told: a sandbox's description, and later what is to be otherwise.
 
 use std::path::PathBuf;
 use std::time::Duration;

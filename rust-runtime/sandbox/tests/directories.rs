@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Launcher, Pack, Who, everybody, give, open_directory};
+use crate::support::{Pack, Shim, Who, everybody, give, open_directory};
 
 /// With a file, and a directory in it, both for everybody to read.
 fn directory() -> TempDir {
@@ -250,12 +250,12 @@ fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
         for (read_only, met) in [(true, "ReadOnlyFilesystem"), (false, "written")] {
             let mounts = json!([mount(directory.path(), "/data", read_only)]);
             let pack = Pack::new(who).with("mounts", mounts);
-            let mut launcher = pack.launch_where(&below, attempts);
-            let (found, errors) = second_line(&mut launcher);
+            let mut shim = pack.launch_where(&below, attempts);
+            let (found, errors) = second_line(&mut shim);
             assert_eq!(found["write:/data/new"], met, "{who:?} {errors}");
             // Writable is what is writable on the machine.
             assert_eq!(found["write:/data/low/new"], "ReadOnlyFilesystem");
-            assert_eq!(launcher.end().code, 0);
+            assert_eq!(shim.end().code, 0);
             pack.assert_gone();
         }
         let mounts = json!([mount(directory.path(), "/data", false)]);
@@ -286,8 +286,8 @@ fn what_is_closed_on_the_machine_stays_so_for_roots_packs() {
             let mounts = json!([mount(directory.path(), "/data", read_only)]);
             let pack = Pack::new(who).with("mounts", mounts);
             let attempts = "try write:/data/new write:/data/low/new execute:/data/program";
-            let mut launcher = pack.launch_as_root_where(&script, attempts);
-            let (found, _) = second_line(&mut launcher);
+            let mut shim = pack.launch_as_root_where(&script, attempts);
+            let (found, _) = second_line(&mut shim);
             assert_eq!(
                 found,
                 json!({
@@ -296,16 +296,16 @@ fn what_is_closed_on_the_machine_stays_so_for_roots_packs() {
                     "execute:/data/program": "PermissionDenied",
                 })
             );
-            assert_eq!(launcher.end().code, 0);
+            assert_eq!(shim.end().code, 0);
             pack.assert_gone();
         }
     }
 }
 
-fn second_line(launcher: &mut Launcher) -> (Value, String) {
-    let first = launcher.line();
+fn second_line(shim: &mut Shim) -> (Value, String) {
+    let first = shim.line();
     assert!(first.starts_with("listening on"), "{first}");
-    let line = launcher.line();
+    let line = shim.line();
     (serde_json::from_str(&line).unwrap(), line)
 }
 

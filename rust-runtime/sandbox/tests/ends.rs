@@ -1,4 +1,4 @@
-//! How a sandbox ends, and what its launcher says of it.
+//! How a sandbox ends, and what its shim says of it.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ fn a_runtime_that_ends_by_itself_has_its_code_told() {
     for who in everybody() {
         for code in [0, 7] {
             let pack = Pack::new(who);
-            let mut launcher = pack.started(&format!("end {code}"));
+            let mut shim = pack.started(&format!("end {code}"));
             // It does not need to be told to end.
-            assert_eq!(launcher.rest(), Vec::<String>::new());
-            assert_eq!(launcher.wait().code, code);
+            assert_eq!(shim.rest(), Vec::<String>::new());
+            assert_eq!(shim.wait().code, code);
             pack.assert_gone();
         }
     }
@@ -22,9 +22,9 @@ fn a_runtime_that_ends_by_itself_has_its_code_told() {
 fn a_closed_standard_input_ends_all() {
     for who in everybody() {
         let pack = Pack::new(who);
-        let mut launcher = pack.started("crowd");
-        assert_eq!(launcher.line(), "there are 3");
-        let ended = launcher.end();
+        let mut shim = pack.started("crowd");
+        assert_eq!(shim.line(), "there are 3");
+        let ended = shim.end();
         assert_eq!((ended.code, &*ended.errors), (0, ""));
         pack.assert_gone();
     }
@@ -35,10 +35,10 @@ fn signals_end_it_as_well() {
     for who in everybody() {
         for signal in [libc::SIGTERM, libc::SIGINT] {
             let pack = Pack::new(who);
-            let mut launcher = pack.started("crowd");
-            assert_eq!(launcher.line(), "there are 3");
-            launcher.signal(signal);
-            assert_eq!(launcher.wait().code, 0);
+            let mut shim = pack.started("crowd");
+            assert_eq!(shim.line(), "there are 3");
+            shim.signal(signal);
+            assert_eq!(shim.wait().code, 0);
             pack.assert_gone();
         }
     }
@@ -48,26 +48,26 @@ fn signals_end_it_as_well() {
 fn a_pack_that_does_not_end_is_killed_after_its_grace() {
     for who in everybody() {
         let pack = Pack::new(who).with("graceMs", 50);
-        let launcher = pack.started("stay");
+        let shim = pack.started("stay");
         let began = Instant::now();
-        assert_eq!(launcher.end().code, 128 + libc::SIGKILL);
+        assert_eq!(shim.end().code, 128 + libc::SIGKILL);
         assert!(began.elapsed().as_millis() >= 50);
         pack.assert_gone();
     }
 }
 
 #[test]
-fn a_killed_launcher_leaves_nobody() {
+fn a_killed_shim_leaves_nobody() {
     for who in everybody() {
         let mut pack = Pack::new(who);
         let prefix = format!("{}-", unused_group());
         if who == Who::Root {
             pack = pack.with("group", format!("{prefix}1"));
         }
-        let mut launcher = pack.started("crowd");
-        assert_eq!(launcher.line(), "there are 3");
-        launcher.signal(libc::SIGKILL);
-        assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
+        let mut shim = pack.started("crowd");
+        assert_eq!(shim.line(), "there are 3");
+        shim.signal(libc::SIGKILL);
+        assert_eq!(shim.wait().code, 128 + libc::SIGKILL);
         pack.assert_no_process();
         if let Some(group) = pack.spec["group"].as_str() {
             assert!(!groups(group).is_empty());
@@ -86,31 +86,31 @@ fn a_killed_launcher_leaves_nobody() {
 fn a_killed_process_1_takes_all_along() {
     for who in everybody() {
         let pack = Pack::new(who);
-        let mut launcher = pack.started("crowd");
-        assert_eq!(launcher.line(), "there are 3");
-        let &[_, first] = launcher.processes() else {
-            panic!("{:?}", launcher.processes());
+        let mut shim = pack.started("crowd");
+        assert_eq!(shim.line(), "there are 3");
+        let &[_, first] = shim.processes() else {
+            panic!("{:?}", shim.processes());
         };
-        // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
+        // SAFETY: numbers alone; it is the shim's grandchild, which nobody has waited for.
         assert_eq!(unsafe { libc::kill(first, libc::SIGKILL) }, 0);
-        assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
+        assert_eq!(shim.wait().code, 128 + libc::SIGKILL);
         pack.assert_gone();
     }
 }
 
 #[test]
-fn a_terminals_interrupt_reaches_only_the_launcher() {
+fn a_terminals_interrupt_reaches_only_the_shim() {
     for who in everybody() {
         let pack = Pack::new(who);
-        let mut launcher = pack.launch_by("crowd", |command| {
+        let mut shim = pack.launch_by("crowd", |command| {
             std::os::unix::process::CommandExt::process_group(command, 0);
         });
-        assert!(launcher.line().starts_with("listening on"));
-        assert_eq!(launcher.line(), "there are 3");
-        let group = launcher.process() as i32;
+        assert!(shim.line().starts_with("listening on"));
+        assert_eq!(shim.line(), "there are 3");
+        let group = shim.process() as i32;
         // SAFETY: numbers alone; the group's leader has not been waited for.
         assert_eq!(unsafe { libc::kill(-group, libc::SIGINT) }, 0);
-        assert_eq!(launcher.wait().code, 0);
+        assert_eq!(shim.wait().code, 0);
         pack.assert_gone();
     }
 }

@@ -1,4 +1,4 @@
-//! What of the internet a pack reaches, how it finds names, and what it costs the launcher. The internet is another
+//! What of the internet a pack reaches, how it finds names, and what it costs the shim. The internet is another
 //! machine, which has all addresses that there are.
 
 mod world;
@@ -167,7 +167,7 @@ fn an_unreachable_server_resets_and_no_connection_outlives_the_order() {
         assert_eq!(ask(&mut client, &nobody), "ConnectionReset");
         let server = elsewhere.at(world::INTERNET[0]);
         assert_eq!(client.number(&format!("hold {server} 20")), 20);
-        let process = client.launcher.process();
+        let process = client.shim.process();
         client.close();
         until("nobody is connected", || elsewhere.connected() == 0);
         assert_eq!(client.number("ended"), 20);
@@ -179,8 +179,8 @@ fn an_unreachable_server_resets_and_no_connection_outlives_the_order() {
         assert_eq!(descriptors(process), idle);
         open(&mut client);
         assert_eq!(client.number(&format!("hold {server} 20")), 20);
-        client.launcher.signal(libc::SIGKILL);
-        client.launcher.wait();
+        client.shim.signal(libc::SIGKILL);
+        client.shim.wait();
         until("nobody is connected", || elsewhere.connected() == 0);
         client.pack.assert_gone_but_for_groups();
     }
@@ -203,7 +203,7 @@ fn exhausting_all_resources_harms_the_pack_alone() {
         open(&mut neighbour);
         let mut client = Client::start(who);
         open(&mut client);
-        let process = client.launcher.process();
+        let process = client.shim.process();
         let (held, memory) = (descriptors(process), resident(process));
         let most = held + 2 * MOST + 2 * MOST;
         assert_eq!(client.number(&format!("hold {server} 1000")), MOST);

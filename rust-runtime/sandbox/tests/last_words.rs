@@ -28,7 +28,7 @@ const SERVER: Route = |machine, address| {
 };
 const PEER: Route = |machine, address| machine.reach(&[&address]).swap_remove(0);
 
-/// How often what takes a launcher that has the time it needs is tried: a busy machine may give it none for a while.
+/// How often what takes a shim that has the time it needs is tried: a busy machine may give it none for a while.
 const ATTEMPTS: usize = 10;
 
 #[track_caller]
@@ -127,8 +127,8 @@ fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
     by_either_route("it does not wait", |route| {
         let told = Told::by(route);
         let lost = Instant::now();
-        let process_1 = *told.machine.client.launcher.processes().last().unwrap();
-        // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
+        let process_1 = *told.machine.client.shim.processes().last().unwrap();
+        // SAFETY: numbers alone; it is the shim's grandchild, which nobody has waited for.
         assert_eq!(unsafe { libc::kill(process_1, libc::SIGKILL) }, 0);
         assert_eq!(told.machine.wait().code, 128 + libc::SIGKILL);
         let elapsed = lost.elapsed();

@@ -1,23 +1,23 @@
-//! Launchers that are killed at any moment leave nothing but an empty control group.
+//! Shims that are killed at any moment leave nothing but an empty control group.
 
 use std::thread;
 use std::time::Duration;
 
 use crate::support::{Pack, everybody};
 
-/// Spread over the time that a start takes, from the launcher's first instruction on.
+/// Spread over the time that a start takes, from the shim's first instruction on.
 const KILLS: u64 = 60;
 const STEP: Duration = Duration::from_micros(400);
 
 #[test]
-fn whenever_a_launcher_is_killed_nothing_is_left() {
+fn whenever_a_shim_is_killed_nothing_is_left() {
     for who in everybody() {
         let pack = Pack::new(who);
         for kill in 0..KILLS {
-            let launcher = pack.launch("crowd");
+            let shim = pack.launch("crowd");
             thread::sleep(STEP * kill as u32);
-            launcher.signal(libc::SIGKILL);
-            launcher.wait();
+            shim.signal(libc::SIGKILL);
+            shim.wait();
             pack.assert_no_process();
             if let Some(group) = pack.spec["group"].as_str() {
                 let removed = pack.run(&["sandbox", "--remove", group]);

@@ -33,24 +33,24 @@ fn threads_are_counted_for_the_pack_alone() {
 fn a_pack_that_takes_too_much_memory_is_killed_and_that_is_reported() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
-        let mut launcher = pack.started("eat 200");
-        assert_eq!(launcher.rest(), ["out of memory"]);
-        assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
+        let mut shim = pack.started("eat 200");
+        assert_eq!(shim.rest(), ["out of memory"]);
+        assert_eq!(shim.wait().code, 128 + libc::SIGKILL);
         pack.assert_gone();
 
         // The runtime lives on when a program of its is.
-        let mut launcher = pack.started("feed 200");
-        assert_eq!(launcher.line(), "signal: 9 (SIGKILL)");
-        let ended = launcher.end();
+        let mut shim = pack.started("feed 200");
+        assert_eq!(shim.line(), "signal: 9 (SIGKILL)");
+        let ended = shim.end();
         assert_eq!(
             (ended.code, ended.output.last().unwrap().as_str()),
             (0, "out of memory")
         );
 
-        let mut launcher = pack.started("feed 20");
-        assert_eq!(launcher.line(), "eaten 20");
-        assert_eq!(launcher.line(), "exit status: 0");
-        assert_eq!(launcher.end().output, Vec::<String>::new());
+        let mut shim = pack.started("feed 20");
+        assert_eq!(shim.line(), "eaten 20");
+        assert_eq!(shim.line(), "exit status: 0");
+        assert_eq!(shim.end().output, Vec::<String>::new());
         pack.assert_gone();
     }
 }
@@ -60,10 +60,10 @@ fn a_pack_that_takes_too_much_memory_is_killed_and_that_is_reported() {
 fn what_connections_keep_is_counted() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
-        let mut launcher = pack.started("queue");
+        let mut shim = pack.started("queue");
         // Control groups of version 2 kill for it, those of version 1 give no more.
-        let told = launcher.line();
-        let code = launcher.end().code;
+        let told = shim.line();
+        let code = shim.end().code;
         match told.as_str() {
             "out of memory" => assert_eq!(code, 137),
             queued => {
@@ -107,8 +107,8 @@ fn a_pack_leaves_others_of_its_user_places_to_watch_files_from() {
 fn limits_change_where_a_group_holds_them() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
-        let mut launcher = pack.started("eat 40");
-        assert_eq!(launcher.line(), "eaten 40");
+        let mut shim = pack.started("eat 40");
+        assert_eq!(shim.line(), "eaten 40");
         let mut limits = pack.spec["limits"].clone();
         for (memory, answer) in [
             (128, "limits made"),
@@ -117,10 +117,10 @@ fn limits_change_where_a_group_holds_them() {
             (100, "limits made"),
         ] {
             limits["memoryMiB"] = json!(memory);
-            launcher.say(&json!({"limits": limits}).to_string());
-            assert_eq!(launcher.line(), answer);
+            shim.say(&json!({"limits": limits}).to_string());
+            assert_eq!(shim.line(), answer);
         }
-        assert_eq!(launcher.end().code, 0);
+        assert_eq!(shim.end().code, 0);
         pack.assert_gone();
     }
 }
@@ -129,30 +129,27 @@ fn limits_change_where_a_group_holds_them() {
 fn what_cannot_change_is_refused() {
     for who in everybody() {
         let pack = Pack::new(who);
-        let mut launcher = pack.started("crowd");
-        assert_eq!(launcher.line(), "there are 3");
-        launcher.say("nonsense");
-        assert!(launcher.line().starts_with("limits refused: expected"));
-        launcher.say(r#"{"limits":{"memoryMiB":1}}"#);
-        assert!(launcher.line().starts_with("limits refused: missing field"));
+        let mut shim = pack.started("crowd");
+        assert_eq!(shim.line(), "there are 3");
+        shim.say("nonsense");
+        assert!(shim.line().starts_with("limits refused: expected"));
+        shim.say(r#"{"limits":{"memoryMiB":1}}"#);
+        assert!(shim.line().starts_with("limits refused: missing field"));
         let mut limits = pack.spec["limits"].clone();
-        launcher.say(&json!({"limits": limits}).to_string());
-        assert_eq!(launcher.line(), "limits made");
+        shim.say(&json!({"limits": limits}).to_string());
+        assert_eq!(shim.line(), "limits made");
         limits["files"] = json!(200);
-        launcher.say(&json!({"limits": limits}).to_string());
-        assert_eq!(
-            launcher.line(),
-            "limits refused: descriptors are for life here"
-        );
+        shim.say(&json!({"limits": limits}).to_string());
+        assert_eq!(shim.line(), "limits refused: descriptors are for life here");
         limits["files"] = pack.spec["limits"]["files"].clone();
         limits["processes"] = json!(50);
-        launcher.say(&json!({"limits": limits}).to_string());
+        shim.say(&json!({"limits": limits}).to_string());
         let answer = match who {
             Who::Root => "limits made",
             Who::Ordinary(_) => "limits refused: processes are for life here",
         };
-        assert_eq!(launcher.line(), answer);
-        assert_eq!(launcher.end().code, 0);
+        assert_eq!(shim.line(), answer);
+        assert_eq!(shim.end().code, 0);
         pack.assert_gone();
     }
 }

@@ -1,4 +1,4 @@
-//! Packs of several machines: they meet where their launchers let them, and nobody keeps them from it.
+//! Packs of several machines: they meet where their shims let them, and nobody keeps them from it.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -86,12 +86,12 @@ fn no_connection_outlives_what_let_it_be() {
         first.reach(&[&endpoint]);
         assert_eq!(first.client.number(&keep), 20);
         assert_eq!((idle(&mut first), idle(&mut second)), (left, left_there));
-        // Nor the launcher, however it ends.
+        // Nor the shim, however it ends.
         let endpoint = second.listen("127.0.0.1", 1);
         first.reach(&[&endpoint]);
         assert_eq!(first.client.number(&format!("keep {} 20", peers[0])), 20);
-        second.client.launcher.signal(libc::SIGKILL);
-        second.client.launcher.wait();
+        second.client.shim.signal(libc::SIGKILL);
+        second.client.shim.wait();
         second.client.pack.assert_gone_but_for_groups();
         assert_eq!(first.client.number("ended"), 4 * 20);
         assert!(TcpStream::connect(&endpoint).is_err());
@@ -188,7 +188,7 @@ fn strangers_keep_nobody_away() {
     }
 }
 
-/// What a hostile pack takes of its launcher, and one that answers everybody.
+/// What a hostile pack takes of its shim, and one that answers everybody.
 #[test]
 fn connections_are_bounded() {
     for who in everybody() {

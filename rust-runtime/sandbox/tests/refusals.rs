@@ -74,12 +74,12 @@ fn whom_a_pack_may_run_as_depends_on_who_asks() {
 fn a_group_that_is_there_is_somebody_elses() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let first = Pack::new(who);
-        let launcher = first.started("facts");
+        let shim = first.started("facts");
         let second = Pack::new(who).with("group", first.spec["group"].clone());
         let ended = second.launch("facts").wait();
         assert_eq!(ended.code, 1);
         assert!(ended.errors.contains("File exists"), "{ended:?}");
-        assert_eq!(launcher.end().code, 0);
+        assert_eq!(shim.end().code, 0);
         first.assert_gone();
     }
 }

@@ -1,4 +1,4 @@
-//! Which servers a pack reaches, what becomes of connections to them, and what they cost the launcher.
+//! Which servers a pack reaches, what becomes of connections to them, and what they cost the shim.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -182,7 +182,7 @@ fn no_connection_outlives_its_server_s_being_open() {
         let mut client = Client::start(who);
         client.open(&[&server.here()]);
         assert_eq!(client.number(&hold), 20);
-        let process = client.launcher.process();
+        let process = client.shim.process();
         client.close();
         until("the server has nobody", || server.connected() == 0);
         assert_eq!(client.number("ended"), 20);
@@ -196,12 +196,12 @@ fn no_connection_outlives_its_server_s_being_open() {
         assert_eq!(client.number(&hold), 20);
         client.end();
         until("the server has nobody", || server.connected() == 0);
-        // Nor the launcher, however it ends.
+        // Nor the shim, however it ends.
         let mut client = Client::start(who);
         client.open(&[&server.here()]);
         assert_eq!(client.number(&hold), 20);
-        client.launcher.signal(libc::SIGKILL);
-        client.launcher.wait();
+        client.shim.signal(libc::SIGKILL);
+        client.shim.wait();
         until("the server has nobody", || server.connected() == 0);
         client.pack.assert_gone_but_for_groups();
     }
@@ -225,7 +225,7 @@ fn exhausting_all_resources_harms_the_pack_alone() {
         neighbour.open(&[&server.here()]);
         let mut client = Client::start(who);
         client.open(&[&server.here(), &deaf.here(), &loud.here()]);
-        let process = client.launcher.process();
+        let process = client.shim.process();
         let (held, memory) = (descriptors(process), resident(process));
         let hold = |server: &Echo, count: usize| format!("hold {} {count}", server.here());
         let got = client.number(&hold(&server, 1000));

@@ -153,10 +153,10 @@ fn landlock_stands_behind_the_mounts_where_the_kernel_has_it() {
 fn a_pack_finds_only_what_it_needs() {
     for who in everybody() {
         let pack = Pack::new(who).variable("GIVEN", "given");
-        // Open in whoever starts launchers, by a mistake of its.
+        // Open in whoever starts shims, by a mistake of its.
         let open = File::open("/etc/passwd").unwrap();
         let number = open.as_raw_fd();
-        let mut launcher = pack.launch_by("facts", |command| {
+        let mut shim = pack.launch_by("facts", |command| {
             // SAFETY: one system call of numbers alone.
             unsafe {
                 command.pre_exec(move || match libc::dup2(number, 20) {
@@ -168,10 +168,10 @@ fn a_pack_finds_only_what_it_needs() {
                 may_be_urgent(command);
             }
         });
-        let line = launcher.line();
+        let line = shim.line();
         assert!(line.starts_with("listening on"), "{line}");
-        let found: Value = serde_json::from_str(&launcher.line()).unwrap();
-        assert_eq!(launcher.end().code, 0);
+        let found: Value = serde_json::from_str(&shim.line()).unwrap();
+        assert_eq!(shim.end().code, 0);
         check(&found, who);
         pack.assert_gone();
     }
@@ -343,9 +343,9 @@ fn a_package_stays_read_only_where_its_mount_has_flags_of_its_own() {
         let pack = Pack::new(who);
         let package = pack.package.path().display();
         let mount = format!("mount -t tmpfs -o nosuid,nodev,noexec,mode=777 own {package}");
-        let mut launcher = pack.launch_where(&mount, "fill /package");
-        assert!(launcher.line().starts_with("listening on"));
-        let ended = launcher.wait();
+        let mut shim = pack.launch_where(&mount, "fill /package");
+        assert!(shim.line().starts_with("listening on"));
+        let ended = shim.wait();
         assert_eq!(ended.code, 1);
         assert!(ended.errors.contains("Read-only file system"), "{ended:?}");
         pack.assert_gone();

@@ -192,10 +192,10 @@ fn rulesets() -> usize {
     (0..32).take_while(|_| taken(one())).count()
 }
 
-/// To the socket that the launcher has named, for one other.
+/// To the socket that the shim has named, for one other.
 fn listen() -> Result<(), Failure> {
     let (descriptor, name) = packs::named()?;
-    // SAFETY: the launcher has opened it for this process, and nothing else here goes by its number.
+    // SAFETY: the shim has opened it for this process, and nothing else here goes by its number.
     let listener = unsafe { <UnixListener as std::os::fd::FromRawFd>::from_raw_fd(descriptor) };
     println!("named {name}");
     io::stdout().flush()?;

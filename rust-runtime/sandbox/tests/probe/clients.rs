@@ -1,4 +1,4 @@
-//! Connects where it is told, line by line, over the socket that the launcher has handed to process 1.
+//! Connects where it is told, line by line, over the socket that the shim has handed to process 1.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,14 +13,14 @@ use socket2::{Domain, Socket, Type};
 
 use crate::packs;
 
-/// As long as the launcher lives.
+/// As long as the shim lives.
 const SOON: Duration = Duration::from_secs(120);
 /// Who answers at all does so at once: for those who are not to.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// Says where it listens, and does so for ever.
 pub fn obey() -> io::Result<()> {
-    // SAFETY: the launcher's socket, which nothing else here goes by.
+    // SAFETY: the shim's socket, which nothing else here goes by.
     let listener = unsafe { TcpListener::from_raw_fd(3) };
     println!("obeying at {}", listener.local_addr()?);
     io::stdout().flush()?;
@@ -216,7 +216,7 @@ fn datagrams_to(server: &str, limit: Duration) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// To `HOST:PORT`, to `unix:PATH`, or to whom the launcher knows by a number: `relay:PATH:NUMBER`.
+/// To `HOST:PORT`, to `unix:PATH`, or to whom the shim knows by a number: `relay:PATH:NUMBER`.
 fn connect(server: &str) -> io::Result<Socket> {
     if let Some(path) = server.strip_prefix("unix:") {
         return UnixStream::connect(path).and_then(|stream| patient(stream.into()));

@@ -1,4 +1,4 @@
-//! In place of `burst-runtime`, for tests: a launcher, and as what runs in its sandbox whatever `PROBE` names.
+//! In place of `burst-runtime`, for tests: a shim, and as what runs in its sandbox whatever `PROBE` names.
 
 mod acts;
 mod attempts;
@@ -75,7 +75,7 @@ fn serve(options: &[&str]) -> Result<u8, Failure> {
         }
     }
     io::stdout().flush()?;
-    // Until the launcher ends it.
+    // Until the shim ends it.
     while lines.next().transpose()?.is_some() {}
     Ok(0)
 }

@@ -14,10 +14,10 @@ const GREETING: &[u8; 4] = b"who?";
 const PROOF: &[u8; 6] = b"friend";
 const WELCOME: &[u8; 7] = b"welcome";
 
-/// Takes in whoever comes to the socket that the launcher has named, and says back what friends say.
+/// Takes in whoever comes to the socket that the shim has named, and says back what friends say.
 pub fn take_in() -> Result<(), Failure> {
     let (descriptor, name) = named()?;
-    // SAFETY: the launcher has opened it for this process, and nothing else here goes by its number.
+    // SAFETY: the shim has opened it for this process, and nothing else here goes by its number.
     let listener = UnixListener::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     listener.set_nonblocking(true)?;
     println!("named {name}");

@@ -1,16 +1,16 @@
-//! A pack that connects where it is told, and its launcher.
+//! A pack that connects where it is told, and its shim.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use super::{Ended, Launcher, Pack, SOON, Who, unused_user};
+use super::{Ended, Pack, SOON, Shim, Who, unused_user};
 
 /// Connections of a pack at a time.
 pub const MOST: usize = 256;
 
 /// A pack that connects where it is told.
 pub struct Client {
-    pub launcher: Launcher,
+    pub shim: Shim,
     pub orders: BufReader<TcpStream>,
     pub pack: Pack,
 }
@@ -28,22 +28,22 @@ impl Client {
 
     /// One that does more than that.
     pub fn doing(pack: Pack, act: &str) -> Self {
-        let mut launcher = pack.started(act);
-        let line = launcher.line();
+        let mut shim = pack.started(act);
+        let line = shim.line();
         let address = line.strip_prefix("obeying at ").unwrap().to_owned();
         let orders = TcpStream::connect(address).unwrap();
         orders.set_read_timeout(Some(SOON)).unwrap();
         Self {
-            launcher,
+            shim,
             orders: BufReader::new(orders),
             pack,
         }
     }
 
-    /// What the launcher answers.
+    /// What the shim answers.
     pub fn told(&mut self, line: &str) -> String {
-        self.launcher.say(line);
-        self.launcher.line()
+        self.shim.say(line);
+        self.shim.line()
     }
 
     #[track_caller]
@@ -72,7 +72,7 @@ impl Client {
     }
 
     pub fn end(self) -> Ended {
-        let ended = self.launcher.end();
+        let ended = self.shim.end();
         self.pack.assert_gone();
         ended
     }

@@ -24,7 +24,7 @@ impl Machine {
             .with("limits", limits)
             .with("sockets", sockets.path().to_str().unwrap());
         let mut client = Client::doing(pack, "meet");
-        let line = client.launcher.line();
+        let line = client.shim.line();
         assert!(line.starts_with("named "), "{line}");
         Self { client, sockets }
     }
@@ -55,7 +55,7 @@ impl Machine {
     }
 
     pub fn process(&self) -> u32 {
-        self.client.launcher.process()
+        self.client.shim.process()
     }
 
     pub fn end(self) -> Ended {
@@ -66,7 +66,7 @@ impl Machine {
 
     /// Waits until it has ended by itself.
     pub fn wait(self) -> Ended {
-        let ended = self.client.launcher.wait();
+        let ended = self.client.shim.wait();
         self.client.pack.assert_gone();
         assert_empty(&self.sockets);
         ended

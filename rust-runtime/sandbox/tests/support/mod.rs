@@ -1,4 +1,4 @@
-//! Launchers, as whom they run, and what they leave.
+//! Shims, as whom they run, and what they leave.
 
 pub mod client;
 pub mod costs;
@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any launcher lives in a test that does not hang, also on a machine that has much else to do.
+/// Longer than any shim lives in a test that does not hang, also on a machine that has much else to do.
 pub const SOON: Duration = Duration::from_secs(120);
 
-/// Who starts a launcher.
+/// Who starts a shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     Root,
@@ -139,12 +139,12 @@ impl Pack {
         command
     }
 
-    /// A launcher that was told what to make.
-    pub fn launch(&self, act: &str) -> Launcher {
+    /// A shim that was told what to make.
+    pub fn launch(&self, act: &str) -> Shim {
         self.launch_by(act, |_| {})
     }
 
-    pub fn launch_by(&self, act: &str, change: impl FnOnce(&mut Command)) -> Launcher {
+    pub fn launch_by(&self, act: &str, change: impl FnOnce(&mut Command)) -> Shim {
         let mut command = self.command(probe());
         command.arg("sandbox");
         change(&mut command);
@@ -152,7 +152,7 @@ impl Pack {
     }
 
     /// After a shell script that has mounts of its own, and then without rights.
-    pub fn launch_where(&self, script: &str, act: &str) -> Launcher {
+    pub fn launch_where(&self, script: &str, act: &str) -> Shim {
         let mut command = self.command(Path::new("unshare"));
         let without = "exec unshare --user --map-user=1000 --map-group=1000 \"$0\" sandbox";
         let script = format!("{script} && {without}");
@@ -162,14 +162,14 @@ impl Pack {
     }
 
     /// The same as root, with all rights.
-    pub fn launch_as_root_where(&self, script: &str, act: &str) -> Launcher {
+    pub fn launch_as_root_where(&self, script: &str, act: &str) -> Shim {
         let mut command = self.command(Path::new("unshare"));
         let script = format!("{script} && exec \"$0\" sandbox");
         command.args(["--mount", "sh", "-c", &script]).arg(probe());
         self.spawn(command, act)
     }
 
-    fn spawn(&self, mut command: Command, act: &str) -> Launcher {
+    fn spawn(&self, mut command: Command, act: &str) -> Shim {
         command.env("PROBE", act);
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
@@ -179,11 +179,11 @@ impl Pack {
         let (waited, waiting) = channel::<()>();
         thread::spawn(move || {
             if waiting.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
-                // SAFETY: numbers alone. Whoever waits for the launcher lets go of the channel before.
+                // SAFETY: numbers alone. Whoever waits for the shim lets go of the channel before.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
         });
-        Launcher {
+        Shim {
             child,
             input: Some(input),
             output,
@@ -193,22 +193,22 @@ impl Pack {
     }
 
     /// One whose runtime says that it listens.
-    pub fn started(&self, act: &str) -> Launcher {
-        let mut launcher = self.launch(act);
-        let line = launcher.line();
+    pub fn started(&self, act: &str) -> Shim {
+        let mut shim = self.launch(act);
+        let line = shim.line();
         assert!(line.starts_with("listening on"), "{line}");
-        launcher
+        shim
     }
 
     /// What it says of itself, and then it ends.
     pub fn told(&self, act: &str) -> String {
-        let mut launcher = self.started(act);
-        let told = launcher.line();
-        assert_eq!(launcher.end().code, 0, "{told}");
+        let mut shim = self.started(act);
+        let told = shim.line();
+        assert_eq!(shim.end().code, 0, "{told}");
         told
     }
 
-    /// Of other commands than a launcher.
+    /// Of other commands than a shim.
     pub fn run(&self, arguments: &[&str]) -> Output {
         Self::output(self.command(probe()).args(arguments))
     }
@@ -233,7 +233,7 @@ impl Pack {
         }
     }
 
-    /// As [`assert_gone`](Self::assert_gone) of one whose launcher was killed, and which could not remove its groups: they
+    /// As [`assert_gone`](Self::assert_gone) of one whose shim was killed, and which could not remove its groups: they
     /// are removed as an invoker does it.
     #[track_caller]
     pub fn assert_gone_but_for_groups(&self) {
@@ -264,7 +264,7 @@ impl Pack {
     }
 }
 
-pub struct Launcher {
+pub struct Shim {
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
@@ -273,7 +273,7 @@ pub struct Launcher {
     watched: Sender<()>,
 }
 
-/// What a launcher leaves.
+/// What a shim leaves.
 #[derive(Debug)]
 pub struct Ended {
     /// 128 and the signal's number, if one ended it.
@@ -282,7 +282,7 @@ pub struct Ended {
     pub errors: String,
 }
 
-impl Launcher {
+impl Shim {
     pub fn process(&self) -> u32 {
         self.child.id()
     }
@@ -389,7 +389,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Gives a file to whom a launcher runs as.
+/// Gives a file to whom a shim runs as.
 pub fn give(path: &Path, who: Who) {
     if let Who::Ordinary(Some(user)) = who {
         chown(path, Some(user), Some(user)).unwrap();

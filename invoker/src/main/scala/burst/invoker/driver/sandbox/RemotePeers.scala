@@ -4,8 +4,8 @@ package sandbox
 import java.util.concurrent.ConcurrentHashMap
 
 /** Where the packs of flares that several invokers have find each other. A sandbox's own endpoint, a Unix
-  * socket, is nothing to packs elsewhere: they are told one of its launcher's instead (`listening`). What
-  * they are told is translated back for the sandboxes of this invoker. Belongs to the driver.
+  * socket, is nothing to packs elsewhere: they are told one of its shim's instead (`listening`). What they
+  * are told is translated back for the sandboxes of this invoker. Belongs to the driver.
   */
 private[sandbox] final class RemotePeers:
   import RemotePeers.*
@@ -15,7 +15,7 @@ private[sandbox] final class RemotePeers:
   /** By the endpoints that others are told. */
   private val own = ConcurrentHashMap[String, String]()
 
-  /** Its launcher takes packs in for it there. */
+  /** Its shim takes packs in for it there. */
   def listening(sandbox: Sandbox, published: String): Unit =
     val _ = registrations.put(sandbox, PeerRegistration(published, None))
 
@@ -31,8 +31,8 @@ private[sandbox] final class RemotePeers:
     * connections outlast a flare.
     */
   def find(sandbox: Sandbox, endpoints: Vector[Option[String]])(
-      reach: Vector[String] => Either[LauncherProblem, String]
-  ): Either[LauncherProblem, Vector[Option[String]]] = Option(registrations.get(sandbox)) match
+      reach: Vector[String] => Either[ShimProblem, String]
+  ): Either[ShimProblem, Vector[Option[String]]] = Option(registrations.get(sandbox)) match
     case None => Right(endpoints)
     case Some(PeerRegistration(_, Some(found))) if found.of == endpoints => Right(found.endpoints)
     case Some(registration) =>
@@ -42,7 +42,7 @@ private[sandbox] final class RemotePeers:
         if remote.isEmpty then Right(Map.empty[String, String])
         else
           reach(remote).map: socket =>
-            remote.zipWithIndex.map((peer, index) => peer -> Launcher.relayed(socket, index)).toMap
+            remote.zipWithIndex.map((peer, index) => peer -> Shim.relayed(socket, index)).toMap
       relayed.map: relayed =>
         val found = endpoints.map(_.map(here ++ relayed))
         // unless it was forgotten meanwhile

@@ -15,9 +15,9 @@ private[driver] final case class SandboxResources(
     blank: Option[Path]
 )
 
-/** A launcher with the sandbox that it makes, whether or not that comes up. */
+/** A shim with the sandbox that it makes, whether or not that comes up. */
 private[driver] final class Sandbox(val process: RuntimeProcess, val resources: SandboxResources):
-  private val said = process.output.await(Launcher.Processes)
+  private val said = process.output.await(Shim.Processes)
 
   /** Those of its processes with which all others go; none while it makes its walls, or where it has not got
     * so far.
@@ -42,7 +42,7 @@ private[driver] final class SandboxContainer(
   export sandbox.{below, process, resources}
 
   def id: String = process.id
-  def source: PackageSource = PackageSource.Mounted(Launcher.PackagePath)
+  def source: PackageSource = PackageSource.Mounted(Shim.PackagePath)
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
@@ -55,7 +55,7 @@ private[driver] final class SandboxContainer(
     Delay.after(LastWords)(late.trySuccess(()))
     Future
       .firstCompletedOf(Seq(process.output.ended, late.future))
-      .map(_ => ContainerExit(Some(code), process.output.lastLines.lastOption.contains(Launcher.OutOfMemory)))
+      .map(_ => ContainerExit(Some(code), process.output.lastLines.lastOption.contains(Shim.OutOfMemory)))
 
 private object SandboxContainer:
   private val LastWords = 250.millis

@@ -26,7 +26,7 @@ import scala.util.control.NonFatal
   * that comes by hard links: `directory` is on the file system of the packages. Other limits take no time
   * here, so that one has those of its pack as soon as it is adopted.
   *
-  * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
+  * `limitedBy` is what holds packs to their limits, as the shim says it; a pack has no more workers than
   * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own; packs
   * of other invokers reach this machine at `host`; `backends` knows where their servers are; `blocking` runs
   * what waits: one thread per live sandbox reads its output.
@@ -66,7 +66,7 @@ final class SandboxDriver(
       if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
       else s"what they may have by $limitedBy"
     val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
-    s"packs are shut in, $user and reach their flare's packs and its backend only, and the internet where their " +
+    s"packs are isolated, $user and reach their flare's packs and its backend only, and the internet where their " +
       s"namespace may; they are held to $held"
 
   /** Their limits are the most they may have: nobody keeps it for them. */
@@ -114,16 +114,16 @@ final class SandboxDriver(
       val token = Secret.random()
       val allowed = allowedTo(resources)
       val process = RuntimeProcess.start(
-        Vector(runtimeBinary.toString, Launcher.Command),
+        Vector(runtimeBinary.toString, Shim.Command),
         settings.environment,
         Map(RuntimeAddress.TokenVariable -> token.hex),
-        settings.stopGrace + LauncherBound
+        settings.stopGrace + ShimBound
       )
       val sandbox = Sandbox(process, owned)
       live.add(sandbox)
       val listening =
         try
-          process.say(Launcher.line(spec(resources, allowed, owned)))
+          process.say(Shim.line(spec(resources, allowed, owned)))
           process.awaitListening(settings.startTimeout)
         catch
           case problem: IOException => // it has ended already, and has said why
@@ -140,7 +140,7 @@ final class SandboxDriver(
         Left(RuntimeProcess.refused(problem))
 
   private def spec(resources: PackResources, allowed: ContainerLimits, owned: SandboxResources) =
-    Launcher.Spec(
+    Shim.Spec(
       resources.packagePath.toAbsolutePath,
       Some(sockets.toAbsolutePath),
       settings.root,
@@ -151,7 +151,7 @@ final class SandboxDriver(
       tmpMiB = settings.tmpSize,
       shmMiB = settings.shmSize,
       graceMs = settings.stopGrace,
-      limits = Launcher.Limits(allowed, settings.descriptors)
+      limits = Shim.Limits(allowed, settings.descriptors)
     )
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
@@ -192,7 +192,7 @@ final class SandboxDriver(
     own.limits.change(wanted)(_ => tell(own, wanted)).map(_ == Change.Made && own.process.isAlive)
 
   private def tell(own: SandboxContainer, wanted: ContainerLimits): Change =
-    ask(own, Launcher.limits(Launcher.Limits(wanted, settings.descriptors)), settings.answerTimeout).fold(
+    ask(own, Shim.limits(Shim.Limits(wanted, settings.descriptors)), settings.answerTimeout).fold(
       problem =>
         log.debug("sandbox {} cannot be given other limits: {}", own.id, problem.sentence)
         Change.Failed
@@ -200,25 +200,25 @@ final class SandboxDriver(
       identity
     )
 
-  /** What its launcher answers, or why it does not. Blocks. */
+  /** What its shim answers, or why it does not. Blocks. */
   private def ask[A](
       own: SandboxContainer,
-      order: Launcher.Order[A],
+      order: Shim.Order[A],
       timeout: FiniteDuration
-  ): Either[LauncherProblem, A] = answered(told(own, order), timeout)
+  ): Either[ShimProblem, A] = answered(told(own, order), timeout)
 
-  private def told[A](own: SandboxContainer, order: Launcher.Order[A]): Future[A] =
+  private def told[A](own: SandboxContainer, order: Shim.Order[A]): Future[A] =
     val answer = own.process.output.await(order.answer)
     try
       own.process.say(order.line)
       answer
     catch case problem: IOException => Future.failed(problem)
 
-  private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[LauncherProblem, A] =
+  private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[ShimProblem, A] =
     try Right(PatientAwait.result(answer, timeout))
     catch
-      case _: TimeoutException => Left(LauncherProblem.Silent(timeout))
-      case NonFatal(problem) => Left(LauncherProblem.Unheard(problem.getMessage))
+      case _: TimeoutException => Left(ShimProblem.Silent(timeout))
+      case NonFatal(problem) => Left(ShimProblem.Unheard(problem.getMessage))
 
   // ---- Network -------------------------------------------------------------------------------------------
 
@@ -246,7 +246,7 @@ final class SandboxDriver(
       _ <-
         if servers.isEmpty then Right(())
         else
-          ask(own, Launcher.open(servers), settings.connectTimeout).flatten
+          ask(own, Shim.open(servers), settings.connectTimeout).flatten
             .left.map(problem => unreachable(problem.sentence))
     yield servers.nonEmpty
 
@@ -256,7 +256,7 @@ final class SandboxDriver(
 
   /** So many packs of other invokers may come to it. */
   private def takeIn(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
-    ask(own, Launcher.listen(host, packs), settings.connectTimeout).flatten
+    ask(own, Shim.listen(host, packs), settings.connectTimeout).flatten
       .map(peers.listening(own.sandbox, _))
       .left
       .map(problem => startFailed(s"packs of other machines cannot come to it: ${problem.sentence}"))
@@ -272,14 +272,14 @@ final class SandboxDriver(
     case own: SandboxContainer if peers.isRegistered(own.sandbox) =>
       Future:
         val found = peers.find(own.sandbox, endpoints): remote =>
-          ask(own, Launcher.peers(remote), settings.connectTimeout).flatten
+          ask(own, Shim.peers(remote), settings.connectTimeout).flatten
         found.left.map: problem =>
           startFailed(s"packs of other machines cannot be reached: ${problem.sentence}")
     case _ => Future.successful(Right(endpoints))
 
   /** What a machine cannot do is no fault that would make it worse for other flares. */
   private def toInternet(own: SandboxContainer): Either[Failure, Unit] =
-    val opened = ask(own, Launcher.internet(settings.notInternet), settings.answerTimeout).flatten
+    val opened = ask(own, Shim.internet(settings.notInternet), settings.answerTimeout).flatten
     opened.left.map: problem =>
       val closed = "the internet, which this namespace may reach (egress), cannot be opened to it"
       startFailed(s"$closed: ${problem.sentence}").copy(operation = Some(Operation.Connect))
@@ -290,10 +290,10 @@ final class SandboxDriver(
     case _ => ()
 
   /** Those who wait for it hear that it failed before the sandbox ends. */
-  private def shut(own: SandboxContainer): Future[Either[LauncherProblem, Unit]] =
+  private def shut(own: SandboxContainer): Future[Either[ShimProblem, Unit]] =
     peers.forget(own.sandbox)
     // Said at once, so that it is mostly done when the next flare comes.
-    val answer = told(own, Launcher.Close)
+    val answer = told(own, Shim.Close)
     val closed = Future(answered(answer, settings.answerTimeout).flatten)
     closed.foreach:
       case Right(()) => ()
@@ -309,7 +309,7 @@ final class SandboxDriver(
     case own: SandboxContainer => Future(end(own.sandbox))
     case _ => Future.successful(StopOutcome.Gone)
 
-  /** Its launcher has removed the control group, unless it was killed or failed to. */
+  /** Its shim has removed the control group, unless it was killed or failed to. */
   private def end(own: Sandbox): StopOutcome = own.process.end(own.below) match
     case StopOutcome.Gone if own.process.endedWell || hasNoGroup(own) =>
       clear(own)
@@ -362,11 +362,11 @@ final class SandboxDriver(
     PackageFiles.delete(directory)
 
 object SandboxDriver:
-  /** How the launcher calls what counts all that a pack has. */
+  /** How the shim calls what counts all that a pack has. */
   private val ControlGroups = "control groups"
 
-  /** How long a launcher may take beyond the time that it gives its runtime. */
-  private val LauncherBound = 2.seconds
+  /** How long a shim may take beyond the time that it gives its runtime. */
+  private val ShimBound = 2.seconds
 
   /** Of equal length: no group's name begins with another's. */
   private val GroupDigits = 16

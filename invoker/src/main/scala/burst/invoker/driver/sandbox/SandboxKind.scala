@@ -15,7 +15,9 @@ object SandboxKind extends DriverKind:
     val limits = binary.sandboxing() match
       case Sandboxing.Possible(limits) => limits
       case Sandboxing.Impossible(reason) =>
-        throw SetupException(s"packs cannot be shut in here: $reason; or set burst.invoker.driver = process.")
+        throw SetupException(
+          s"packs cannot be isolated here: $reason; or set burst.invoker.driver = process."
+        )
     val root = SandboxRoot.of(own, binary, host.directory.resolve("roots"))
     val driver = SandboxDriver(
       own.copy(root = root.map(_.directory.toString)),

@@ -10,7 +10,7 @@ import scala.concurrent.duration.FiniteDuration
 import scala.jdk.OptionConverters.*
 
 /** What `burst-runtime sandbox` is told by its standard input, and what it answers: a line each. */
-private[driver] object Launcher:
+private[driver] object Shim:
   val Command: String = "sandbox"
 
   /** Where a sandbox's runtime finds its package. */
@@ -64,12 +64,12 @@ private[driver] object Launcher:
   )
 
   /** To let it through to these servers, and no others, or to say why not. */
-  def open(servers: Vector[ServerAddress]): Order[Either[LauncherProblem, Unit]] =
+  def open(servers: Vector[ServerAddress]): Order[Either[ShimProblem, Unit]] =
     val targets = servers.map(server => s"${server.host}:${server.port}")
     Order(Json.obj("open" -> targets.asJson).noSpaces, outcome("opened", "open failed: "))
 
   /** To let it through to the internet as well, which is what is not in these ranges. */
-  def internet(closed: Vector[String]): Order[Either[LauncherProblem, Unit]] = Order(
+  def internet(closed: Vector[String]): Order[Either[ShimProblem, Unit]] = Order(
     Json.obj("internet" -> Json.obj("closed" -> closed.asJson)).noSpaces,
     outcome("opened", "open failed: ")
   )
@@ -77,34 +77,34 @@ private[driver] object Launcher:
   /** To take in so many packs of other invokers for it, at a port of this host's: that endpoint, or why there
     * is none.
     */
-  def listen(host: String, packs: Int): Order[Either[LauncherProblem, String]] = Order(
+  def listen(host: String, packs: Int): Order[Either[ShimProblem, String]] = Order(
     Json.obj("listen" -> Json.obj("host" -> host.asJson, "packs" -> packs.asJson)).noSpaces,
     answer("listening for packs ", "listen failed: ")
   )
 
   /** To let it go to these packs of other invokers: the Unix socket on which it does, or why it cannot. */
-  def peers(endpoints: Vector[String]): Order[Either[LauncherProblem, String]] =
+  def peers(endpoints: Vector[String]): Order[Either[ShimProblem, String]] =
     Order(Json.obj("peers" -> endpoints.asJson).noSpaces, answer("peers at ", "peers failed: "))
 
   /** Where a program finds the one of that index among them. */
   def relayed(socket: String, peer: Int): String = s"relay:$socket:$peer"
 
   /** To let it through to none, once it has been to some, and nobody in. */
-  val Close: Order[Either[LauncherProblem, Unit]] =
+  val Close: Order[Either[ShimProblem, Unit]] =
     Order(Json.obj("close" -> true.asJson).noSpaces, outcome("closed", "close failed: "))
 
-  private def outcome(done: String, failed: String): PartialFunction[String, Either[LauncherProblem, Unit]] =
+  private def outcome(done: String, failed: String): PartialFunction[String, Either[ShimProblem, Unit]] =
     case `done` => Right(())
-    case said if said.startsWith(failed) => Left(LauncherProblem.Refused(said.stripPrefix(failed)))
+    case said if said.startsWith(failed) => Left(ShimProblem.Refused(said.stripPrefix(failed)))
 
   /** What it says when its walls stand, by the handles of those processes that are still there. */
   val Processes: PartialFunction[String, Vector[ProcessHandle]] =
     case s"processes $numbers" =>
       numbers.split(' ').toVector.flatMap(_.toLongOption).flatMap(ProcessHandle.of(_).toScala)
 
-  private def answer(done: String, failed: String): PartialFunction[String, Either[LauncherProblem, String]] =
+  private def answer(done: String, failed: String): PartialFunction[String, Either[ShimProblem, String]] =
     case said if said.startsWith(done) => Right(said.stripPrefix(done))
-    case said if said.startsWith(failed) => Left(LauncherProblem.Refused(said.stripPrefix(failed)))
+    case said if said.startsWith(failed) => Left(ShimProblem.Refused(said.stripPrefix(failed)))
 
   /** Its last words, when the kernel has killed in the sandbox for want of memory. */
   val OutOfMemory = "out of memory"

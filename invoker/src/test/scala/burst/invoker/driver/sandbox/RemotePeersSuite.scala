@@ -9,9 +9,9 @@ import java.util.concurrent.Executors
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future}
 
-/** How packs of several invokers are brought together, in words: the launcher is a script. */
+/** How packs of several invokers are brought together, in words: the shim is a script. */
 class RemotePeersSuite extends munit.FunSuite:
-  import ScriptedLauncher.obeys
+  import ScriptedShim.obeys
 
   private val threads = Executors.newCachedThreadPool()
   private given ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -45,8 +45,8 @@ class RemotePeersSuite extends munit.FunSuite:
   private val fourth = "10.0.0.9:4001"
 
   test("packs that one invoker has find each other by themselves"):
-    val launcher = ScriptedLauncher(obeys())
-    val driver = launcher.driver()
+    val shim = ScriptedShim(obeys())
+    val driver = shim.driver()
     for
       container <- started(driver)
       connected <- driver.connect(container, access(elsewhere = 0))
@@ -57,15 +57,15 @@ class RemotePeersSuite extends munit.FunSuite:
     yield
       assertEquals((connected, published), (Right(()), "unix:/a"))
       assertEquals(found, Right(Vector(Some("unix:/a"), Some("unix:/b"))))
-      assertEquals(launcher.orders, Vector.empty)
+      assertEquals(shim.orders, Vector.empty)
 
-  test("packs of other invokers come by the launcher's port, and are gone to by its socket"):
+  test("packs of other invokers come by the shim's port, and are gone to by its socket"):
     // the first that is asked, and the second
     val port = s"$$([ $$(wc -l < $$orders) = 1 ] && echo $first || echo $second)"
-    val launcher = ScriptedLauncher(
+    val shim = ScriptedShim(
       obeys("listen" -> s"listening for packs $port", "peers" -> "peers at /s", "close" -> "closed")
     )
-    val driver = launcher.driver()
+    val driver = shim.driver()
     val endpoints = Vector(Some(third), Some(first), None, Some(second), Some(fourth))
     for
       one <- started(driver)
@@ -86,11 +86,11 @@ class RemotePeersSuite extends munit.FunSuite:
         Vector(Some("relay:/s:0"), Some("unix:/one"), None, Some("unix:/other"), Some("relay:/s:1"))
       assertEquals((found, again), (translated, translated))
       assertEquals(after, "unix:/one")
-      assertEquals(launcher.orders, Vector(listen, listen, peers(third, fourth), close, close))
+      assertEquals(shim.orders, Vector(listen, listen, peers(third, fourth), close, close))
 
   test("packs whose backend has a server meet there alone"):
-    val launcher = ScriptedLauncher(obeys("open" -> "opened"))
-    val driver = launcher.driver(servers = _ => Vector(ServerAddress("s", 1)))
+    val shim = ScriptedShim(obeys("open" -> "opened"))
+    val driver = shim.driver(servers = _ => Vector(ServerAddress("s", 1)))
     for
       container <- started(driver)
       _ <- driver.connect(container, access(elsewhere = 2, Some("some://s"))).map(have)
@@ -98,11 +98,11 @@ class RemotePeersSuite extends munit.FunSuite:
       _ <- driver.close()
     yield
       assertEquals(found, Vector(None, None))
-      assertEquals(launcher.orders, Vector("""{"open":["s:1"]}"""))
+      assertEquals(shim.orders, Vector("""{"open":["s:1"]}"""))
 
-  test("a launcher that cannot listen, or cannot reach, is told with its words"):
-    val deaf = ScriptedLauncher(obeys("listen" -> "listen failed: no port is free")).driver()
-    val blind = ScriptedLauncher(
+  test("a shim that cannot listen, or cannot reach, is told with its words"):
+    val deaf = ScriptedShim(obeys("listen" -> "listen failed: no port is free")).driver()
+    val blind = ScriptedShim(
       obeys("listen" -> s"listening for packs $first", "peers" -> "peers failed: too many")
     ).driver()
     for
@@ -116,9 +116,9 @@ class RemotePeersSuite extends munit.FunSuite:
       assertEquals(message(deafness), "packs of other machines cannot come to it: no port is free")
       assertEquals(message(blindness), "packs of other machines cannot be reached: too many")
 
-  test("a silent launcher is waited for so long"):
+  test("a silent shim is waited for so long"):
     val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
-    val driver = ScriptedLauncher(obeys()).driver(settings = settings)
+    val driver = ScriptedShim(obeys()).driver(settings = settings)
     for
       container <- started(driver)
       outcome <- driver.connect(container, access(elsewhere = 1))

@@ -11,12 +11,12 @@ import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
 
-/** What becomes of flares that come while the launcher of a warm pack still closes what the last one reached:
-  * of those that need no network, of which the launcher hears nothing.
+/** What becomes of flares that come while the shim of a warm pack still closes what the last one reached: of
+  * those that need no network, of which the shim hears nothing.
   */
 class SandboxClosingSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
-  import ScriptedLauncher.{listens, obeys, Late}
+  import ScriptedShim.{listens, obeys, Late}
 
   private lazy val kit = ActorTestKit()
   private val threads = Executors.newCachedThreadPool()
@@ -29,8 +29,8 @@ class SandboxClosingSuite extends munit.FunSuite:
   private final class Fixture(closed: Option[String], shared: Boolean):
     val setup: PackSetup = PackSetup(kit)
     private val answers = Vector("open" -> "opened") ++ closed.map("close" -> _)
-    val launcher: ScriptedLauncher = ScriptedLauncher(obeys(listens(setup.runtime.address.port), answers*))
-    private val driver = launcher.driver(
+    val shim: ScriptedShim = ScriptedShim(obeys(listens(setup.runtime.address.port), answers*))
+    private val driver = shim.driver(
       settings =
         SandboxPrerequisites.settings.copy(answerTimeout = if closed.isEmpty then 200.millis else 1.hour),
       servers = backend => if backend.uri.isEmpty then Vector.empty else Vector(ServerAddress("fd00::1", 443))
@@ -101,12 +101,12 @@ class SandboxClosingSuite extends munit.FunSuite:
         setup.givePackage()
         assertEquals(runs(next), Some(PackStart.Cold))
         // Each has begun with its own program, and nobody was asked for another run.
-        assertEquals((launcher.specs.size, setup.runtime.startedPrograms), (2, 2))
+        assertEquals((shim.specs.size, setup.runtime.startedPrograms), (2, 2))
 
     fixture(Some(Late)).test(s"a $whose finds a pack that is closed late, and runs in it"): fixture =>
       import fixture.*
       kept()
       val next = begin(None)
-      launcher.say("closed")
+      shim.say("closed")
       assertEquals(runs(next), Some(PackStart.Warm))
-      assertEquals((launcher.specs.size, setup.runtime.startedPrograms), (1, 1))
+      assertEquals((shim.specs.size, setup.runtime.startedPrograms), (1, 1))

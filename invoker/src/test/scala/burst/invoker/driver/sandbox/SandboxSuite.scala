@@ -84,7 +84,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     val first = own(container).below.filter(handle => handle.isAlive && handle.children().count() == 0)
     first.foreach(_.destroyForcibly())
 
-  private def killLauncher(container: Container): Unit =
+  private def killShim(container: Container): Unit =
     ProcessHandle.of(container.id.toLong).ifPresent { handle =>
       val _ = handle.destroyForcibly()
     }
@@ -133,11 +133,11 @@ abstract class SandboxSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("when its launcher is killed a sandbox is gone at once, and stopping it leaves nothing"):
+  test("when its shim is killed a sandbox is gone at once, and stopping it leaves nothing"):
     val driver = newDriver()
     for
       container <- started(driver)
-      _ = killLauncher(container)
+      _ = killShim(container)
       exit <- container.exit
       _ = assertEquals(exit.code, Some(137))
       _ = eventually(!runs(container), own(container).below.filter(isRunning).map(_.info))
@@ -152,7 +152,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     for
       orphan <- started(before)
       foreign <- started(other)
-      _ = killLauncher(orphan)
+      _ = killShim(orphan)
       _ = eventually(!runs(orphan), orphan.id)
       _ <- after.removeOrphans()
       _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
@@ -215,7 +215,7 @@ abstract class SandboxSuite extends DriverContractSuite:
       for
         _ <- Future(TimeUnit.MILLISECONDS.sleep(after))
         _ = how match
-          case 0 => killLauncher(container)
+          case 0 => killShim(container)
           case 1 => kill(container)
           case _ => ()
         _ <- Future.sequence(Vector.fill(1 + how % 2)(gone(driver, container)))

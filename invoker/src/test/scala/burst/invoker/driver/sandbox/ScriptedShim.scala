@@ -7,11 +7,11 @@ import java.nio.file.{Files, Path}
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
-/** A launcher that is a shell script, in which `$spec` is the line it was told first and `$orders` a file for
-  * those it is told after that: what the driver does whatever the launcher does.
+/** A shim that is a shell script, in which `$spec` is the line it was told first and `$orders` a file for
+  * those it is told after that: what the driver does whatever the shim does.
   */
-final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
-  val directory: Path = Files.createTempDirectory("burst-launcher")
+final class ScriptedShim(script: String)(using blocking: ExecutionContext):
+  val directory: Path = Files.createTempDirectory("burst-shim")
   private val removals = directory.resolve("removed")
   private val occupied = directory.resolve("occupied")
   private val told = directory.resolve("told")
@@ -19,7 +19,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   private val later = directory.resolve("later")
 
   private val binary = SandboxPrerequisites.script(
-    directory.resolve("launcher.sh"),
+    directory.resolve("shim.sh"),
     s"""if [ "$$2" = --remove ]; then
        |  echo "$$3" >> $removals
        |  if [ -e $occupied ]; then echo 'somebody is in it' >&2; exit 1; fi
@@ -44,7 +44,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   def driver(
       users: Option[UserRange] = None,
       limitedBy: String = "control groups of version 1",
-      settings: SandboxSettings = ScriptedLauncher.Patient,
+      settings: SandboxSettings = ScriptedShim.Patient,
       servers: BackendConfig => Vector[ServerAddress] = _ => Vector.empty
   ): SandboxDriver =
     val driver =
@@ -70,7 +70,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   def say(line: String): Unit =
     val _ = Files.writeString(later, s"$line\n")
 
-object ScriptedLauncher:
+object ScriptedShim:
   /** For scripts that end when their input does, however late on a busy machine: one that is killed has
     * removed nothing.
     */
@@ -85,5 +85,5 @@ object ScriptedLauncher:
     val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
     s"""$listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
 
-  /** An answer that the test gives when it likes, by [[ScriptedLauncher.say]]. */
+  /** An answer that the test gives when it likes, by [[ScriptedShim.say]]. */
   val Late = "$(cat $later)"

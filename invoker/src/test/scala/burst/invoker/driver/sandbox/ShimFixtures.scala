@@ -6,8 +6,8 @@ import java.util.concurrent.Executors
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Tests of a driver whose launcher is a script. */
-abstract class LauncherFixtures extends munit.FunSuite:
+/** Tests of a driver whose shim is a script. */
+abstract class ShimFixtures extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private val threads = Executors.newCachedThreadPool()
   protected given ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -16,7 +16,7 @@ abstract class LauncherFixtures extends munit.FunSuite:
     threads.shutdownNow()
     PackageFiles.delete(packageDir)
 
-  protected val Stays = s"${ScriptedLauncher.Listens}; cat > /dev/null"
+  protected val Stays = s"${ScriptedShim.Listens}; cat > /dev/null"
 
   protected def resources(workers: Int) =
     PackResources(workers, memoryMiB = 32, packageDir, ContainerBase.Libraries)

@@ -7,9 +7,9 @@ import java.io.IOException
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.Future
 
-/** What packs are let through to, by what the driver tells its launcher. */
-class LauncherNetworkSuite extends LauncherFixtures:
-  import ScriptedLauncher.{obeys, Late, Listens}
+/** What packs are let through to, by what the driver tells its shim. */
+class ShimNetworkSuite extends ShimFixtures:
+  import ScriptedShim.{obeys, Late, Listens}
 
   private def access(uri: Option[String], egress: Boolean = false) =
     NetworkAccess(FlareId.random(), 2, BackendConfig("some", uri, None), egress)
@@ -21,16 +21,16 @@ class LauncherNetworkSuite extends LauncherFixtures:
     outcome.swap.toOption.getOrElse(fail("it is connected"))
 
   test("a pack is let through to its backend's servers, once it has one, and to none when it is idle"):
-    val launcher = ScriptedLauncher(obeys("open" -> "opened", "close" -> "closed"))
+    val shim = ScriptedShim(obeys("open" -> "opened", "close" -> "closed"))
     var asked = 0
-    val driver = launcher.driver(servers = backend =>
+    val driver = shim.driver(servers = backend =>
       asked += 1
       if backend.kind == "some" then Servers else Vector.empty)
     for
       container <- started(driver)
       alone <- driver.connect(container, access(None))
       _ = driver.disconnect(container)
-      _ = assertEquals((alone, launcher.orders, asked), (Right(()), Vector.empty, 0))
+      _ = assertEquals((alone, shim.orders, asked), (Right(()), Vector.empty, 0))
       first <- driver.connect(container, access(Server))
       _ = driver.disconnect(container)
       second <- driver.connect(container, access(Server))
@@ -41,11 +41,11 @@ class LauncherNetworkSuite extends LauncherFixtures:
       val opened = """{"open":["server.example:6379","fd00::1:443"]}"""
       val closed = """{"close":true}"""
       assertEquals((first, second, asked), (Right(()), Right(()), 1))
-      assertEquals(launcher.orders, Vector(opened, closed, opened, closed))
+      assertEquals(shim.orders, Vector(opened, closed, opened, closed))
 
-  test("a server that cannot be reached is told with the launcher's words"):
-    val launcher = ScriptedLauncher(obeys("open" -> "open failed: 'server.example' is not found"))
-    val driver = launcher.driver(servers = _ => Servers)
+  test("a server that cannot be reached is told with the shim's words"):
+    val shim = ScriptedShim(obeys("open" -> "open failed: 'server.example' is not found"))
+    val driver = shim.driver(servers = _ => Servers)
     for
       container <- started(driver)
       outcome <- driver.connect(container, access(Server))
@@ -58,11 +58,11 @@ class LauncherNetworkSuite extends LauncherFixtures:
         "its backend 'some' cannot be reached: 'server.example' is not found"
       )
 
-  test("a backend whose servers are not known, and a launcher that is silent or gone, connect nobody"):
+  test("a backend whose servers are not known, and a shim that is silent or gone, connect nobody"):
     val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
-    val unknown = ScriptedLauncher(Stays).driver(servers = _ => throw IOException("no such command"))
-    val silent = ScriptedLauncher(Stays).driver(settings = settings, servers = _ => Servers)
-    val gone = ScriptedLauncher(Listens).driver(servers = _ => Servers)
+    val unknown = ScriptedShim(Stays).driver(servers = _ => throw IOException("no such command"))
+    val silent = ScriptedShim(Stays).driver(settings = settings, servers = _ => Servers)
+    val gone = ScriptedShim(Listens).driver(servers = _ => Servers)
     for
       of <- Future.traverse(Vector(unknown, silent, gone)): driver =>
         for
@@ -73,16 +73,16 @@ class LauncherNetworkSuite extends LauncherFixtures:
     yield
       val said = Vector(
         "no such command",
-        "its launcher has not answered within 200 milliseconds",
-        "its launcher does not answer: "
+        "its shim has not answered within 200 milliseconds",
+        "its shim does not answer: "
       )
       for (message, words) <- of.zip(said) do
         assert(message.startsWith(s"its backend 'some' cannot be reached: $words"), message)
 
   test("a pack that may go on reaching what it did is ended"):
-    val launcher =
-      ScriptedLauncher(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
-    val driver = launcher.driver(servers = _ => Servers)
+    val shim =
+      ScriptedShim(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
+    val driver = shim.driver(servers = _ => Servers)
     for
       container <- started(driver)
       opened <- driver.connect(container, access(Server))
@@ -91,22 +91,22 @@ class LauncherNetworkSuite extends LauncherFixtures:
       _ <- driver.close()
     yield assertEquals(opened, Right(()))
 
-  /** A flare that needs no network, and one that does, each with a launcher: both are written before one is
+  /** A flare that needs no network, and one that does, each with a shim: both are written before one is
     * started, as what is started meanwhile would keep the other's file open.
     */
-  private def forNext(script: String): Vector[(NetworkAccess, ScriptedLauncher)] =
-    Vector(access(None), access(Server)).map(_ -> ScriptedLauncher(script))
+  private def forNext(script: String): Vector[(NetworkAccess, ScriptedShim)] =
+    Vector(access(None), access(Server)).map(_ -> ScriptedShim(script))
 
   test("the next flare on a pack waits until that reaches nothing any more, whatever it needs itself"):
-    Future.traverse(forNext(obeys("open" -> "opened", "close" -> Late))): (next, launcher) =>
-      val driver = launcher.driver(servers = backend => if backend.uri.isEmpty then Vector.empty else Servers)
+    Future.traverse(forNext(obeys("open" -> "opened", "close" -> Late))): (next, shim) =>
+      val driver = shim.driver(servers = backend => if backend.uri.isEmpty then Vector.empty else Servers)
       for
         container <- started(driver)
         _ <- driver.connect(container, access(Server))
         _ = driver.disconnect(container)
         connected = driver.connect(container, next)
         _ = assert(!connected.isCompleted)
-        _ = launcher.say("closed")
+        _ = shim.say("closed")
         connected <- connected
         _ = assertEquals(connected, Right(()))
         again <- driver.connect(container, access(None))
@@ -115,9 +115,9 @@ class LauncherNetworkSuite extends LauncherFixtures:
       yield ()
 
   test("a pack of which it is not heard that it reaches nothing any more runs no other flare, and is ended"):
-    Future.traverse(forNext(obeys("open" -> "opened"))): (next, launcher) =>
+    Future.traverse(forNext(obeys("open" -> "opened"))): (next, shim) =>
       val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
-      val driver = launcher.driver(settings = settings, servers = _ => Servers)
+      val driver = shim.driver(settings = settings, servers = _ => Servers)
       for
         container <- started(driver)
         _ <- driver.connect(container, access(Server))
@@ -132,9 +132,9 @@ class LauncherNetworkSuite extends LauncherFixtures:
   private val Internet = """{"internet":{"closed":["10.0.0.0/8","::/3"]}}"""
 
   test("a pack is let through to the internet where its namespace may, after its backend's servers"):
-    val launcher =
-      ScriptedLauncher(obeys("open" -> "opened", "internet" -> "opened", "close" -> "closed"))
-    val driver = launcher.driver(servers = _ => Servers)
+    val shim =
+      ScriptedShim(obeys("open" -> "opened", "internet" -> "opened", "close" -> "closed"))
+    val driver = shim.driver(servers = _ => Servers)
     for
       container <- started(driver)
       alone <- driver.connect(container, access(None, egress = true))
@@ -146,11 +146,11 @@ class LauncherNetworkSuite extends LauncherFixtures:
       val opened = """{"open":["server.example:6379","fd00::1:443"]}"""
       val closed = """{"close":true}"""
       assertEquals((alone, both), (Right(()), Right(())))
-      assertEquals(launcher.orders, Vector(Internet, closed, opened, Internet, closed))
+      assertEquals(shim.orders, Vector(Internet, closed, opened, Internet, closed))
 
   test("a machine that opens no internet says why, and is blamed for nothing else"):
     val reason = "the pack cannot be let out: the kernel refuses to divert packets"
-    val driver = ScriptedLauncher(obeys("internet" -> s"open failed: $reason")).driver()
+    val driver = ScriptedShim(obeys("internet" -> s"open failed: $reason")).driver()
     for
       container <- started(driver)
       internet <- driver.connect(container, access(None, egress = true))

@@ -11,9 +11,9 @@ import scala.concurrent.Future
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** What the driver tells its launcher, and what it makes of what that says: the launcher is a script. */
-class LauncherSuite extends LauncherFixtures:
-  import ScriptedLauncher.Listens
+/** What the driver tells its shim, and what it makes of what that says: the shim is a script. */
+class ShimSuite extends ShimFixtures:
+  import ScriptedShim.Listens
 
   private def prewarmed(driver: Driver): Future[Container] =
     driver.prewarm(1, 16).map(_.fold(failure => fail(failure.message), identity))
@@ -28,10 +28,10 @@ class LauncherSuite extends LauncherFixtures:
     outcome.swap.toOption.fold(fail("it started"))(_.message)
 
   test("a sandbox is asked for by what its pack needs"):
-    val launcher = ScriptedLauncher(Stays)
+    val shim = ScriptedShim(Stays)
     val mounts = Vector(Mount("/d", "/e", readOnly = true))
     val driver =
-      launcher.driver(
+      shim.driver(
         users = Some(UserRange(70_000, 70_000)),
         settings = SandboxPrerequisites.settings.copy(mounts = mounts)
       )
@@ -39,7 +39,7 @@ class LauncherSuite extends LauncherFixtures:
       _ <- started(driver, workers = 2)
       _ <- driver.close()
     yield
-      val asked = spec(launcher.specs.head).hcursor
+      val asked = spec(shim.specs.head).hcursor
       val cpus = math.min(2, Runtime.getRuntime.availableProcessors).toDouble
       val limits = Json.obj(
         "memoryMiB" -> Json.fromInt(2 * 32 + 64),
@@ -59,29 +59,29 @@ class LauncherSuite extends LauncherFixtures:
       assertEquals(asked.get[Vector[Json]]("mounts"), Right(Vector(mount)))
       assertEquals((asked.get[Int]("tmpMiB"), asked.get[Int]("shmMiB")), (Right(16), Right(16)))
       assertEquals(asked.get[Long]("graceMs"), Right(250L))
-      assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), launcher.specs.toString)
+      assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), shim.specs.toString)
 
   test("only functions that need interpreters are shown them, and what was pre-warmed for any kind"):
-    val launcher = ScriptedLauncher(Stays)
-    val driver = launcher.driver()
+    val shim = ScriptedShim(Stays)
+    val driver = shim.driver()
     for
       _ <- driver.start(resources(1))
       _ <- driver.start(resources(1).copy(base = ContainerBase.Interpreters))
       _ <- driver.prewarm(1, 16)
       _ <- driver.close()
     yield
-      val shown = launcher.specs.map(spec(_).hcursor.get[Boolean]("interpreters"))
+      val shown = shim.specs.map(spec(_).hcursor.get[Boolean]("interpreters"))
       assertEquals(shown, Vector(Right(false), Right(true), Right(true)))
 
   test("images of users' own are refused, saying what runs them"):
-    val driver = ScriptedLauncher(Stays).driver()
+    val driver = ScriptedShim(Stays).driver()
     driver.start(resources(1).copy(base = ContainerBase.Image("a/b:1"))).map: refused =>
       assertEquals(refused.left.toOption.map(_.kind), Some(FailureKind.InvalidInput))
       assert(messageOf(refused).contains("--driver docker"), refused)
 
   test("where there are no control groups none is named, and the program is held to its memory"):
-    val launcher = ScriptedLauncher(Stays)
-    val driver = launcher.driver(limitedBy = "resource limits")
+    val shim = ScriptedShim(Stays)
+    val driver = shim.driver(limitedBy = "resource limits")
     assertEquals(driver.programMemory(2, 100), Some(2 * 116L + 64))
     assert(driver.limits.contains("resource limits"), driver.limits)
     for
@@ -89,48 +89,48 @@ class LauncherSuite extends LauncherFixtures:
       removed <- driver.removeOrphans()
       _ <- driver.close()
     yield
-      val asked = spec(launcher.specs.head).hcursor
+      val asked = spec(shim.specs.head).hcursor
       assertEquals(asked.get[Option[String]]("group"), Right(None))
       // A number of processes is for life then: that of a pack with all eight slots.
       assertEquals(asked.downField("limits").get[Int]("processes"), Right(256 + 8 * 64))
-      assertEquals((removed, launcher.removed), (0, Vector.empty))
+      assertEquals((removed, shim.removed), (0, Vector.empty))
 
   test("control groups hold the memory of all that a pack has"):
-    assertEquals(ScriptedLauncher(Stays).driver().programMemory(2, 100), None)
+    assertEquals(ScriptedShim(Stays).driver().programMemory(2, 100), None)
 
-  test("a launcher that refuses is reported with its words, and its user and directory are free"):
-    val launcher = ScriptedLauncher("echo burst-runtime: no such root; exit 1")
-    val driver = launcher.driver(users = Some(UserRange(70_000, 70_000)))
+  test("a shim that refuses is reported with its words, and its user and directory are free"):
+    val shim = ScriptedShim("echo burst-runtime: no such root; exit 1")
+    val driver = shim.driver(users = Some(UserRange(70_000, 70_000)))
     for
       first <- driver.start(resources(1))
       second <- driver.prewarm(1, 16)
     yield
       for outcome <- Vector(first, second) do
         assert(messageOf(outcome).endsWith("it ended with code 1; burst-runtime: no such root"), outcome)
-      assertEquals(inside(launcher.directory.resolve("sandbox/prewarmed")), Vector.empty)
+      assertEquals(inside(shim.directory.resolve("sandbox/prewarmed")), Vector.empty)
       // Whatever it could not do: no control group is left.
-      assertEquals(launcher.removed.size, 2)
+      assertEquals(shim.removed.size, 2)
 
-  test("a launcher that reads nothing and ends is a failure with its words"):
-    val driver = ScriptedLauncher("exec 0<&-; echo cannot; exit 2").driver()
+  test("a shim that reads nothing and ends is a failure with its words"):
+    val driver = ScriptedShim("exec 0<&-; echo cannot; exit 2").driver()
     driver.start(resources(1)).map(outcome => assert(messageOf(outcome).contains("cannot"), outcome))
 
-  test("a launcher that never listens is given up, and its control group removed"):
+  test("a shim that never listens is given up, and its control group removed"):
     def givenUp(within: FiniteDuration): Future[Unit] =
-      val launcher = ScriptedLauncher("exec sleep 600")
-      val driver = launcher.driver(settings = SandboxPrerequisites.settings.copy(startTimeout = within))
+      val shim = ScriptedShim("exec sleep 600")
+      val driver = shim.driver(settings = SandboxPrerequisites.settings.copy(startTimeout = within))
       driver.start(resources(1)).flatMap: outcome =>
         assert(messageOf(outcome).contains("did not listen"), outcome)
         // On a busy machine the script may not have come to what it was told.
-        if launcher.specs.isEmpty && within < 20.seconds then givenUp(within * 5)
+        if shim.specs.isEmpty && within < 20.seconds then givenUp(within * 5)
         else
-          val group = spec(launcher.specs.head).hcursor.get[String]("group").toOption.get
-          Future(assertEquals(launcher.removed, Vector(group)))
+          val group = spec(shim.specs.head).hcursor.get[String]("group").toOption.get
+          Future(assertEquals(shim.removed, Vector(group)))
     givenUp(200.millis)
 
   test("when users are used up that is said, and each is free again when its sandbox is gone"):
-    val launcher = ScriptedLauncher(Stays)
-    val driver = launcher.driver(users = Some(UserRange(70_000, 70_001)))
+    val shim = ScriptedShim(Stays)
+    val driver = shim.driver(users = Some(UserRange(70_000, 70_001)))
     for
       one <- started(driver)
       _ <- started(driver)
@@ -142,13 +142,13 @@ class LauncherSuite extends LauncherFixtures:
       _ = assert(none.isLeft, "a user is free once, however often its sandbox was stopped")
       _ <- driver.close()
     yield
-      val users = launcher.specs.map(spec(_).hcursor.get[Long]("user").toOption.get)
+      val users = shim.specs.map(spec(_).hcursor.get[Long]("user").toOption.get)
       assertEquals(users.toSet, Set(70_000L, 70_001L))
 
   private val Answers = s"$Listens; while read -r line; do echo $$line >&2; echo"
 
-  test("other limits are told, and believed when the launcher says that they are made"):
-    val driver = ScriptedLauncher(s"$Answers limits made; done").driver()
+  test("other limits are told, and believed when the shim says that they are made"):
+    val driver = ScriptedShim(s"$Answers limits made; done").driver()
     for
       container <- started(driver)
       resized <- driver.resize(container, resources(3))
@@ -164,12 +164,12 @@ class LauncherSuite extends LauncherFixtures:
   test("limits that are refused, failed or not answered for are not made"):
     val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
     // All are written before one is started: what is started meanwhile would keep the others' files open.
-    val launchers =
+    val shims =
       for script <-
           Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Stays)
-      yield script -> ScriptedLauncher(script)
-    Future.traverse(launchers): (script, launcher) =>
-      val driver = launcher.driver(settings = settings)
+      yield script -> ScriptedShim(script)
+    Future.traverse(shims): (script, shim) =>
+      val driver = shim.driver(settings = settings)
       for
         container <- started(driver)
         resized <- driver.resize(container, resources(3))
@@ -178,12 +178,12 @@ class LauncherSuite extends LauncherFixtures:
       yield ()
 
   test("a pre-warmed sandbox gets its package's files where it looks for them, and leaves nothing"):
-    val launcher = ScriptedLauncher(s"$Answers limits made; done")
-    val driver = launcher.driver()
+    val shim = ScriptedShim(s"$Answers limits made; done")
+    val driver = shim.driver()
     val _ = Files.writeString(packageDir.resolve("exec"), "program")
     for
       blank <- prewarmed(driver)
-      seen = Path.of(spec(launcher.specs.head).hcursor.get[String]("package").toOption.get)
+      seen = Path.of(spec(shim.specs.head).hcursor.get[String]("package").toOption.get)
       _ = assertEquals(inside(seen), Vector.empty)
       adopted <- driver.adopt(blank, resources(2)).map(_.getOrElse(fail("not adopted")))
       _ = assertEquals(adopted.source, PackageSource.Mounted("/package"))
@@ -193,9 +193,9 @@ class LauncherSuite extends LauncherFixtures:
       _ <- driver.close()
     yield ()
 
-  test("how the kernel has killed is told by the launcher's last words"):
-    val launcher = ScriptedLauncher(s"$Listens; echo out of memory; exit 137")
-    val driver = launcher.driver()
+  test("how the kernel has killed is told by the shim's last words"):
+    val shim = ScriptedShim(s"$Listens; echo out of memory; exit 137")
+    val driver = shim.driver()
     for
       container <- started(driver)
       exit <- container.exit
@@ -203,20 +203,20 @@ class LauncherSuite extends LauncherFixtures:
     yield
       assertEquals(exit, ContainerExit(Some(137), oomKilled = true))
       // It may have been killed before it had removed its group.
-      assertEquals(launcher.removed.size, 1)
+      assertEquals(shim.removed.size, 1)
 
-  test("a launcher that ended by itself has removed its control group"):
-    val launcher = ScriptedLauncher(Stays)
-    val driver = launcher.driver()
+  test("a shim that ended by itself has removed its control group"):
+    val shim = ScriptedShim(Stays)
+    val driver = shim.driver()
     for
       container <- started(driver)
       _ <- driver.stop(container)
-    yield assertEquals(launcher.removed, Vector.empty)
+    yield assertEquals(shim.removed, Vector.empty)
 
   test("a control group that somebody is in goes when he has gone, and with it all that its pack had"):
-    val launcher = ScriptedLauncher(s"$Listens; exit 137")
-    val driver = launcher.driver(users = Some(UserRange(70_000, 70_000)))
-    launcher.occupy(true)
+    val shim = ScriptedShim(s"$Listens; exit 137")
+    val driver = shim.driver(users = Some(UserRange(70_000, 70_000)))
+    shim.occupy(true)
     for
       container <- started(driver)
       _ <- container.exit
@@ -228,28 +228,28 @@ class LauncherSuite extends LauncherFixtures:
         case StopOutcome.Gone => fail("its control group is there")
       refused <- driver.start(resources(1))
       _ = assert(messageOf(refused).contains("no user is free"), refused)
-      _ = launcher.occupy(false)
+      _ = shim.occupy(false)
       _ <- gone
       again <- started(driver)
       stopped <- driver.stop(again)
     yield assertEquals(stopped, StopOutcome.Gone)
 
   test("what an earlier life left is looked for by the owner's id"):
-    val launcher = ScriptedLauncher(Stays)
-    launcher.driver().removeOrphans().map: removed =>
-      assertEquals((removed, launcher.removed), (1, Vector("burst-me-")))
-      assert(!Files.exists(launcher.directory.resolve("sandbox")))
+    val shim = ScriptedShim(Stays)
+    shim.driver().removeOrphans().map: removed =>
+      assertEquals((removed, shim.removed), (1, Vector("burst-me-")))
+      assert(!Files.exists(shim.directory.resolve("sandbox")))
 
   test("a directory that cannot be had is a set-up problem"):
-    val launcher = ScriptedLauncher(Stays)
-    val _ = Files.createFile(launcher.directory.resolve("sandbox"))
-    val problem = intercept[SetupException](launcher.driver())
+    val shim = ScriptedShim(Stays)
+    val _ = Files.createFile(shim.directory.resolve("sandbox"))
+    val problem = intercept[SetupException](shim.driver())
     assert(problem.getMessage.contains("sandbox cannot be made ready"), problem.getMessage)
 
   test("nobody may list where the packs' sockets are"):
-    val launcher = ScriptedLauncher(Stays)
-    val driver = launcher.driver()
-    val sockets = launcher.directory.resolve("sandbox/sockets")
+    val shim = ScriptedShim(Stays)
+    val driver = shim.driver()
+    val sockets = shim.directory.resolve("sandbox/sockets")
     assertEquals(
       java.nio.file.attribute.PosixFilePermissions.toString(Files.getPosixFilePermissions(sockets)),
       "-wx--x--x"
