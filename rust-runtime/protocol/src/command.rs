@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -150,6 +151,12 @@ impl RunPack {
     /// The id of this pack's first worker.
     pub fn first_worker(&self) -> u32 {
         self.pack_sizes.iter().take(self.pack.0 as usize).sum()
+    }
+
+    /// The ids of this pack's workers.
+    pub fn workers(&self) -> Range<u32> {
+        let first = self.first_worker();
+        first..first + self.pack_size()
     }
 }
 
@@ -314,6 +321,7 @@ mod tests {
             (run.pack_size(), run.first_worker(), run.autostart),
             (2, 3, false)
         );
+        assert_eq!(run.workers(), 3..5);
         assert_eq!(run.lease, Some(Duration::from_millis(1500)));
         assert_eq!(run.deadline, Timestamp::from_micros(5));
         assert_eq!(run.inputs.of(1).unwrap().get(), "2");

@@ -7,8 +7,9 @@
 //! | runtime → program | [`Command`], and [`Init`] to interpreters | [frames](frame) |
 //! | program → runtime | [`ProgramEvent`], as [`OutgoingEvent`] and [`IncomingEvent`] | [frames](frame) |
 //!
-//! Golden copies of what the invoker sees are in `protocol/src/main/resources/golden/`; the Scala side reads the same
-//! files. The contract is in `docs/architecture.md`, sections 4 and 5.
+//! Golden copies of what the invoker sees, and of the names and numbers that both sides have, are in
+//! `protocol/src/main/resources/golden/`; the Scala side reads the same files. The contract is in
+//! `docs/architecture/runtime.md` and `program.md`.
 
 mod command;
 mod depth;
@@ -36,6 +37,9 @@ pub const LANE_FDS: &str = "BURST_LANE_FDS";
 /// The environment variable naming the descriptor of a Unix socket that listens for other packs, if there is one.
 pub const LISTENER_FD: &str = "BURST_LISTENER_FD";
 
+/// Flares that may run on one program at once.
+pub const CONCURRENCY: usize = 200;
+
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
 
@@ -57,6 +61,16 @@ pub const PHASE_NAME: usize = 200;
 
 /// Bytes of a failure's message.
 pub const MESSAGE: usize = 4 * 1024;
+
+/// Bytes of the name of a failure's operation.
+pub const OPERATION_NAME: usize = 200;
+
+/// The operation of failures that happen while the user's function runs.
+pub const WORK: &str = "work";
+
+/// The operations of an invoker that brings up a pack. They tell whose fault a failed start is, the machine's or the
+/// program's: no program may name them.
+pub const START_STEPS: [&str; 4] = ["fetch", "create", "init", "schedule"];
 
 /// How deeply a worker's output may be nested: what reads it, on its way or at its end, may do so by recursion.
 pub const OUTPUT_DEPTH: usize = 256;

@@ -1,15 +1,20 @@
 //! The golden copies of the wire's messages, which the Scala side reads as well, survive these
-//! types unchanged; and there is one of each.
+//! types unchanged; and there is one of each. So do those of the names and numbers that both sides
+//! have.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use burst_protocol::{Failure, FailureKind, OutputEvent, PackEvent, RunPack, Timestamp};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use burst_protocol::{
+    CONCURRENCY, Failure, FailureKind, LOG_LIMIT, MESSAGE, OPERATION_NAME, OutputEvent, PHASES,
+    PackEvent, RUNTIME, RunPack, START_STEPS, Timestamp, VERSION_HEADER, VERSIONS_HEADER, WORK,
+};
+use serde::de::value::Error;
+use serde::de::{DeserializeOwned, Error as _, Visitor};
+use serde::{Deserializer, Serialize, forward_to_deserialize_any};
+use serde_json::{Value, json};
 
 /// Name and text of every golden file that begins with `prefix`.
 fn golden(prefix: &str) -> Vec<(String, String)> {
@@ -38,6 +43,62 @@ fn survives<T: Serialize + DeserializeOwned>(name: &str, text: &str) -> T {
     read
 }
 
+/// The names that an enum's variants have on the wire: what its `Deserialize` says it expects.
+fn variants<E: DeserializeOwned>() -> &'static [&'static str] {
+    struct Expected<'a>(&'a mut &'static [&'static str]);
+
+    impl<'de> Deserializer<'de> for Expected<'_> {
+        type Error = Error;
+
+        fn deserialize_enum<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            variants: &'static [&'static str],
+            _: V,
+        ) -> Result<V::Value, Error> {
+            *self.0 = variants;
+            Err(Error::custom("there is no value"))
+        }
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+            Err(Error::custom("it is no enum"))
+        }
+
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+            option unit unit_struct newtype_struct seq tuple tuple_struct map struct identifier
+            ignored_any
+        }
+    }
+
+    let mut variants: &[&str] = &[];
+    assert!(E::deserialize(Expected(&mut variants)).is_err());
+    variants
+}
+
+/// All events by their names, of which the compiler misses none.
+macro_rules! names_of_events {
+    ($($event:ident: $name:literal,)*) => {
+        const EVENTS: &[&str] = &[$($name),*];
+
+        fn name_of(event: &PackEvent) -> &'static str {
+            match event {
+                $(PackEvent::$event { .. } => $name,)*
+            }
+        }
+    };
+}
+
+names_of_events! {
+    Ready: "ready",
+    WorkerStarted: "worker-started",
+    Phase: "phase",
+    Log: "log",
+    WorkerSucceeded: "worker-succeeded",
+    WorkerFailed: "worker-failed",
+    PackEnded: "pack-ended",
+}
+
 #[test]
 fn pack_requests() {
     for (name, text) in golden("run-pack") {
@@ -52,14 +113,10 @@ fn events() {
     for (name, text) in golden("event-") {
         let event: PackEvent = survives(&name, &text);
         let written = serde_json::to_value(&event).unwrap();
-        seen.insert(written["event"].as_str().unwrap().to_owned());
+        assert_eq!(written["event"], name_of(&event));
+        seen.insert(name_of(&event));
     }
-    let all = ["log", "pack-ended", "phase", "ready"];
-    let workers = ["worker-failed", "worker-started", "worker-succeeded"];
-    assert_eq!(
-        seen,
-        all.into_iter().chain(workers).map(str::to_owned).collect()
-    );
+    assert_eq!(seen, EVENTS.iter().copied().collect());
 }
 
 #[test]
@@ -70,6 +127,28 @@ fn failures() {
     }
     let (name, kinds) = &golden("failure-kinds.json")[0];
     survives::<Vec<FailureKind>>(name, kinds);
+    let kinds: Vec<String> = serde_json::from_str(kinds).unwrap();
+    assert_eq!(kinds, variants::<FailureKind>());
+}
+
+#[test]
+fn names_and_numbers_of_both_sides() {
+    let (_, text) = &golden("constants.json")[0];
+    assert_eq!(
+        serde_json::from_str::<Value>(text).unwrap(),
+        json!({
+            "versions": RUNTIME,
+            "versionsHeader": VERSIONS_HEADER,
+            "versionHeader": VERSION_HEADER,
+            "concurrency": CONCURRENCY,
+            "logLimit": LOG_LIMIT,
+            "phases": PHASES,
+            "message": MESSAGE,
+            "operationName": OPERATION_NAME,
+            "work": WORK,
+            "startSteps": START_STEPS,
+        })
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use burst_bcm::{Failure, FailureKind, PackId};
+use burst_protocol::WORK;
 
 /// The error of a work function, which then has no output.
 ///
@@ -61,7 +62,7 @@ impl Error {
             None => Failure::new(FailureKind::Error, "").of_worker(worker, pack),
         };
         failure.message = self.to_string();
-        failure.operation.get_or_insert_with(|| "work".to_owned());
+        failure.operation.get_or_insert_with(|| WORK.to_owned());
         failure
     }
 }

@@ -241,8 +241,7 @@ impl PackRun {
         I: DeserializeOwned,
         O: Serialize,
     {
-        let first = self.run.first_worker();
-        threads.begin(first..first + self.run.pack_size());
+        threads.begin(self.run.workers());
         for (index, communicator) in communicators.into_iter().enumerate() {
             let worker = communicator.worker_id();
             let burst = BurstContext::new(communicator, Arc::clone(pack_context));
@@ -332,8 +331,7 @@ impl PackRun {
             other => other.to_failure(None, Some(pack)),
         });
         let _cork = self.control.cork();
-        let first = self.run.first_worker();
-        for worker in first..first + self.run.pack_size() {
+        for worker in self.run.workers() {
             let mut error = error::failure_of(error, worker, pack);
             error.operation.get_or_insert_with(|| "start".to_owned());
             self.event(&PackEvent::WorkerFailed {

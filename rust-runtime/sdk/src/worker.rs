@@ -3,7 +3,7 @@
 use std::io;
 
 use burst_bcm::{Failure, FailureKind};
-use burst_protocol::{Depth, OUTPUT_DEPTH, OUTPUT_LIMIT, without_values};
+use burst_protocol::{Depth, OUTPUT_DEPTH, OUTPUT_LIMIT, WORK, without_values};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -93,7 +93,7 @@ fn write_json(output: &impl Serialize, body: &mut Vec<u8>) -> Result<(), OutputE
 fn named(burst: &BurstContext, kind: FailureKind, message: impl Into<String>) -> Failure {
     Failure::new(kind, message)
         .of_worker(burst.worker_id(), burst.pack_id())
-        .in_operation("work")
+        .in_operation(WORK)
 }
 
 /// A writer of JSON that ends the serialization once it is nested too deeply: before it overflows the stack.

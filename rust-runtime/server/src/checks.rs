@@ -1,9 +1,12 @@
 //! Checks of a program's events: it may bypass the SDK, and an invalid event must not become a fault
 //! of the components that pass it on.
 
+use std::ops::Range;
+
 use burst_protocol::{
-    Depth, Failure, FailureKind, IncomingEvent, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME,
-    PackEvent, PackId, ProgramEvent, RunPack, Timestamp, without_values,
+    Depth, Failure, FailureKind, IncomingEvent, MESSAGE, OPERATION_NAME, OUTPUT_DEPTH,
+    OUTPUT_LIMIT, PHASE_NAME, PackEvent, PackId, ProgramEvent, RunPack, START_STEPS, Timestamp,
+    WORK, without_values,
 };
 
 use crate::limits;
@@ -16,8 +19,7 @@ pub(crate) struct Checks {
     run: u64,
     /// No other run has been on this program.
     first_run: bool,
-    first_worker: u32,
-    workers: u32,
+    workers: Range<u32>,
     pack: PackId,
     advertise: String,
     /// It has said something about no run or another one: it cannot be told from this one what it says in the next.
@@ -29,8 +31,7 @@ impl Checks {
         Self {
             run,
             first_run,
-            first_worker: pack.first_worker(),
-            workers: pack.pack_size(),
+            workers: pack.workers(),
             pack: pack.pack,
             advertise: pack.advertise.clone(),
             strayed: false,
@@ -122,15 +123,16 @@ impl Checks {
         }
         shorten(&mut failure.message, MESSAGE);
         if let Some(operation) = &mut failure.operation {
-            cut(operation, limits::NAME);
-            if limits::OPERATIONS_OF_STARTS.contains(&operation.as_str()) {
-                "work".clone_into(operation);
+            cut(operation, OPERATION_NAME);
+            if START_STEPS.contains(&operation.as_str()) {
+                WORK.clone_into(operation);
             }
         }
         failure.invoker = None;
         failure.pack = Some(self.pack);
-        let own = self.first_worker..self.first_worker.saturating_add(self.workers);
-        failure.worker = failure.worker.filter(|worker| own.contains(worker));
+        failure.worker = failure
+            .worker
+            .filter(|worker| self.workers.contains(worker));
     }
 }
 
@@ -184,7 +186,7 @@ fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, ProtocolVi
         }) if output.get().len() > OUTPUT_LIMIT => (worker, at, RefusedOutput::TooLarge),
         event => return Ok(event),
     };
-    let error = Failure::new(FailureKind::Error, refused.to_string()).in_operation("work");
+    let error = Failure::new(FailureKind::Error, refused.to_string()).in_operation(WORK);
     Ok(ProgramEvent::Pack(PackEvent::WorkerFailed {
         worker,
         error,
@@ -277,6 +279,14 @@ mod tests {
         for kind in others.into_iter().chain(["signal", "abort", "exit"]) {
             let error = failure(json!({"kind": kind, "message": "m"}));
             assert_eq!(error.kind, FailureKind::Error, "{kind}");
+        }
+    }
+
+    #[test]
+    fn no_step_of_a_start_is_a_programs() {
+        for step in START_STEPS {
+            let error = failure(json!({"kind": "error", "message": "m", "operation": step}));
+            assert_eq!(error.operation.as_deref(), Some(WORK), "{step}");
         }
     }
 

@@ -1,10 +1,9 @@
 //! How many flares a program may run at once, as a definition asks for it (OpenWhisk's `limits.concurrency`).
 
+use burst_protocol::CONCURRENCY;
 use serde_json::Value;
 
-use crate::limits;
-
-/// From one to [`limits::CONCURRENCY`].
+/// From one to [`CONCURRENCY`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Concurrency(usize);
 
@@ -22,7 +21,7 @@ impl Concurrency {
 
 /// Why that cannot be.
 #[derive(Debug, thiserror::Error)]
-#[error("`concurrency` is a number from 1 to {}", limits::CONCURRENCY)]
+#[error("`concurrency` is a number from 1 to {CONCURRENCY}")]
 pub struct InvalidConcurrency;
 
 impl TryFrom<&Value> for Concurrency {
@@ -35,7 +34,7 @@ impl TryFrom<&Value> for Concurrency {
             other => other.as_u64(),
         };
         let number = number.and_then(|number| usize::try_from(number).ok());
-        let within = number.filter(|number| (1..=limits::CONCURRENCY).contains(number));
+        let within = number.filter(|number| (1..=CONCURRENCY).contains(number));
         within.map(Self).ok_or(InvalidConcurrency)
     }
 }
@@ -50,8 +49,8 @@ mod tests {
         for (told, expected) in [
             (json!(1), Some(1)),
             (json!("1"), Some(1)),
-            (json!(limits::CONCURRENCY), Some(limits::CONCURRENCY)),
-            (json!(limits::CONCURRENCY + 1), None),
+            (json!(CONCURRENCY), Some(CONCURRENCY)),
+            (json!(CONCURRENCY + 1), None),
             (json!(0), None),
             (json!("-1"), None),
             (json!(1.5), None),

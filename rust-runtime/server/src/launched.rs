@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use burst_protocol::{
     CONTROL_FD, Command, Failure, FailureKind, Invocation, OutgoingEvent, PROGRAM, PackEvent,
-    ProgramEvent, RunPack, Timestamp, frame,
+    ProgramEvent, RunPack, Timestamp, WORK, frame,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -152,8 +152,9 @@ impl LaunchedRun<'_> {
 
     /// No worker runs.
     pub(crate) fn give_up(&self, error: &Failure) -> io::Result<()> {
-        let workers = (self.pack.first_worker()..).take(self.pack.pack_size() as usize);
-        let failed: Vec<_> = workers
+        let failed: Vec<_> = self
+            .pack
+            .workers()
             .map(|worker| PackEvent::WorkerFailed {
                 worker,
                 error: error.clone(),
@@ -199,5 +200,5 @@ pub(crate) const NO_RESULT: &str = "The action did not return a dictionary or ar
 
 /// A function's own fault.
 pub(crate) fn failure(message: &str) -> Failure {
-    Failure::new(FailureKind::Error, message).in_operation("work")
+    Failure::new(FailureKind::Error, message).in_operation(WORK)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use burst_protocol::frame;
+use burst_protocol::{CONCURRENCY, frame};
 
 const MIB: usize = 1024 * 1024;
 
@@ -12,8 +12,6 @@ pub(crate) const CONNECTIONS: usize = 64 + CONCURRENCY;
 /// Connections at once of those that have. An invoker has one for each flare that runs, and one with which it renews its
 /// lease.
 pub(crate) const TRUSTED_CONNECTIONS: usize = 64 + 2 * CONCURRENCY;
-/// Flares that may run on one program at once.
-pub(crate) const CONCURRENCY: usize = 200;
 /// A request's line and headers; what is read of a connection before anybody asks for it.
 pub(crate) const HEADER: usize = 32 * 1024;
 /// How long a connection may take to show the token.
@@ -56,10 +54,8 @@ pub(crate) const LOG_AT_ONCE_OF_ONE: usize = 4 * MIB;
 pub(crate) const LOG_RATE: usize = MIB;
 /// What lines that travel together count at most.
 pub(crate) const LOG_CHUNK: usize = 16 * 1024;
-/// The names of operations that failures speak of.
-pub(crate) const NAME: usize = 200;
-/// What only a machine can fail at, and is held against it: no program may name them.
-pub(crate) const OPERATIONS_OF_STARTS: [&str; 4] = ["fetch", "create", "init", "schedule"];
+/// What is told of how a program broke the protocol.
+pub(crate) const VIOLATION: usize = 200;
 /// The signals by which a program may say that it dies: those that its own handlers see.
 pub(crate) const DYING_SIGNALS: [i32; 5] = [
     libc::SIGABRT,

@@ -1,6 +1,8 @@
 //! What a flare's workers and its pack say: bounded here, whatever the program does, and gathered
 //! into few events, so that nobody further on has one for each line.
 
+use std::ops::Range;
+
 use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, PackEvent, Timestamp};
 use tokio::time::Instant;
 
@@ -34,8 +36,8 @@ struct LogSource {
 impl LogBuffer {
     /// For a pack of these workers, each of which may log `limit` bytes. The pack itself may no more than they, nor than
     /// one of several.
-    pub(crate) fn new(first: u32, size: u32, limit: usize) -> Self {
-        let workers = (first..).take(size as usize);
+    pub(crate) fn new(workers: Range<u32>, limit: usize) -> Self {
+        let (first, size) = (workers.start, workers.len());
         let sources = workers.map(|worker| LogSource::new(Some(worker), limit));
         let pack = LogSource::new(None, limit.min(LOG_LIMIT));
         Self {
@@ -204,7 +206,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A machine may have as many packs as slots: those of one worker hold no more of its memory than a few large ones.
-fn at_once(size: u32) -> usize {
+fn at_once(size: usize) -> usize {
     match size {
         1 => limits::LOG_AT_ONCE_OF_ONE,
         _ => limits::LOG_AT_ONCE,
@@ -293,7 +295,7 @@ mod tests {
 
     #[test]
     fn lines_of_one_stream_are_one_event_and_keep_their_order_among_streams() {
-        let mut log = LogBuffer::new(4, 2, LOG_LIMIT);
+        let mut log = LogBuffer::new(4..6, LOG_LIMIT);
         log.append(Some(4), OUT, "a", at(1));
         log.append(Some(5), OUT, "other", at(2));
         log.append(Some(4), OUT, "", at(3));
@@ -322,7 +324,7 @@ mod tests {
 
     #[test]
     fn a_long_line_is_cut_between_characters_and_a_long_passage_between_lines() {
-        let mut log = LogBuffer::new(0, 1, LOG_LIMIT);
+        let mut log = LogBuffer::new(0..1, LOG_LIMIT);
         log.append(None, OUT, &"é".repeat(LINE), at(1));
         let lengths = |log: &mut LogBuffer| -> Vec<Vec<usize>> {
             texts(&log.take())
@@ -342,7 +344,7 @@ mod tests {
     #[test]
     fn an_empty_line_costs_more_than_nothing_and_the_limit_is_said_once() {
         for worker in [Some(0), None] {
-            let mut log = LogBuffer::new(0, 1, LOG_LIMIT);
+            let mut log = LogBuffer::new(0..1, LOG_LIMIT);
             (0..100_000).for_each(|_| log.append(worker, OUT, "", at(1)));
             log.append(worker, OUT, &"\n".repeat(100_000), at(1));
             let events = log.take();
@@ -359,7 +361,7 @@ mod tests {
     fn a_flare_has_a_limit_of_its_own() {
         // What each source keeps of 4 MiB, and its last line.
         let kept = |limit: usize| {
-            let mut log = LogBuffer::new(0, 1, limit);
+            let mut log = LogBuffer::new(0..1, limit);
             let line = "x".repeat(1024 - LINE_COST);
             [Some(0), None].map(|worker| {
                 (0..4096).for_each(|_| log.append(worker, OUT, &line, at(1)));
@@ -389,7 +391,7 @@ mod tests {
 
     #[test]
     fn a_worker_beyond_the_limit_takes_no_room_from_others() {
-        let mut log = LogBuffer::new(0, 1, 0);
+        let mut log = LogBuffer::new(0..1, 0);
         let line = "x".repeat(LINE);
         (0..2 * limits::LOG_AT_ONCE / LINE).for_each(|_| log.append(Some(0), OUT, &line, at(1)));
         log.close();
@@ -399,7 +401,7 @@ mod tests {
     #[test]
     fn what_comes_too_fast_is_lost_and_the_log_says_how_much() {
         let workers = u32::try_from(2 * limits::LOG_AT_ONCE / LOG_LIMIT).unwrap();
-        let mut log = LogBuffer::new(0, workers, LOG_LIMIT);
+        let mut log = LogBuffer::new(0..workers, LOG_LIMIT);
         let line = "x".repeat(1024 - LINE_COST);
         for worker in 0..workers {
             (0..LOG_LIMIT / 1024).for_each(|_| log.append(Some(worker), OUT, &line, at(1)));

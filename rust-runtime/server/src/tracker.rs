@@ -1,6 +1,6 @@
 //! The state of the workers of the pack that runs. Pure: events in, verdicts out.
 
-use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, PackId, RunPack, Traffic};
+use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, PackId, RunPack, Traffic, WORK};
 
 use crate::violation::ProtocolViolation;
 
@@ -161,7 +161,7 @@ impl Tracker {
         let cause = match suspect {
             Some(worker) => Failure::new(kind, format!("it {how}"))
                 .of_worker(worker, self.pack)
-                .in_operation("work"),
+                .in_operation(WORK),
             None => {
                 let workers = self.ended.len();
                 let unknown = format!("which of its {workers} workers it was cannot be known");
@@ -214,7 +214,7 @@ impl Tracker {
     /// The failures of all workers of a program that broke the protocol, or of a platform that failed: no peer did it.
     /// Which worker it was is known where there is but one.
     fn broken(&self, reason: &Failure) -> Vec<(u32, Failure)> {
-        let mut failure = reason.clone().in_operation("work");
+        let mut failure = reason.clone().in_operation(WORK);
         failure.pack = Some(self.pack);
         failure.worker = (self.ended.len() == 1).then_some(self.first);
         self.unended()
@@ -238,7 +238,7 @@ impl Tracker {
     fn of_peer(&self, worker: u32, kind: FailureKind, message: String) -> Failure {
         Failure::new(kind, message)
             .of_worker(worker, self.pack)
-            .in_operation("work")
+            .in_operation(WORK)
     }
 
     fn unended(&self) -> impl Iterator<Item = u32> {

@@ -101,9 +101,8 @@ fn run_all<T: Send>(
     own: impl IntoIterator<Item = T>,
     run_worker: impl Fn(usize, u32, T) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
-    let size = run.pack.pack_size() as usize;
-    let mut workers = (run.pack.first_worker()..).zip(own).take(size).enumerate();
-    if size == 1 {
+    let mut workers = run.pack.workers().zip(own).enumerate();
+    if run.pack.pack_size() == 1 {
         // Without a thread, which the runtime could not tell from a process that the program has begun.
         return workers.try_for_each(|(index, (worker, own))| run_worker(index, worker, own));
     }

@@ -70,8 +70,7 @@ async fn run_flare(
     if !run.begin(commands)? {
         return Ok(());
     }
-    let workers = (run.pack.first_worker()..).take(run.pack.pack_size() as usize);
-    for (index, worker) in workers.enumerate() {
+    for (index, worker) in run.pack.workers().enumerate() {
         let at = Timestamp::now();
         run.say(&[PackEvent::WorkerStarted { worker, at }])?;
         let initialised = match server.is_initialised() {

@@ -244,7 +244,7 @@ impl RunningFlare {
             if let Err(violation) = seen {
                 self.control_open = false;
                 let mut message = format!("the program broke the protocol: {violation}");
-                checks::shorten(&mut message, limits::NAME);
+                checks::shorten(&mut message, limits::VIOLATION);
                 return self.kill(Failure::new(FailureKind::Internal, message));
             }
         }

@@ -24,7 +24,7 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn new(run: &RunPack) -> Self {
         Self {
-            log: LogBuffer::new(run.first_worker(), run.pack_size(), run.log_limit()),
+            log: LogBuffer::new(run.workers(), run.log_limit()),
             pending: BytesMut::new(),
             leaves_at: None,
             // Nobody waits for the only pack of a flare to come up.

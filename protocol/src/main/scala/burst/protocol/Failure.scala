@@ -27,10 +27,14 @@ final case class Failure(
 
   /** With texts that are not longer than a list of failures can bear. */
   def short: Failure =
-    copy(message = Failure.cut(message, Failure.MessageLimit), operation = operation.map(Failure.cut(_, 200)))
+    copy(
+      message = Failure.cut(message, Failure.MessageLimit),
+      operation = operation.map(Failure.cut(_, Failure.OperationLimit))
+    )
 
 object Failure:
   val MessageLimit = 4096
+  val OperationLimit = 200
 
   private def cut(text: String, limit: Int): String =
     if text.length <= limit then text

@@ -18,3 +18,9 @@ object Protocol:
 
   /** Between invokers and runtimes. */
   val Runtimes: Versions = Versions(oldest = 1, newest = 1)
+
+  /** The header of a request to a runtime that says which versions the invoker speaks, and that of its answer
+    * which says what the runtime has taken of them.
+    */
+  val VersionsHeader = "burst-versions"
+  val VersionHeader = "burst-version"

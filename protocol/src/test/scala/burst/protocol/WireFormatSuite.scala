@@ -11,6 +11,7 @@ import com.github.plokhotnyuk.jsoniter_scala.macros.JsonCodecMaker
 import io.circe.Json
 import io.circe.parser.{decode, parse}
 import io.circe.syntax.*
+import java.io.File
 import scala.concurrent.duration.DurationInt
 
 class WireFormatSuite extends munit.FunSuite:
@@ -134,6 +135,11 @@ class WireFormatSuite extends munit.FunSuite:
     )
     told.foreach: (name, event) =>
       assertEquals(readFromString[PackEvent](golden(name).noSpaces), event, name)
+    val copies = File(getClass.getResource("/golden").toURI).list().map(_.stripSuffix(".json")).toSet
+    val ofEvents = copies.filter(name => name.startsWith("event-") || name.startsWith("told-"))
+    // As programs tell their runtime; invokers are told of outputs in another way.
+    val ofPrograms = Set("event-worker-succeeded", "event-worker-succeeded-without-output")
+    assertEquals(told.keySet ++ ofPrograms, ofEvents)
 
   test("failures are what the golden copies say"):
     val panicked = Failure(
@@ -152,6 +158,17 @@ class WireFormatSuite extends munit.FunSuite:
     val kinds = golden("failure-kinds")
     assertEquals(kinds.as[Vector[FailureKind]], Right(FailureKind.values.toVector))
     assertEquals(readFromString[Vector[FailureKind]](kinds.noSpaces), FailureKind.values.toVector)
+
+  test("names and numbers that runtimes have as well are what the golden copy says"):
+    val constants = golden("constants").hcursor
+    assertEquals(constants.get[String]("versions").map(Versions.parse), Right(Some(Protocol.Runtimes)))
+    assertEquals(constants.get[String]("versionsHeader"), Right(Protocol.VersionsHeader))
+    assertEquals(constants.get[String]("versionHeader"), Right(Protocol.VersionHeader))
+    assertEquals(constants.get[Int]("logLimit"), Right(DefinitionRef.WorkerLogs << 20))
+    assertEquals(constants.get[Int]("message"), Right(Failure.MessageLimit))
+    assertEquals(constants.get[Int]("operationName"), Right(Failure.OperationLimit))
+    assertEquals(constants.get[String]("work"), Right(Operation.Work))
+    assertEquals(constants.get[Set[String]]("startSteps"), Right(Operation.StartSteps))
 
   test("neither a secret nor a backend's address shows when printed"):
     assert(!Secret("ab" * 32).toString.contains("abab"))

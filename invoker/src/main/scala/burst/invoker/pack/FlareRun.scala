@@ -261,10 +261,13 @@ private[pack] final class FlareRun(
         val own = error.map(ofProgram)
         if isKept then keep(pack, own) else host.spent(pack, own)
 
-  /** Other invokers' packs are told where they find it. */
+  /** Other invokers' packs are told where they find it. Failures are cleaned here as well as by the runtime,
+    * which the program may have taken over.
+    */
   private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match
     case PackEvent.Ready(Some(endpoint), at) =>
       PackEvent.Ready(Some(driver.publish(pack.container, endpoint)), at)
+    case failed: PackEvent.WorkerFailed => failed.copy(error = ofProgram(failed.error))
     case other => other
 
   /** And it is told where it finds them. */

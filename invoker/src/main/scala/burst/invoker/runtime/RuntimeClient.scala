@@ -158,7 +158,10 @@ final class RuntimeClient(
       within: Option[FiniteDuration] = None
   ): Future[Either[Refusal, AnswerBody]] =
     val headers =
-      Vector("Authorization" -> s"Bearer ${address.token.hex}", VersionsHeader -> Protocol.Runtimes.range)
+      Vector(
+        "Authorization" -> s"Bearer ${address.token.hex}",
+        Protocol.VersionsHeader -> Protocol.Runtimes.range
+      )
     connections.post(address, path, headers, content, within).flatMap: answer =>
       if answer.status / 100 != 2 then
         refusal(answer.body).map(found => Left(found.getOrElse(Refusal(s"status ${answer.status}"))))
@@ -176,7 +179,7 @@ final class RuntimeClient(
     answered.map(_.map(_.cancel()))
 
   private def taken(answer: Answer): Option[Int] =
-    Option(answer.headers.get(VersionHeader)).fold(Some(1))(_.toIntOption)
+    Option(answer.headers.get(Protocol.VersionHeader)).fold(Some(1))(_.toIntOption)
 
   /** Runtimes that do not say what they have taken speak the first version. */
   private def otherVersion(taken: Option[Int]): Option[Refusal] =
@@ -277,10 +280,6 @@ object Refusal:
 object RuntimeClient:
   private val JsonForm = "application/json"
   private val Compact = Printer.noSpaces
-
-  /** What this invoker speaks, and what the runtime has taken of it. */
-  private val VersionsHeader = "Burst-Versions"
-  private val VersionHeader = "Burst-Version"
 
   /** For a runtime to begin with an interpreter. */
   private val InterpreterBound = 1.second

@@ -197,8 +197,13 @@ class PackFailureSuite extends munit.FunSuite:
     import setup.*
     val (_, pack) = running()
     val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(Operation.Create))
-    pack.say(PackEvent.PackEnded(false, Some(error), Timestamp.ofMicros(1)))
-    assertEquals(endedBadly().operation, None)
+    pack.say(
+      PackEvent.WorkerFailed(2, error, Timestamp.ofMicros(1)),
+      PackEvent.PackEnded(false, Some(error), Timestamp.ofMicros(1))
+    )
+    val (reports, end) = untilEnded()
+    val failed = reports.flatMap(_.events).collect { case failed: PackEvent.WorkerFailed => failed.error }
+    assertEquals((failed ++ end.error).map(_.operation), Vector(None, None))
 
   setup.test("the runtime refuses the pack"): setup =>
     import setup.*

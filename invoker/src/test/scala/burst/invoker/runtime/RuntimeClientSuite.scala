@@ -57,8 +57,8 @@ class RuntimeClientSuite extends munit.FunSuite:
     server.createContext(
       "/",
       exchange =>
-        asked.set(exchange.getRequestHeaders.getFirst("Burst-Versions"))
-        taken.get.foreach(exchange.getResponseHeaders.set("Burst-Version", _))
+        asked.set(exchange.getRequestHeaders.getFirst(Protocol.VersionsHeader))
+        taken.get.foreach(exchange.getResponseHeaders.set(Protocol.VersionHeader, _))
         exchange.sendResponseHeaders(204, -1)
         exchange.close()
     )
