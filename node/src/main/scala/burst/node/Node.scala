@@ -96,10 +96,9 @@ object Node:
         case NonFatal(problem) =>
           LoggerFactory.getLogger(classOf[Node]).warn("it stops with flares under way", problem)
 
-  private def explain(problem: Throwable): String = problem match
+  private[node] def explain(problem: Throwable): String = problem match
     case setup: SetupException => setup.getMessage
     case config: ConfigException => s"a setting cannot be used: ${config.getMessage}"
-    case argument: IllegalArgumentException => argument.getMessage
     case other =>
       Iterator.iterate(other)(_.getCause).takeWhile(_ != null).collectFirst { case bind: BindException =>
         bind

@@ -1,6 +1,6 @@
 package burst.node
 
-import com.typesafe.config.{Config, ConfigFactory, ConfigUtil, ConfigValue}
+import com.typesafe.config.{Config, ConfigFactory, ConfigUtil}
 import java.nio.file.Path
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
@@ -57,16 +57,10 @@ object Settings:
       .withFallback(properties)
       .resolve()
 
-  /** `burst.backends` in the form the scheduler reads: a bare address is of the kind it is named by. */
+  /** With the kind of each backend: a bare address is of the kind it is named by. */
   private def withBackends(config: Config): Config =
     lazy val kinds = RuntimeBinary(RuntimeBinary.find(config)).backends()
-    def entries(section: Vector[String]): Vector[(String, ConfigValue)] =
-      val path = ConfigUtil.joinPath(section*)
-      if !config.hasPath(path) then Vector.empty
-      else
-        config.getObject(path).asScala.toVector.map: (name, value) =>
-          name -> BackendEntry.of(ConfigUtil.joinPath((section :+ name)*), name, value, kinds)
-    val scheduler = Vector("burst", "scheduler", "backends")
-    val all = entries(scheduler) ++ entries(Vector("burst", "backends"))
-    all.foldLeft(config):
-      case (config, (name, entry)) => config.withValue(ConfigUtil.joinPath((scheduler :+ name)*), entry)
+    config.getObject("burst.backends").asScala.foldLeft(config):
+      case (config, (name, value)) =>
+        val setting = ConfigUtil.joinPath("burst", "backends", name)
+        config.withValue(setting, BackendEntry.of(setting, name, value, kinds))

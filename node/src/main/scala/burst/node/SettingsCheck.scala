@@ -28,7 +28,7 @@ private[node] final class SettingsCheck(known: Config):
         case (_, _: ConfigObject) =>
           throw SetupException(s"${text(here)} is a section, and no setting itself.")
         case (_, default) =>
-          wanted(default).filterNot(_.fits(value)).foreach: kind =>
+          wanted(name, default).filterNot(_.fits(value)).foreach: kind =>
             throw SetupException(s"${text(here)} must be ${kind.what}.")
 
   /** A setting in it, if it is a section. */
@@ -56,10 +56,12 @@ private[node] final class SettingsCheck(known: Config):
         case _ => Vector(path :+ name)
 
 private object SettingsCheck:
-  /** What is below is looked at by somebody else: names are the operator's, or settings are those of Pekko.
+  /** What is here, or below, is looked at by somebody else: names are the operator's, or those of a release
+    * before (`node.conf`), or settings are those of Pekko.
     */
   private val Foreign: Set[Vector[String]] =
-    Set("backends", "scheduler.backends", "http.server").map(section => s"burst.$section".split('.').toVector)
+    Set("backends", "scheduler.backends", "scheduler.default-backend", "http.server")
+      .map(section => s"burst.$section".split('.').toVector)
 
   /** Pekko has more settings for one than stand here. */
   private def isDispatcher(section: ConfigObject): Boolean = section.containsKey("executor")
@@ -97,6 +99,7 @@ private object SettingsCheck:
     case Flag extends Kind("true or false", reads((c, k) => c.getBoolean(k) || true))
     case Whole
         extends Kind("a whole number, 0 or more", value => decimal(value).exists(n => n >= 0 && n.isWhole))
+    case Port extends Kind("a port, 0 to 65535", decimal(_).exists(n => n.isWhole && n >= 0 && n <= 65535))
     case Fraction extends Kind("a number, 0 or more", decimal(_).exists(_ >= 0))
     case Time extends Kind("a time such as 500ms, 60s or 5m", reads((c, k) => c.getDuration(k).toNanos >= 0))
     case Size extends Kind("a size such as 64KiB or 8MiB", reads((c, k) => c.getBytes(k) >= 0))
@@ -107,8 +110,9 @@ private object SettingsCheck:
   private val Size = """\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)""".r
 
   /** As the default is. */
-  private def wanted(default: ConfigValue): Option[Kind] = default.valueType match
+  private def wanted(name: String, default: ConfigValue): Option[Kind] = default.valueType match
     case BOOLEAN => Some(Kind.Flag)
+    case NUMBER if name == "port" || name.endsWith("-port") => Some(Kind.Port)
     case NUMBER => Some(if written(default).contains('.') then Kind.Fraction else Kind.Whole)
     case LIST => Some(Kind.Several)
     case STRING =>

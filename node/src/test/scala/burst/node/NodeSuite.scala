@@ -27,6 +27,14 @@ class NodeSuite extends FunSuite:
       assert(said.contains("burst: nobody waits for this one"), said)
     finally process.destroyForcibly(): Unit
 
+  test("what is wrong with a setting is said as it is, and what a library throws as what it is"):
+    assertEquals(Node.explain(SetupException("burst.x is 1: give 2.")), "burst.x is 1: give 2.")
+    assertEquals(
+      Node.explain(IllegalArgumentException("requirement failed")),
+      "cannot start: java.lang.IllegalArgumentException: requirement failed (see burst.log in its data " +
+        "directory)"
+    )
+
 object LostBeforeItServes:
   def main(arguments: Array[String]): Unit = Node.run(Role.Standalone): (_, _) =>
     Future.successful:

@@ -62,6 +62,7 @@ class SettingsCheckSuite extends FunSuite:
         "burst.limits.burst-size = many" -> "burst.limits.burst-size must be a whole number",
         "burst.limits.burst-size = -1" -> "a whole number, 0 or more",
         "burst.limits.burst-size = 1.5" -> "a whole number",
+        "burst.http.port = 70000" -> "burst.http.port must be a port",
         "burst.limits.timeout = soon" -> "burst.limits.timeout must be a time",
         "burst.limits.timeout = -5s" -> "must be a time",
         "burst.limits.package-size = 5s" -> "must be a size",

@@ -167,11 +167,29 @@ class PlatformSuite extends munit.FunSuite:
       """burst.backends { redis-list = "redis://h", "a.b" { kind = "redis-list", uri = "redis://i" } }
          burst.default-backend = "a.b" """
     ).config
-    assertEquals(config.getString("burst.scheduler.backends.redis-list.kind"), "redis-list")
-    assertEquals(config.getString("burst.scheduler.backends.redis-list.uri"), "redis://h")
-    assertEquals(config.getString("burst.scheduler.backends.\"a.b\".uri"), "redis://i")
-    assertEquals(config.getString("burst.scheduler.backends.direct.kind"), "direct")
-    assertEquals(config.getString("burst.scheduler.default-backend"), "a.b")
+    assertEquals(config.getString("burst.backends.redis-list.kind"), "redis-list")
+    assertEquals(config.getString("burst.backends.redis-list.uri"), "redis://h")
+    assertEquals(config.getString("burst.backends.\"a.b\".uri"), "redis://i")
+    assertEquals(config.getString("burst.backends.direct.kind"), "direct")
+    assertEquals(config.getString("burst.default-backend"), "a.b")
+
+  test("backends may be called as they were before, which the names of now go before"):
+    val before = """burst.scheduler {
+      backends { old { kind = redis-list, uri = "redis://h" }, s3 = "s3://h" }
+      default-backend = old
+    }"""
+    val old = settings(scratch.resolve("six"), before).config
+    assertEquals(old.getString("burst.backends.old.uri"), "redis://h")
+    assertEquals(old.getString("burst.backends.s3.kind"), "s3")
+    assertEquals(old.getString("burst.backends.direct.kind"), "direct")
+    assertEquals(old.getString("burst.default-backend"), "old")
+    val now = s"""$before
+      burst.backends.redis-list = "redis://i"
+      burst.default-backend = redis-list"""
+    val both = settings(scratch.resolve("six"), now).config
+    assertEquals(both.getString("burst.backends.redis-list.kind"), "redis-list")
+    assertEquals(both.getString("burst.backends.old.kind"), "redis-list")
+    assertEquals(both.getString("burst.default-backend"), "redis-list")
 
   test("what is set must be there, and of its kind"):
     def told(more: String): String =
@@ -190,4 +208,4 @@ class PlatformSuite extends munit.FunSuite:
     assertEquals(config.getString("burst.store.directory"), "/x/controller")
     assertEquals(config.getString("burst.store.spool"), "/x/controller/spool")
     assertEquals(config.getString("burst.invoker.directory"), "/x/invoker")
-    assertEquals(config.getString("burst.scheduler.default-backend"), "direct")
+    assertEquals(config.getString("burst.default-backend"), "direct")

@@ -1,5 +1,7 @@
 package burst.controller.cluster
 
+import burst.controller.invokers.InvokerRegistry
+import burst.controller.scheduler.InvokerLoss
 import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
@@ -16,7 +18,7 @@ private[cluster] object InvokerSession:
   sealed trait Internal
 
   /** Another session takes this one's place, or the scheduler ends. */
-  final case class End(reason: String) extends Internal
+  final case class End(loss: InvokerLoss) extends Internal
 
   /** The invoker says Hello again: the welcome was lost. */
   case object WelcomeAgain extends Internal
@@ -42,7 +44,7 @@ private[cluster] object InvokerSession:
       version: Int,
       epoch: Long,
       settings: SessionSettings,
-      registry: ActorRef[RegistryCommand[InvokerRequest]]
+      registry: ActorRef[InvokerRegistry.Command]
   ): Behavior[Command] = Behaviors.setup { context =>
     context.setLoggerName("burst.controller.cluster.InvokerSession")
     Behaviors.withTimers(timers =>
@@ -55,7 +57,7 @@ private final class InvokerSession(
     version: Int,
     epoch: Long,
     settings: SessionSettings,
-    registry: ActorRef[RegistryCommand[InvokerRequest]],
+    registry: ActorRef[InvokerRegistry.Command],
     context: ActorContext[InvokerSession.Command],
     timers: TimerScheduler[InvokerSession.Command]
 ):
@@ -92,7 +94,7 @@ private final class InvokerSession(
           catch
             case NonFatal(defect) =>
               context.log.error(s"the session of invoker ${id.value} breaks off", defect)
-              end("a defect of the controller")
+              lose(InvokerLoss.Defect)
       }
       .receiveSignal { case (_, PostStop) =>
         if !ended then hello.from ! Over(context.self, handsOver = true)
@@ -104,10 +106,10 @@ private final class InvokerSession(
     case beat: Beat =>
       onBeat(beat)
       Behaviors.same
-    case Farewell(reason) => end(reason)
-    case End(reason) => end(reason)
-    case Silent => end(s"it was not heard of for ${settings.silence.toCoarsest}")
-    case Broken => end("a message of its session cannot be read, or written")
+    case Farewell(reason) => end(UnregisterInvoker(id, context.self, reason))
+    case End(loss) => lose(loss)
+    case Silent => lose(InvokerLoss.Silent(settings.silence))
+    case Broken => lose(InvokerLoss.Unreadable)
     case WelcomeAgain =>
       if !joined then welcome()
       Behaviors.same
@@ -185,8 +187,11 @@ private final class InvokerSession(
     case fetch: FetchPackage => registry ! PackageRequest(fetch, packages)
     case holds: Holds => registry ! InvokerHolds(id, context.self, holds)
 
-  private def end(reason: String): Behavior[Command] =
+  private def lose(loss: InvokerLoss): Behavior[Command] =
+    end(InvokerRegistry.Lost(id, context.self, loss))
+
+  private def end(told: InvokerRegistry.Command): Behavior[Command] =
     ended = true
     hello.from ! Over(context.self, handsOver = false)
-    if joined then registry ! UnregisterInvoker(id, context.self, reason)
+    if joined then registry ! told
     Behaviors.stopped

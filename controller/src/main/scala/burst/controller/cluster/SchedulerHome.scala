@@ -31,6 +31,9 @@ private[controller] trait SchedulerHome:
   def leave(limit: FiniteDuration): Future[Unit]
 
 private[controller] object SchedulerHome:
+  /** That of the actor, by which `cluster.conf` knows it, too. */
+  private val Name = "burst-scheduler"
+
   /** In a cluster the scheduler is a singleton among the controllers; alone it is simply here. */
   def of(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?]): SchedulerHome =
     // A defect of its parts begins it anew, as if another controller had taken over.
@@ -55,7 +58,7 @@ private[controller] object SchedulerHome:
 
   private final class Alone(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
       extends SchedulerHome:
-    val scheduler: ActorRef[SchedulerNode.Command] = system.systemActorOf(node, "burst-scheduler")
+    val scheduler: ActorRef[SchedulerNode.Command] = system.systemActorOf(node, Name)
     def host: SchedulerHost = SchedulerHost.Here
 
     def leave(limit: FiniteDuration): Future[Unit] =
@@ -65,7 +68,7 @@ private[controller] object SchedulerHome:
   private final class Clustered(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
       extends SchedulerHome:
     val scheduler: ActorRef[SchedulerNode.Command] = ClusterSingleton(system).init(
-      SingletonActor(node, "burst-scheduler")
+      SingletonActor(node, Name)
         .withStopMessage(SchedulerNode.Stop(system.ignoreRef))
         .withSettings(ClusterSingletonSettings(system))
     )

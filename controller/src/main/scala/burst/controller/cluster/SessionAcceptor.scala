@@ -1,7 +1,9 @@
 package burst.controller.cluster
 
+import burst.controller.invokers.InvokerRegistry
+import burst.controller.scheduler.InvokerLoss
 import burst.protocol.link.{Hello, Refused}
-import burst.protocol.{InvokerId, InvokerRequest, Protocol, RegistryCommand, Versions}
+import burst.protocol.{InvokerId, Protocol, Versions}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -37,7 +39,7 @@ private[cluster] object SessionAcceptor:
   def apply(
       epoch: Long,
       settings: SessionSettings,
-      registry: ActorRef[RegistryCommand[InvokerRequest]],
+      registry: ActorRef[InvokerRegistry.Command],
       spoken: Versions = Protocol.Nodes
   ): Behavior[Hello] = Behaviors
     .setup[Command]: context =>
@@ -47,7 +49,7 @@ private[cluster] object SessionAcceptor:
 private final class SessionAcceptor(
     epoch: Long,
     settings: SessionSettings,
-    registry: ActorRef[RegistryCommand[InvokerRequest]],
+    registry: ActorRef[InvokerRegistry.Command],
     spoken: Versions,
     context: ActorContext[SessionAcceptor.Command]
 ):
@@ -70,12 +72,12 @@ private final class SessionAcceptor(
   private def accept(entries: Map[InvokerId, Entry], hello: Hello, version: Int): Behavior[Command] =
     entries.get(hello.id) match
       case Some(Entry(known, session)) if known.from == hello.from =>
-        if known.tries < hello.tries then replace(entries, session, "it had lost contact", hello, version)
+        if known.tries < hello.tries then replace(entries, session, InvokerLoss.Reconnected, hello, version)
         else
           if known.tries == hello.tries then session ! InvokerSession.WelcomeAgain
           Behaviors.same
       case Some(Entry(known, session)) if hello.follows(known) =>
-        replace(entries, session, "it restarted", hello, version)
+        replace(entries, session, InvokerLoss.Restarted, hello, version)
       case Some(Entry(_, session)) =>
         // It says Hello again until the session ends, one way or the other.
         session ! InvokerSession.Rival(hello.from)
@@ -90,11 +92,11 @@ private final class SessionAcceptor(
   private def replace(
       entries: Map[InvokerId, Entry],
       session: ActorRef[InvokerSession.Command],
-      reason: String,
+      loss: InvokerLoss,
       hello: Hello,
       version: Int
   ): Behavior[Command] =
-    session ! InvokerSession.End(reason)
+    session ! InvokerSession.End(loss)
     open(entries, hello, version)
 
   private def open(entries: Map[InvokerId, Entry], hello: Hello, version: Int): Behavior[Command] =

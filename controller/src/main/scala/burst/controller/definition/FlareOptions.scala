@@ -4,7 +4,6 @@ import burst.protocol.Durations
 import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec}
 import scala.concurrent.duration.FiniteDuration
-import scala.deriving.Mirror
 
 /** What can be set per definition and again per flare; what is absent is the platform's choice. `memory` is
   * in MiB per worker, `chunkSize` in bytes. An option is a field here, with its value in force in
@@ -20,11 +19,15 @@ final case class FlareOptions(
     retries: Option[Int] = None
 ):
   /** These options, completed by `defaults` where they say nothing. */
-  def orElse(defaults: FlareOptions): FlareOptions =
-    val own = Tuple.fromProductTyped(this).toArray
-    val other = Tuple.fromProductTyped(defaults).toArray
-    val both = own.zip(other).map((one, two) => if one == None then two else one)
-    summon[Mirror.ProductOf[FlareOptions]].fromProduct(Tuple.fromArray(both))
+  def orElse(defaults: FlareOptions): FlareOptions = FlareOptions(
+    granularity.orElse(defaults.granularity),
+    packing.orElse(defaults.packing),
+    backend.orElse(defaults.backend),
+    chunkSize.orElse(defaults.chunkSize),
+    timeout.orElse(defaults.timeout),
+    memory.orElse(defaults.memory),
+    retries.orElse(defaults.retries)
+  )
 
 object FlareOptions:
   private given Codec[FiniteDuration] = Durations.inMillis

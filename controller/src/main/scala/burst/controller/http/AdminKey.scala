@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import com.typesafe.config.ConfigException
+import burst.node.SetupException
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.{MessageDigest, SecureRandom}
 import java.util.HexFormat
@@ -21,13 +21,12 @@ object AdminKey:
     */
   private val Shortest = 32
 
-  /** From the setting; empty is none. */
+  /** From the setting; empty is none. Throws `SetupException`. */
   def from(configured: String): Option[AdminKey] =
     if configured.isEmpty then None
     else if configured.length < Shortest then
-      throw ConfigException.BadValue(
-        Setting,
-        s"it must have at least $Shortest random characters, such as `openssl rand -hex 32` prints"
+      throw SetupException(
+        s"$Setting must have at least $Shortest random characters, such as `openssl rand -hex 32` prints."
       )
     else Some(AdminKey(hash(configured)))
 

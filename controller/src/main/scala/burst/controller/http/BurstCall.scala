@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.action.{ActionName, Actions, BuiltIns, BurstPack, Pause}
-import burst.controller.definition.KindFamily
+import burst.controller.definition.{KindFamily, Packing}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.JsonPieces
@@ -52,7 +52,9 @@ final class BurstCall(
       backend <- query.text("backend")
       _ <- query.flag("debug")
       packing =
-        if join then "mixed" else if granularity.isDefined then "homogeneous" else "heterogeneous"
+        if join then Packing.Mixed
+        else if granularity.isDefined then Packing.Homogeneous
+        else Packing.Heterogeneous
     yield Fields.of(
       JsonObject.fromIterable(
         Vector("packing" -> packing.asJson)

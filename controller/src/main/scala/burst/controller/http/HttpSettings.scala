@@ -2,7 +2,8 @@ package burst.controller.http
 
 import burst.controller.definition.{FlareOptions, FlareTerms, Packing}
 import burst.controller.http.connection.ConnectionLimits
-import com.typesafe.config.{Config, ConfigException}
+import burst.node.SetupException
+import com.typesafe.config.Config
 import javax.net.ssl.SSLContext
 import org.apache.pekko.http.scaladsl.model.{MediaType, MediaTypes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
@@ -43,6 +44,7 @@ object HttpSettings:
       server.parserSettings.withCustomMediaTypes(MediaType.customWithOpenCharset(json.mainType, json.subType))
     )
 
+  /** Throws `SetupException`. */
   def from(config: Config): HttpSettings =
     val http = config.getConfig("burst.http")
     HttpSettings(
@@ -70,10 +72,15 @@ object HttpSettings:
       config.getBytes("burst.store.log-limit"),
       patience(config),
       Readiness.Settings.from(http.getConfig("ready")),
-      withCharsets(
-        ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
-      )
+      withCharsets(server(http.getConfig("server"), config))
     )
+
+  /** Pekko HTTP's own settings, of which the operator may set any. */
+  private def server(own: Config, config: Config): ServerSettings =
+    try ServerSettings(own.atPath("pekko.http.server").withFallback(config))
+    catch
+      case refused: IllegalArgumentException =>
+        throw SetupException(s"burst.http.server cannot be used: ${refused.getMessage}.", refused)
 
   /** How long a flare may take beyond its time-out: until it has its slots, until its packs are up, and until
     * they have ended.
@@ -118,15 +125,15 @@ final case class FlareDefaults(
   )
 
 object FlareDefaults:
+  /** Throws `SetupException`. */
   def from(config: Config): FlareDefaults =
     val defaults = config.getConfig("burst.flare-defaults")
     val packing = defaults.getString("packing")
     val terms = FlareTerms(
       packing = Packing.named
         .collectFirst { case (`packing`, value) => value }
-        .getOrElse(throw ConfigException.BadValue(
-          "burst.flare-defaults.packing",
-          "there is no such packing"
+        .getOrElse(throw SetupException(
+          s"burst.flare-defaults.packing is '$packing': give ${Packing.named.map(_._1).mkString(", ")}."
         )),
       backend = "",
       timeout = defaults.getDuration("timeout").toMillis.millis,

@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import com.typesafe.config.{Config, ConfigException}
+import burst.node.SetupException
+import com.typesafe.config.Config
 import java.io.ByteArrayInputStream
 import java.nio.charset.StandardCharsets.US_ASCII
 import java.nio.file.{Files, Path}
@@ -19,6 +20,7 @@ object Tls:
   private val Protocol = "TLS"
 
   /** From a certificate chain and its key in PEM, or both in one PKCS #12 file; none when neither is given.
+    * Throws `SetupException`.
     */
   def from(tls: Config): Option[SSLContext] =
     val (certificate, key, store) = (file(tls, "certificate"), file(tls, "key"), file(tls, "keystore"))
@@ -29,10 +31,7 @@ object Tls:
         val password = tls.getString("keystore-password").toCharArray
         Some(context(pkcs12(file, password), password))
       case _ =>
-        throw ConfigException.BadValue(
-          "burst.http.tls",
-          "give either certificate and key, or a keystore"
-        )
+        throw SetupException("burst.http.tls: give either certificate and key, or a keystore.")
 
   private def noPassword = Array.emptyCharArray
 
@@ -80,8 +79,7 @@ object Tls:
     try use(Files.readAllBytes(file))
     catch
       case NonFatal(cause) =>
-        throw ConfigException.BadValue(
-          s"burst.http.tls.$setting",
-          s"$file cannot be used: ${cause.getClass.getSimpleName}",
+        throw SetupException(
+          s"burst.http.tls.$setting: $file cannot be used: ${cause.getClass.getSimpleName}.",
           cause
         )

@@ -1,7 +1,7 @@
 package burst.controller.invokers
 
 import burst.controller.blob.PackageSource
-import burst.controller.scheduler.GangScheduler
+import burst.controller.scheduler.{GangScheduler, InvokerLoss}
 import burst.protocol.*
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -38,51 +38,48 @@ object RegistrySettings:
   * one of this process is silent when all of the process stands still, and is there when that goes on.
   */
 object InvokerRegistry:
-  private[invokers] sealed trait Internal
-  private[invokers] final case class Stopped(id: InvokerId, invoker: ActorRef[InvokerRequest])
-      extends Internal
+  sealed trait Internal
+
+  /** The invoker is not there any more, though it has not said so itself. */
+  final case class Lost(id: InvokerId, invoker: ActorRef[InvokerRequest], loss: InvokerLoss) extends Internal
   private[invokers] final case class LongGone(id: InvokerId) extends Internal
-  private[invokers] type Input = RegistryCommand[InvokerRequest] | Internal
+
+  type Command = RegistryCommand[InvokerRequest] | Internal
 
   def apply(
       scheduler: ActorRef[GangScheduler.Command],
       packages: PackageSource,
       settings: RegistrySettings,
       blocking: ExecutionContext
-  ): Behavior[RegistryCommand[InvokerRequest]] =
-    Behaviors
-      .setup[Input] { context =>
-        context.setLoggerName(classOf[InvokerRegistry])
-        Behaviors.withTimers { timers =>
-          val server = PackageServer(packages, settings.packageChunk, blocking, context.log)
-          new InvokerRegistry(scheduler, server, settings, context, timers).behavior
-        }
-      }
-      .narrow
+  ): Behavior[Command] = Behaviors.setup { context =>
+    context.setLoggerName(classOf[InvokerRegistry])
+    Behaviors.withTimers { timers =>
+      val server = PackageServer(packages, settings.packageChunk, blocking, context.log)
+      new InvokerRegistry(scheduler, server, settings, context, timers).behavior
+    }
+  }
 
 private final class InvokerRegistry(
     scheduler: ActorRef[GangScheduler.Command],
     packages: PackageServer,
     settings: RegistrySettings,
-    context: ActorContext[InvokerRegistry.Input],
-    timers: TimerScheduler[InvokerRegistry.Input]
+    context: ActorContext[InvokerRegistry.Command],
+    timers: TimerScheduler[InvokerRegistry.Command]
 ):
   import InvokerRegistry.*
 
   private var up = Map.empty[InvokerId, ActorRef[InvokerRequest]]
 
-  def behavior: Behavior[Input] = Behaviors.receiveMessage { message =>
+  def behavior: Behavior[Command] = Behaviors.receiveMessage { message =>
     message match
       case RegisterInvoker(status, invoker) => onRegister(status, invoker)
       case Heartbeat(status) => onHeartbeat(status)
       case UnregisterInvoker(id, invoker, reason) =>
-        if up.get(id).contains(invoker) then
-          context.unwatch(invoker)
-          lose(id, reason)
+        onLost(id, invoker, InvokerLoss.Unregistered(reason))
+      case Lost(id, invoker, loss) => onLost(id, invoker, loss)
       case InvokerHolds(id, invoker, holds) =>
         if up.get(id).contains(invoker) then scheduler ! GangScheduler.InvokerHeld(id, invoker, holds)
       case request: PackageRequest => packages.serve(request)
-      case Stopped(id, invoker) => if up.get(id).contains(invoker) then lose(id, "its process ended")
       case LongGone(id) => scheduler ! GangScheduler.InvokerForgotten(id)
     Behaviors.same
   }
@@ -92,10 +89,8 @@ private final class InvokerRegistry(
     up.get(id) match
       case Some(`invoker`) => onHeartbeat(status)
       case known =>
-        known.foreach: before =>
-          context.unwatch(before)
-          lose(id, "it restarted")
-        context.watchWith(invoker, Stopped(id, invoker))
+        known.foreach(onLost(id, _, InvokerLoss.Restarted))
+        context.watchWith(invoker, Lost(id, invoker, InvokerLoss.ProcessEnded))
         up = up.updated(id, invoker)
         timers.cancel(LongGone(id))
         scheduler ! GangScheduler.InvokerUp(status, invoker)
@@ -104,8 +99,10 @@ private final class InvokerRegistry(
     case Some(invoker) => scheduler ! GangScheduler.InvokerReported(status, invoker)
     case None => context.log.debug("a heartbeat of an invoker that has not registered")
 
-  private def lose(id: InvokerId, reason: String): Unit =
-    context.log.warn(s"invoker ${id.value} is lost: $reason")
-    up = up.removed(id)
-    timers.startSingleTimer(LongGone(id), LongGone(id), settings.forgetAfter)
-    scheduler ! GangScheduler.InvokerLost(id, reason)
+  private def onLost(id: InvokerId, invoker: ActorRef[InvokerRequest], loss: InvokerLoss): Unit =
+    if up.get(id).contains(invoker) then
+      context.log.warn(s"invoker ${id.value} is lost: ${loss.reason}")
+      context.unwatch(invoker)
+      up = up.removed(id)
+      timers.startSingleTimer(LongGone(id), LongGone(id), settings.forgetAfter)
+      scheduler ! GangScheduler.InvokerLost(id, loss)

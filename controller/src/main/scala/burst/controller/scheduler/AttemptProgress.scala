@@ -81,14 +81,14 @@ final case class AttemptProgress(
       all.copy(shrunk = report.slots.filter(_ => goesOn).map(report.pack -> _).toVector)
 
   /** Every pack on that machine has ended, whatever it was at. */
-  def invokerLost(invoker: InvokerId, reason: String): Absorbed =
+  def invokerLost(invoker: InvokerId, loss: InvokerLoss): Absorbed =
     plan.packs.filter(p => p.invoker == invoker && stages(p.pack) != PackStage.Ended).foldLeft(Absorbed(
       this
     )) {
       (so, placement) =>
         val failure = Failure(
           FailureKind.InvokerLost,
-          s"invoker ${invoker.value} was lost: $reason",
+          s"invoker ${invoker.value} was lost: ${loss.reason}",
           pack = Some(placement.pack),
           invoker = Some(invoker),
           operation = Some(so.progress.operationOf(placement.pack))

@@ -55,7 +55,7 @@ object FlareActor:
       unbroken: Boolean,
       since: Option[Timestamp]
   ) extends Command
-  final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
+  final case class InvokerDown(invoker: InvokerId, loss: InvokerLoss) extends Command
 
   /** Answered with `ended` where it has ended. */
   final case class Cancel(
@@ -93,8 +93,6 @@ object FlareActor:
 
   /** Not the context's own, which each actor would look up by walking through its stack. */
   private val log = LoggerFactory.getLogger(classOf[FlareActor])
-
-  private val Unreadable = "the flare's inputs cannot be read"
 
   /** How long a submission goes without an answer that is to be the flare's end. */
   val AnsweredWithin: FiniteDuration = 3.seconds
@@ -221,7 +219,7 @@ private final class FlareActor(
 
   private def onDefect(defect: Throwable): Unit =
     log.atError().of(id, request.origin).setCause(defect).log("a defect of the controller")
-    applyStep(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
+    break(Breakage.Defect(defect))
 
   private def next: Behavior[Command] =
     if retired && !storing.hasUnstoredEnd then Behaviors.stopped else Behaviors.same
@@ -253,10 +251,10 @@ private final class FlareActor(
             reports
           )
         )
-    case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
+    case InvokerDown(invoker, loss) => happen(FlareEvent.InvokerLost(invoker, loss, now()))
     // It is not for want of memory that they are not here.
     case Expired(FlareTimer.Inputs, attempt) if isPlacing(attempt) && inputs.hasFailed(attempt) =>
-      happen(FlareEvent.Broken(Unreadable, now()))
+      break(Breakage.InputsUnreadable)
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case cancel: Cancel => onCancel(cancel)
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
@@ -274,6 +272,7 @@ private final class FlareActor(
     case Retire | _: Begin => ()
 
   private def happen(event: FlareEvent): Unit = applyStep(life.step(event))
+  private def break(why: Breakage): Unit = happen(FlareEvent.Broken(why, now()))
 
   private def onPlaced(placed: Placed): Unit =
     packs.reach(placed.invokers)
@@ -284,7 +283,7 @@ private final class FlareActor(
       happen(FlareEvent.Stored(life.flare.attempt, life.flare.state, now()))
     // found out before any invoker is asked for a pack: the slots just go back
     if backends.find(request.backend, request.chunkSize).isEmpty then
-      happen(FlareEvent.Broken(s"the backend '${request.backend}' is not configured any more", now()))
+      break(Breakage.BackendGone(request.backend))
 
   /** A flare that waits has nothing but its record: its cancellation is accepted once that is stored, or a
     * restart would run it.
@@ -333,7 +332,7 @@ private final class FlareActor(
     case FlareEffect.ReadInputs =>
       val attempt = life.flare.attempt
       environment.variables(request) match
-        case Left(secret) => happen(FlareEvent.Broken(secret.message, now()))
+        case Left(secret) => break(Breakage.SecretUnopened(secret))
         case Right(opened) =>
           variables = opened
           if inputs.isAtHand(attempt) then happen(FlareEvent.InputsRead(attempt, now()))
@@ -387,10 +386,16 @@ private final class FlareActor(
         val again = ReadInputsAgain(attempt)
         timers.startSingleTimer(again, again, settings.storeRetryPause * 5)
         if inputs.failed(attempt) then
-          log.atError().of(id, request.origin).setCause(cause).log("{}; trying again", Unreadable)
+          log
+            .atError()
+            .of(id, request.origin)
+            .setCause(cause)
+            .log("{}; trying again", Breakage.InputsUnreadable.message)
       case missing =>
-        missing.failed.foreach(log.atError().of(id, request.origin).setCause(_).log(Unreadable))
-        happen(FlareEvent.Broken(Unreadable, now()))
+        missing.failed.foreach(
+          log.atError().of(id, request.origin).setCause(_).log(Breakage.InputsUnreadable.message)
+        )
+        break(Breakage.InputsUnreadable)
 
   /** Whether it has not ended well in a container that calls share, or was not taken in there any more. */
   private def hasSpent(report: PackReport): Boolean =

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
+import burst.controller.secrets.UnopenedSecret
 import burst.protocol.{Failure, InvokerId, PackReport, Timestamp}
 
 /** The waits of a flare; each has an end. How long they are is in [[SchedulerSettings]]. */
@@ -33,6 +34,13 @@ enum FlareTimer:
   /** For the clean-up of the backend. */
   case Clean
 
+/** Why the controller cannot go on with a flare, whatever its packs do. */
+enum Breakage(val message: String):
+  case Defect(cause: Throwable) extends Breakage(s"the controller failed: ${cause.getMessage}")
+  case InputsUnreadable extends Breakage("the flare's inputs cannot be read")
+  case BackendGone(name: String) extends Breakage(s"the backend '$name' is not configured any more")
+  case SecretUnopened(secret: UnopenedSecret) extends Breakage(secret.message)
+
 /** What happens to a flare. Times are the controller's. */
 enum FlareEvent:
   /** The scheduler reserved every slot of the plan. */
@@ -50,7 +58,7 @@ enum FlareEvent:
   /** What the packs of `attempt` are to be given is at hand. */
   case InputsRead(attempt: Int, at: Timestamp)
   case Reported(report: PackReport, at: Timestamp)
-  case InvokerLost(invoker: InvokerId, reason: String, at: Timestamp)
+  case InvokerLost(invoker: InvokerId, loss: InvokerLoss, at: Timestamp)
 
   /** To a flare that another scheduler had: an invoker is there, and has these packs of it still; all that it
     * was ever asked for where it is `unbroken`, or where the flare was placed `since`.
@@ -69,8 +77,8 @@ enum FlareEvent:
   case Expired(timer: FlareTimer, attempt: Int, at: Timestamp)
   case Cleaned(error: Option[Failure], at: Timestamp)
 
-  /** A defect of the controller itself: the flare ends rather than hangs. */
-  case Broken(message: String, at: Timestamp)
+  /** The flare ends rather than hangs. */
+  case Broken(why: Breakage, at: Timestamp)
 
 /** What is to be done, in this order, after a step. */
 enum FlareEffect:

@@ -99,10 +99,10 @@ final case class FlareLifecycle private (
     case FlareEvent.StoreFailed(why, at) =>
       lose(why, at).andThen(_.onBroken(FlareEnding.notStored(why), at))
     case FlareEvent.Gathered(storageFailure) => Step(copy(storageFailure = storageFailure))
-    case FlareEvent.Broken(message, at) => onBroken(FlareEnding.internal(message), at)
+    case FlareEvent.Broken(why, at) => onBroken(FlareEnding.internal(why.message), at)
     case FlareEvent.Reported(report, at) => onReport(report, at)
-    case FlareEvent.InvokerLost(invoker, reason, at) =>
-      progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
+    case FlareEvent.InvokerLost(invoker, loss, at) =>
+      progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, loss), at))
     case FlareEvent.PacksHeld(invoker, packs, unbroken, since, at) =>
       val isPlacedSince = since.exists(begin => flare.placed.exists(_ >= begin))
       onPacksHeld(invoker, packs, unbroken || isPlacedSince, at)

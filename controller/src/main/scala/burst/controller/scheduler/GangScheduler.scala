@@ -115,7 +115,7 @@ object GangScheduler:
   /** What an invoker that is up has kept from its session with another scheduler. */
   final case class InvokerHeld(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds)
       extends Command
-  final case class InvokerLost(id: InvokerId, reason: String) extends Command
+  final case class InvokerLost(id: InvokerId, loss: InvokerLoss) extends Command
 
   /** An invoker has been away for so long that nobody need be shown it any more. */
   final case class InvokerForgotten(id: InvokerId) extends Command
@@ -301,9 +301,9 @@ private final class GangScheduler(
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerHeld(id, invoker, holds) => adoption.held(id, invoker, holds)
     case AdoptionDue =>
-      adoption.missing.foreach(onLost(_, "it did not come back when the controller was replaced"))
+      adoption.missing.foreach(onLost(_, InvokerLoss.NotAdopted))
     case Settled => submissions.addEarly()
-    case InvokerLost(id, reason) => onLost(id, reason)
+    case InvokerLost(id, loss) => onLost(id, loss)
     case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
     case ContainerSpent(id, attempt) => state.spent(AttemptId(id, attempt))
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
@@ -397,12 +397,12 @@ private final class GangScheduler(
         invoker ! InvokerRequest(NothingMore, context.system.ignoreRef)
     else onUp(status, invoker)
 
-  private def onLost(id: InvokerId, reason: String): Unit =
+  private def onLost(id: InvokerId, loss: InvokerLoss): Unit =
     adoption.lost(id)
     val lost = state.down(id)
     invokers.down(id, lost.map((attempt, pack) => (attempt.flare, pack)))
     val hit = lost.map(_._1.flare).distinct
-    (hit ++ hit.flatMap(groups.current)).foreach(flares.tell(_, FlareActor.InvokerDown(id, reason)))
+    (hit ++ hit.flatMap(groups.current)).foreach(flares.tell(_, FlareActor.InvokerDown(id, loss)))
 
   private def abort(attempt: AttemptId, failure: Failure): Unit =
     state

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.node.SetupException
 import burst.protocol.BackendConfig
 import com.typesafe.config.Config
 import java.nio.file.{Files, Path}
@@ -61,7 +62,7 @@ final case class SchedulerSettings(
   )
 
 object SchedulerSettings:
-  /** Reads the section `burst.scheduler` of a configuration. */
+  /** Reads the section `burst.scheduler` of a configuration. Throws `SetupException`. */
   def from(root: Config): SchedulerSettings =
     val config = root.getConfig("burst.scheduler")
     def duration(key: String): FiniteDuration = config.getDuration(key).toNanos.nanos
@@ -115,8 +116,8 @@ object SchedulerSettings:
     if text == "cheapest" then DefaultGranularity.Cheapest(costs)
     else
       Try(text.toInt).toOption.filter(_ > 0).map(DefaultGranularity.Fixed(_)).getOrElse {
-        throw IllegalArgumentException(
-          s"burst.scheduler.default-granularity must be \"cheapest\" or a positive number, not \"$text\""
+        throw SetupException(
+          s"burst.scheduler.default-granularity is '$text': give \"cheapest\" or a positive number."
         )
       }
 
@@ -125,8 +126,9 @@ object SchedulerSettings:
   */
 final class BackendCatalog(val default: String, backends: Map[String, BackendCatalog.Entry]):
   if !backends.contains(default) then
-    throw IllegalArgumentException(
-      s"burst.scheduler.default-backend is '$default', which is not under burst.scheduler.backends"
+    throw SetupException(
+      s"burst.default-backend is '$default', which is not under burst.backends: give one of " +
+        s"${names.mkString(", ")}, or add it there."
     )
 
   def names: Vector[String] = backends.keys.toVector.sorted
@@ -149,9 +151,9 @@ object BackendCatalog:
   ):
     override def toString: String = s"Entry($kind)"
 
-  /** Reads `burst.scheduler.backends` and `burst.scheduler.default-backend`. */
+  /** Reads `burst.backends` and `burst.default-backend`. Throws `SetupException`. */
   def from(root: Config): BackendCatalog =
-    val section = root.getConfig("burst.scheduler.backends")
+    val section = root.getConfig("burst.backends")
     val entries = section.root.keySet.asScala.map { name =>
       val entry = section.getConfig(s"\"$name\"")
       val uri = if entry.hasPath("uri") then Some(entry.getString("uri")).filter(_.nonEmpty) else None
@@ -163,11 +165,9 @@ object BackendCatalog:
         entry.hasPath("shared-credentials") && entry.getBoolean("shared-credentials")
       )
     }.toMap
-    BackendCatalog(root.getString("burst.scheduler.default-backend"), entries)
+    BackendCatalog(root.getString("burst.default-backend"), entries)
 
   private def certificates(backend: String, file: String): String =
     Try(Files.readString(Path.of(file))).getOrElse {
-      throw IllegalArgumentException(
-        s"burst.scheduler.backends.$backend.ca is '$file', which cannot be read"
-      )
+      throw SetupException(s"burst.backends.$backend.ca is '$file', which cannot be read.")
     }

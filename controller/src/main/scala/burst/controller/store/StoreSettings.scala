@@ -1,7 +1,8 @@
 package burst.controller.store
 
 import burst.controller.blob.{S3Credentials, S3Settings}
-import com.typesafe.config.{Config, ConfigException}
+import burst.node.SetupException
+import com.typesafe.config.Config
 import java.net.URI
 import java.nio.file.Path
 import scala.concurrent.duration.FiniteDuration
@@ -37,6 +38,7 @@ object StoreSettings:
   /** And for what moves large things. */
   val TransferDispatcher = "burst.store.transfer-dispatcher"
 
+  /** Throws `SetupException`. */
   def from(config: Config): StoreSettings =
     val store = config.getConfig("burst.store")
     val retention = store.getConfig("retention")
@@ -44,7 +46,7 @@ object StoreSettings:
     StoreSettings(
       directory,
       nonEmpty(store, "spool").fold(directory.resolve("spool"))(Path.of(_)),
-      store.getInt("read-connections"),
+      atLeastOne(store, "read-connections"),
       store.getDuration("busy-timeout").toScala,
       store.getBoolean("flush-flares"),
       postgres(store.getConfig("postgresql")),
@@ -57,7 +59,7 @@ object StoreSettings:
         retention.getDuration("interval").toScala,
         retention.getInt("batch")
       ),
-      atLeastOne(retention, "versions"),
+      atLeastOne(store, "retention.versions"),
       retention.getDuration("idempotency-keys").toScala,
       nonEmpty(store, "secrets-key").fold(directory.resolve("secrets.key"))(Path.of(_))
     )
@@ -86,10 +88,9 @@ object StoreSettings:
         config.getDuration("timeout").toScala
       )
 
-  private def atLeastOne(config: Config, key: String): Int =
-    val value = config.getInt(key)
-    if value < 1 then
-      throw ConfigException.BadValue(s"burst.store.retention.$key", "it must be 1 or more")
+  private def atLeastOne(store: Config, key: String): Int =
+    val value = store.getInt(key)
+    if value < 1 then throw SetupException(s"burst.store.$key is $value: give 1 or more.")
     value
 
   private def nonEmpty(config: Config, key: String): Option[String] =
@@ -111,4 +112,4 @@ object StoreSettings:
       .filter(url => url.getScheme == scheme && more(url))
       .filter(url => Option(url.getRawAuthority).exists(_.split(",", -1).forall(Host.matches)))
       .filterNot(url => Option(url.getQuery).exists(_.toLowerCase.contains("password=")))
-      .getOrElse(throw ConfigException.BadValue(key, s"it must be $form, with user and password elsewhere"))
+      .getOrElse(throw SetupException(s"$key must be $form, with user and password elsewhere."))

@@ -1,5 +1,7 @@
 package burst.controller.cluster
 
+import burst.controller.invokers.InvokerRegistry
+import burst.controller.scheduler.InvokerLoss
 import burst.protocol.*
 import burst.protocol.link.*
 import com.typesafe.config.ConfigFactory
@@ -20,7 +22,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
   private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
 
   private class Fixture(contact: FiniteDuration = 1.hour, spoken: Versions = Protocol.Nodes):
-    val registry: TestProbe[RegistryCommand[InvokerRequest]] = kit.createTestProbe()
+    val registry: TestProbe[InvokerRegistry.Command] = kit.createTestProbe()
     val invoker: TestProbe[ToLink] = kit.createTestProbe()
     val acceptor: ActorRef[Hello] =
       kit.spawn(SessionAcceptor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref, spoken))
@@ -120,8 +122,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       case Over(session, false) if session == welcome.session =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
-    val gone = fixture.registry.expectMessageType[UnregisterInvoker]
-    assertEquals((gone.invoker, gone.reason), (up, "it had lost contact"))
+    fixture.registry.expectMessage(InvokerRegistry.Lost(status.id, up, InvokerLoss.Reconnected))
     val other = kit.createTestProbe[ToLink]()
     fixture.hello(1, other)
     other.expectMessageType[Welcome]
@@ -155,19 +156,18 @@ class SessionAcceptorSuite extends munit.FunSuite:
     )
     try
       val welcome = replacement.expectMessageType[Welcome](60.seconds)
-      val lost = gone.expectMessageType[UnregisterInvoker](60.seconds)
-      assertEquals(lost.invoker, up)
-      assert(lost.reason.contains("not heard of"), lost.reason)
+      val silent = InvokerLoss.Silent(15.seconds + 1.milli)
+      gone.expectMessage(60.seconds, InvokerRegistry.Lost(status.id, up, silent))
       welcome.session ! Beat(1, status, replacement.ref.unsafeUpcast[Any])
       gone.expectMessageType[RegisterInvoker[InvokerRequest]]: Unit
     finally hellos.cancel(): Unit
 
   test("an invoker that is silent is told, and lost"):
     val fixture = Fixture(contact = 15.seconds)
-    val (welcome, _) = fixture.join()
+    val (welcome, up) = fixture.join()
     fixture.invoker.expectMessage(60.seconds, Over(welcome.session, handsOver = false))
-    val lost = fixture.registry.expectMessageType[UnregisterInvoker](60.seconds)
-    assert(lost.reason.contains("not heard of"), lost.reason)
+    val silent = InvokerLoss.Silent(15.seconds + 1.milli)
+    fixture.registry.expectMessage(60.seconds, InvokerRegistry.Lost(status.id, up, silent))
 
   test("an invoker with which no version is common is refused, and told what to upgrade"):
     val fixture = Fixture(spoken = Versions(3, 5))
@@ -209,9 +209,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     val broken = FlareId.random().value.replaceFirst(".", "?").asInstanceOf[FlareId]
     fixture.tell(FlareCleaned(broken, None))
     fixture.invoker.expectMessage(Over(welcome.session, handsOver = false))
-    val gone = fixture.registry.expectMessageType[UnregisterInvoker]
-    assertEquals(gone.invoker, up)
-    assert(gone.reason.contains("cannot be read"), gone.reason)
+    fixture.registry.expectMessage(InvokerRegistry.Lost(status.id, up, InvokerLoss.Unreadable))
     fixture.hello(2)
     fixture.invoker.expectMessageType[Welcome]: Unit
 

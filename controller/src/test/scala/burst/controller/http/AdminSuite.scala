@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import burst.controller.scheduler.{CancelOutcome, CancelledBy}
 import burst.controller.store.{Blocking, NamespaceStore, StoreException}
+import burst.node.SetupException
 import burst.protocol.InvokerId
 import ch.qos.logback.classic.spi.ILoggingEvent
 import ch.qos.logback.core.read.ListAppender
@@ -225,7 +226,8 @@ class AdminOffSuite extends HttpSuite:
 
 class AdminKeySuite extends munit.FunSuite:
   test("a key that could be guessed is refused, without being repeated"):
-    val failure = intercept[com.typesafe.config.ConfigException](AdminKey.from("too-short-a-key"))
+    val failure = intercept[SetupException](AdminKey.from("too-short-a-key"))
+    assert(failure.getMessage.startsWith("burst.http.admin-key must have"), failure.getMessage)
     assert(!failure.getMessage.contains("too-short-a-key"), failure.getMessage)
     assertEquals(AdminKey.from(""), None)
     val key = AdminKey.random()

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.node.SetupException
 import com.typesafe.config.ConfigFactory
 
 class HttpSettingsSuite extends munit.FunSuite:
@@ -18,3 +19,19 @@ class HttpSettingsSuite extends munit.FunSuite:
       assertEquals(bodies.bodyLimit, bodies.limit - bodies.reserve)
     val small = settings("burst.http { flare-body-limit = 1MiB, flare-bodies-limit = 8MiB }").flareBodies
     assertEquals((small.bodyLimit, small.limit), (1L << 20, 8L << 20))
+
+  test("a setting that cannot be used is told by its name, a library's by the section"):
+    def told(text: String) = intercept[SetupException](settings(text)).getMessage
+    assertEquals(
+      told("burst.http.connections.limit = 0"),
+      "burst.http.connections.limit must be more than 0."
+    )
+    assertEquals(
+      told("burst.http.server.max-connections = 0"),
+      "burst.http.server cannot be used: requirement failed: max-connections must be > 0."
+    )
+    val packing = ConfigFactory.parseString("burst.flare-defaults.packing = loose")
+    assertEquals(
+      intercept[SetupException](FlareDefaults.from(packing.withFallback(ConfigFactory.load()))).getMessage,
+      "burst.flare-defaults.packing is 'loose': give mixed, homogeneous, heterogeneous."
+    )

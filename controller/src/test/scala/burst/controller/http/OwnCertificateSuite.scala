@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.node.DataDirectory
+import burst.node.{DataDirectory, SetupException}
 import com.typesafe.config.{Config, ConfigFactory}
 import java.io.ByteArrayInputStream
 import java.nio.file.attribute.PosixFilePermissions
@@ -60,5 +60,5 @@ class OwnCertificateSuite extends munit.FunSuite:
     val both = ConfigFactory
       .parseString("burst.http.tls.keystore = /some/file")
       .withFallback(settings("127.0.0.1"))
-    intercept[com.typesafe.config.ConfigException]:
+    intercept[SetupException]:
       Tls.from(OwnCertificate.in(both, data).getConfig("burst.http.tls"))

@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import com.typesafe.config.{ConfigException, ConfigFactory}
+import burst.node.SetupException
+import com.typesafe.config.ConfigFactory
 import java.io.FileInputStream
 import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}
@@ -91,6 +92,6 @@ class TlsSettingsSuite extends munit.FunSuite:
       s"certificate = \"$certificate\", key = \"/nowhere\"" -> "/nowhere",
       s"keystore = \"$keystore\", keystore-password = wrong-password" -> "burst.http.tls.keystore"
     ).foreach: (settings, told) =>
-      val failure = intercept[ConfigException](context(settings))
+      val failure = intercept[SetupException](context(settings))
       assert(failure.getMessage.contains(told), failure.getMessage)
       assert(!failure.getMessage.contains("wrong-password"), failure.getMessage)

@@ -1,7 +1,7 @@
 package burst.controller.invokers
 
 import burst.controller.blob.PackageSource
-import burst.controller.scheduler.GangScheduler
+import burst.controller.scheduler.{GangScheduler, InvokerLoss}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import munit.FunSuite
@@ -30,7 +30,7 @@ class InvokerRegistrySuite extends FunSuite:
 
   private final class World:
     val scheduler: TestProbe[GangScheduler.Command] = kit.createTestProbe[GangScheduler.Command]()
-    val registry: ActorRef[RegistryCommand[InvokerRequest]] =
+    val registry: ActorRef[InvokerRegistry.Command] =
       kit.spawn(InvokerRegistry(
         scheduler.ref,
         packages,
@@ -45,9 +45,9 @@ class InvokerRegistrySuite extends FunSuite:
       probe.receiveMessage()
       ()
 
-    def lost(): (String, String) =
+    def lost(): (String, InvokerLoss) =
       val lost = scheduler.expectMessageType[GangScheduler.InvokerLost]
-      (lost.id.value, lost.reason)
+      (lost.id.value, lost.loss)
 
   private val status = InvokerStatus(InvokerId("a"), 4, 0.1, "process", 0, RuntimeInfo("x86_64", "2.36"))
   private def invoker() = kit.createTestProbe[InvokerRequest]()
@@ -70,7 +70,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
     world.registry ! UnregisterInvoker(status.id, b.ref, "another's")
     world.registry ! UnregisterInvoker(status.id, a.ref, "it was stopped")
-    assertEquals(world.lost(), ("a", "it was stopped"))
+    assertEquals(world.lost(), ("a", InvokerLoss.Unregistered("it was stopped")))
     world.settle()
     time.timePasses(9.minutes)
     world.registry ! RegisterInvoker(status, b.ref)
@@ -78,7 +78,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.settle()
     time.timePasses(4.seconds)
     world.registry ! UnregisterInvoker(status.id, b.ref, "it was stopped")
-    assertEquals(world.lost(), ("a", "it was stopped"))
+    assertEquals(world.lost(), ("a", InvokerLoss.Unregistered("it was stopped")))
     world.settle()
     time.timePasses(10.minutes)
     world.scheduler.expectMessage(GangScheduler.InvokerForgotten(status.id))
@@ -97,7 +97,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.registry ! RegisterInvoker(status, before.ref)
     world.scheduler.expectMessageType[GangScheduler.InvokerUp]
     world.registry ! RegisterInvoker(status, after.ref)
-    assertEquals(world.lost(), ("a", "it restarted"))
+    assertEquals(world.lost(), ("a", InvokerLoss.Restarted))
     world.scheduler.expectMessage(GangScheduler.InvokerUp(status, after.ref))
     before.stop()
     world.scheduler.expectNoMessage(50.millis)
@@ -108,9 +108,18 @@ class InvokerRegistrySuite extends FunSuite:
     world.registry ! RegisterInvoker(status, a.ref)
     world.scheduler.expectMessageType[GangScheduler.InvokerUp]
     a.stop()
-    assertEquals(world.lost(), ("a", "its process ended"))
+    assertEquals(world.lost(), ("a", InvokerLoss.ProcessEnded))
     world.registry ! Heartbeat(status)
     world.scheduler.expectNoMessage(50.millis)
+
+  test("an invoker whose session says so is lost, and one that is there by another reference is not"):
+    val world = World()
+    val (a, b) = (invoker(), invoker())
+    world.registry ! RegisterInvoker(status, a.ref)
+    world.scheduler.expectMessageType[GangScheduler.InvokerUp]
+    world.registry ! InvokerRegistry.Lost(status.id, b.ref, InvokerLoss.Defect)
+    world.registry ! InvokerRegistry.Lost(status.id, a.ref, InvokerLoss.Silent(30.seconds))
+    assertEquals(world.lost(), ("a", InvokerLoss.Silent(30.seconds)))
 
   test("packages go out in chunks"):
     val world = World()

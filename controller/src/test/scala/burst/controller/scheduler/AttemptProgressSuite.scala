@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.WorkerState
 import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackReport, Timestamp}
 import munit.FunSuite
+import scala.concurrent.duration.DurationInt
 
 /** What reports change, whoever wrote them. */
 class AttemptProgressSuite extends FunSuite:
@@ -23,6 +24,10 @@ class AttemptProgressSuite extends FunSuite:
     val second = absorb(first.progress, many :+ PackEvent.Phase(1, "y", Timestamp.ofMicros(1)))
     assertEquals(second.phases.map(_.worker), Vector(0, 1))
     assertEquals(absorb(second.progress, many).phases.length, 0)
+
+  test("why an invoker was lost is told of the packs that were lost with it"):
+    val lost = begun.invokerLost(invoker, InvokerLoss.Silent(30.seconds)).failures
+    assertEquals(lost.map(_.message), Vector("invoker a was lost: it was not heard of for 30 seconds"))
 
   test("a worker is cancelled where its flare is, whoever told it first, and has failed where it is not"):
     val claim = Failure(FailureKind.Cancelled, "the flare was cancelled", Some(0))

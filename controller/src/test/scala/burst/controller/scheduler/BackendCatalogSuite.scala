@@ -1,19 +1,34 @@
 package burst.controller.scheduler
 
+import burst.node.SetupException
 import com.typesafe.config.ConfigFactory
 import munit.FunSuite
 
 class BackendCatalogSuite extends FunSuite:
-  private val catalog = BackendCatalog.from(ConfigFactory.parseString("""burst.scheduler {
+  private def read(own: String) = BackendCatalog.from(ConfigFactory.parseString(s"""burst {
     default-backend = cache
     backends {
       cache { kind = redis-list, uri = "redis://:password@host" }
       lab { kind = redis-list, uri = "redis://host", shared-credentials = true }
     }
+    $own
   }"""))
+  private val catalog = read("")
 
   test("flares are told the platform's own address only where the operator says so"):
     def shared(name: String) = catalog.find(name, None).map(_.sharedCredentials)
     assertEquals(shared("cache"), Some(false))
     assertEquals(shared("lab"), Some(true))
     assertEquals(shared("pigeons"), None)
+
+  test("what cannot be used is told by its setting, without an address"):
+    def told(own: String) = intercept[SetupException](read(own)).getMessage
+    assertEquals(
+      told("default-backend = cahce"),
+      "burst.default-backend is 'cahce', which is not under burst.backends: give one of cache, lab, or add it " +
+        "there."
+    )
+    assertEquals(
+      told("backends.lab.ca = /nowhere"),
+      "burst.backends.lab.ca is '/nowhere', which cannot be read."
+    )

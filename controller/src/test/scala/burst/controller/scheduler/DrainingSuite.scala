@@ -76,7 +76,7 @@ class DrainingSuite extends SchedulerFixture:
     val _ = world.invoker("a", 4)
     val _ = world.invoker("b", 1)
     world.eventuallyFree("a" -> 0, "b" -> 1)
-    world.scheduler ! GangScheduler.InvokerLost(a, "it restarts")
+    world.scheduler ! GangScheduler.InvokerLost(a, InvokerLoss.Restarted)
     val _ = world.invoker("a", 4)
     world.eventuallyFree("a" -> 0, "b" -> 1)
     assertEquals(drain(world, InvokerId("nobody")), None)

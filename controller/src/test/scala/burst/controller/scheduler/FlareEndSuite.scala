@@ -53,7 +53,7 @@ class FlareEndSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.TimedOut)
     world.eventuallyFree("a" -> 2, "b" -> 0)
     assertEquals(world.ended(world.await(flare.id)).state, FlareState.TimedOut)
-    world.scheduler ! GangScheduler.InvokerLost(b.id, "silent")
+    world.scheduler ! GangScheduler.InvokerLost(b.id, InvokerLoss.ProcessEnded)
     world.scheduler ! GangScheduler.InvokerUp(b.status(2), b.ref)
     assertEquals(b.aborted().flareId, flare.id, "it may still be running: ended before anything new")
     world.eventuallyFree("a" -> 2, "b" -> 2)
@@ -107,7 +107,7 @@ class FlareEndSuite extends SchedulerFixture:
     a.ready(first)
     b.ready(second)
     a.started()
-    world.scheduler ! GangScheduler.InvokerLost(b.id, "silent")
+    world.scheduler ! GangScheduler.InvokerLost(b.id, InvokerLoss.ProcessEnded)
     assertEquals(a.aborted().failure.kind, FailureKind.InvokerLost)
     a.end(first)
     val error = world.ended(end).error.get

@@ -48,7 +48,7 @@ class FlareInputsSuite extends SchedulerFixture:
     val flare = world.submit(large(retries = 1))
     val end = world.await(flare.id)
     val next = behindFlare(memory)
-    world.scheduler ! GangScheduler.InvokerLost(a.id, "silent")
+    world.scheduler ! GangScheduler.InvokerLost(a.id, InvokerLoss.ProcessEnded)
     val b = world.invoker("b", 1)
     kit.createTestProbe[Any]().awaitAssert:
       val starts = world.store.writes.filter(_.endsWith("Starting"))

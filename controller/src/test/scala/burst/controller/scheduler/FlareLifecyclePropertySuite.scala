@@ -34,9 +34,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     2 -> Gen
       .zip(Gen.choose(1, 3), Gen.choose(0, 1), packEvents)
       .map((attempt, p, event) => _.reportOf(attempt, p, event)),
-    1 -> Gen.oneOf("a", "b", "c").map(id =>
-      _.happen(FlareEvent.InvokerLost(InvokerId(id), "silent", Timestamp.Epoch))
-    ),
+    1 -> Gen.oneOf("a", "b", "c").map(id => _.lose(id)),
     1 -> Gen.const(_.happen(FlareEvent.Cancel(Timestamp.Epoch))),
     3 -> Gen.oneOf(FlareTimer.values.toVector).map(timer => _.expire(timer)),
     1 -> Gen.const(_.happen(FlareEvent.StoreFailed(
@@ -53,8 +51,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     */
   private def settle(driver: LifecycleDriver, early: Boolean): Unit =
     def endPacks() =
-      for id <- Vector("a", "b") do
-        driver.happen(FlareEvent.InvokerLost(InvokerId(id), "gone", Timestamp.Epoch))
+      for id <- Vector("a", "b") do driver.lose(id)
     var steps = 0
     while driver.life.stage != Stage.Ended && steps < 50 do
       steps += 1

@@ -47,6 +47,8 @@ final class LifecycleDriver(
     happen(FlareEvent.Reported(PackReport(flare.id, attempt, pack, invoker, None, events.toVector), at))
 
   def expire(timer: FlareTimer): LifecycleDriver = happen(FlareEvent.Expired(timer, attempt, at))
+  def lose(invoker: String): LifecycleDriver =
+    happen(FlareEvent.InvokerLost(InvokerId(invoker), InvokerLoss.ProcessEnded, at))
   def run(): LifecycleDriver =
     start()
     packs.indices.foreach(p => report(p, PackEvent.Ready(Some(s"host:$p"), Timestamp.Epoch)))
@@ -187,7 +189,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.PeerFailed))
     driver.report(1, ended(Some(failure(FailureKind.PackLost, "killed when told to end"))))
     assertEquals(driver.life.cause.map(_.failure.kind), Some(FailureKind.PeerFailed))
-    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", Timestamp.Epoch)).stored(FlareState.Failed)
+    driver.lose("a").stored(FlareState.Failed)
     assertEquals(driver.announced.flatMap(_.error).map(_.kind), Vector(FailureKind.InvokerLost))
 
   test("a pack that ends without a word, or before it was ready, fails the flare"):
@@ -209,8 +211,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
 
   test("packs of a lost invoker have ended; their workers say so"):
-    val driver =
-      LifecycleDriver().run().happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", Timestamp.Epoch))
+    val driver = LifecycleDriver().run().lose("b")
     assertEquals(driver.released, Vector((1, 1)))
     assertEquals(driver.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))
     driver.report(0, ended()).stored(FlareState.Failed)
@@ -342,12 +343,7 @@ class FlareLifecycleSuite extends FunSuite:
   for (order, last) <- Vector[(String, LifecycleDriver => LifecycleDriver)](
       "before its end is stored" -> (_.report(1, ended()).stored(FlareState.Cancelled)),
       "after its end was stored" -> (_.stored(FlareState.Cancelled).report(1, ended())),
-      "with its invoker, before" ->
-        (_.happen(FlareEvent.InvokerLost(
-          InvokerId("b"),
-          "silent",
-          Timestamp.Epoch
-        )).stored(FlareState.Cancelled))
+      "with its invoker, before" -> (_.lose("b").stored(FlareState.Cancelled))
     )
   do
     test(s"what a pack that was given up on left is cleaned once it has ended, $order"):
@@ -370,7 +366,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("a flare with retries left runs again once a machine that fell silent is known to be lost"):
     val driver = silent(retries = 1)
     assertEquals((driver.life.stage, driver.announced), (Stage.Stopping, Vector.empty))
-    driver.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", Timestamp.Epoch))
+    driver.lose("b")
     assert(driver.effects.contains(Requeue(2)), driver.effects)
     assertEquals(driver.released.toSet, Set((1, 0), (1, 1)))
 
@@ -412,7 +408,7 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a retry of an attempt no pack was asked for clears nothing: it may be a successor's by now"):
     val driver = LifecycleDriver(retries = 1).place()
-    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", Timestamp.Epoch))
+    driver.lose("a")
     assertEquals(
       driver.effects.filter(e => e == ClearAttempt || e == Requeue(2)),
       Vector(Requeue(2))
@@ -422,7 +418,7 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a flare whose machine goes before it was asked for a pack is placed anew, whatever its retries"):
     val driver = LifecycleDriver(retries = 0).place()
-    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "it was stopped", Timestamp.Epoch))
+    driver.lose("a")
     assert(driver.effects.contains(Requeue(2)))
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
 
@@ -498,7 +494,8 @@ class FlareLifecycleSuite extends FunSuite:
     assert(last.contains("not cleaned within 2 seconds"), last)
 
   test("a flare that is cancelled, or broken, while it waits for a slow clean-up ends at once"):
-    for event <- Vector(FlareEvent.Cancel(Timestamp.Epoch), FlareEvent.Broken("a defect", Timestamp.Epoch)) do
+    val broken = FlareEvent.Broken(Breakage.InputsUnreadable, Timestamp.Epoch)
+    for event <- Vector(FlareEvent.Cancel(Timestamp.Epoch), broken) do
       val driver = slowlyCleaned(retries = 1).happen(event)
       assertEquals((driver.life.stage, driver.life.cancellable), (Stage.Closing, false))
       driver.happen(FlareEvent.Cleaned(None, Timestamp.Epoch)).stored(FlareState.Failed)
@@ -600,7 +597,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("an invocation that had not begun is started elsewhere, twice at most; one that had is not"):
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false, None)
     def driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1), activation = Some(fields))
-    def lost = FlareEvent.InvokerLost(InvokerId("a"), "gone", Timestamp.ofMicros(5))
+    def lost = FlareEvent.InvokerLost(InvokerId("a"), InvokerLoss.ProcessEnded, Timestamp.ofMicros(5))
     val unbegun = driver.start().happen(lost)
     assertEquals((unbegun.life.stage, unbegun.attempt), (Stage.Waiting, 2))
     unbegun.start().happen(lost)

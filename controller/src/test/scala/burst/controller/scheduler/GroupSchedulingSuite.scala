@@ -165,7 +165,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     val one = flare()
     val oneEnd = world.await(one.id)
     a.prepared()
-    world.scheduler ! GangScheduler.InvokerLost(a.id, "unplugged")
+    world.scheduler ! GangScheduler.InvokerLost(a.id, InvokerLoss.ProcessEnded)
     assertEquals(world.ended(oneEnd).error.map(_.kind), Some(FailureKind.InvokerLost))
     assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.InvokerLost))
     kit.createTestProbe[Any]().awaitAssert {

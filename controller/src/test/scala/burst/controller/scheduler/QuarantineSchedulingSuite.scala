@@ -120,7 +120,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     val bad = world.invoker("a", 6)
     world.invoker("b", 8)
     failedOn(world, bad)
-    world.scheduler ! GangScheduler.InvokerLost(bad.id, "it restarted")
+    world.scheduler ! GangScheduler.InvokerLost(bad.id, InvokerLoss.Restarted)
     world.scheduler ! GangScheduler.InvokerUp(bad.status(6), bad.ref)
     assertEquals(avoided(world), Vector.empty)
     runsOn(world, bad)

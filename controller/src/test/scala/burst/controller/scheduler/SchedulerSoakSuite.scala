@@ -157,7 +157,7 @@ class SchedulerSoakSuite extends FunSuite:
       scheduler ! GangScheduler.InvokerUp(status, ref)
 
     def replace(id: InvokerId): Unit =
-      scheduler ! GangScheduler.InvokerLost(id, "chance")
+      scheduler ! GangScheduler.InvokerLost(id, InvokerLoss.ProcessEnded)
       bringUp(id)
 
     def submit(): Future[Flare] =
@@ -203,7 +203,7 @@ class SchedulerSoakSuite extends FunSuite:
         waited += 1
       flares ++= Await.result(ended, 1.second)
 
-    ids.foreach(id => scheduler ! GangScheduler.InvokerLost(id, "the end"))
+    ids.foreach(id => scheduler ! GangScheduler.InvokerLost(id, InvokerLoss.ProcessEnded))
     ids.foreach(bringUp)
     val probe = kit.createTestProbe[GangScheduler.InvokerList]()
     probe.awaitAssert {

@@ -269,7 +269,7 @@ class SharedPacksSuite extends SchedulerFixture:
       a.ready(first)
       (first, a.prepared())
     a.ready(sharer)
-    world.scheduler ! GangScheduler.InvokerLost(a.id, "it is silent")
+    world.scheduler ! GangScheduler.InvokerLost(a.id, InvokerLoss.ProcessEnded)
     ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Failed))
     val b = world.invoker("b", 1)
     val next = world.submit(call)

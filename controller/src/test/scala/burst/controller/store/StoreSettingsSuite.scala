@@ -1,6 +1,7 @@
 package burst.controller.store
 
-import com.typesafe.config.{ConfigException, ConfigFactory}
+import burst.node.SetupException
+import com.typesafe.config.ConfigFactory
 
 class StoreSettingsSuite extends munit.FunSuite:
   private def read(key: String, url: String): StoreSettings =
@@ -16,6 +17,12 @@ class StoreSettingsSuite extends munit.FunSuite:
     ).foreach: url =>
       assertEquals(read("postgresql", url).postgres.map(_.url.toString), Some(url))
 
+  test("what there must be one of at least is told by its setting"):
+    for key <- Vector("read-connections", "retention.versions") do
+      val own = ConfigFactory.parseString(s"burst.store { directory = d, $key = 0 }")
+      val failure = intercept[SetupException](StoreSettings.from(own.withFallback(ConfigFactory.load())))
+      assertEquals(failure.getMessage, s"burst.store.$key is 0: give 1 or more.")
+
   test("an address with a password, or without a host, is refused and not repeated"):
     Vector(
       "postgresql" -> "postgresql://me:hidden@a:5432/burst",
@@ -29,6 +36,6 @@ class StoreSettingsSuite extends munit.FunSuite:
       "s3" -> "s3://a,b/hidden",
       "s3" -> "s3://me:hidden@bucket/prefix"
     ).foreach: (key, url) =>
-      val failure = intercept[ConfigException](read(key, url))
+      val failure = intercept[SetupException](read(key, url))
       assert(!failure.getMessage.contains("hidden"), failure.getMessage)
       assert(failure.getMessage.contains(s"burst.store.$key.url"), failure.getMessage)

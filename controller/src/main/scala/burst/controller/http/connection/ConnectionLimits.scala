@@ -1,6 +1,7 @@
 package burst.controller.http.connection
 
-import com.typesafe.config.{Config, ConfigException}
+import burst.node.SetupException
+import com.typesafe.config.Config
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
 
@@ -22,6 +23,7 @@ final case class ConnectionLimits(
 object ConnectionLimits:
   private val Path = "burst.http.connections"
 
+  /** Throws `SetupException`. */
   def from(config: Config): ConnectionLimits =
     val connections = config.getConfig(Path)
     def atLeastOne(key: String): Int = positive(key, connections.getInt(key))(_ > 0)
@@ -37,4 +39,4 @@ object ConnectionLimits:
     )
 
   private def positive[A](key: String, value: A)(holds: A => Boolean): A =
-    if holds(value) then value else throw ConfigException.BadValue(s"$Path.$key", "it must be more than 0")
+    if holds(value) then value else throw SetupException(s"$Path.$key must be more than 0.")
