@@ -114,6 +114,14 @@ mod tests {
     ];
 
     #[test]
+    fn every_operation_is_tried() {
+        for operation in crate::Operation::all() {
+            let tried = OPERATIONS.iter().any(|(name, _)| *name == operation.name());
+            assert!(tried, "{operation}");
+        }
+    }
+
+    #[test]
     fn whatever_operation_tells_a_worker_of_the_flares_end_is_noted_and_for_no_other_worker() {
         for (name, operation) in OPERATIONS {
             for group in [false, true] {

@@ -57,6 +57,11 @@ impl Operation {
         (Self::Split, "split"),
     ];
 
+    /// Every one, in the order of their numbers on the wire.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().map(|(operation, _)| operation)
+    }
+
     /// The name users read, the same as the method's.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1

@@ -76,7 +76,7 @@ impl SendRequest {
         self.join()
     }
 
-    /// Whether the value is sent; never waits. `true` ever after.
+    /// Whether the value has been sent; never waits. Once `true`, it stays so.
     ///
     /// # Errors
     /// As [`Communicator::send`], once.
@@ -138,7 +138,7 @@ impl<T: Payload> RecvRequest<T> {
     ///
     /// # Errors
     /// As [`Communicator::recv`]; [`Error::InvalidArgument`] when [`test`](RecvRequest::test) has
-    /// given it.
+    /// already returned it.
     pub fn wait(self) -> Result<T, Error> {
         self.open()?;
         self.communicator.take(Operation::Recv, &self.spec)

@@ -72,7 +72,7 @@ pub fn packs(
     packs_over(Vec::new(), pack_sizes, backend, configure)
 }
 
-/// As [`packs`], over what packs have kept that left another flare, by pack id.
+/// Like [`packs`], over the connections that packs kept when they left another flare, by pack id.
 ///
 /// # Errors
 /// As [`Pack::join_over`] and [`Pack::start`].

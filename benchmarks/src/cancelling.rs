@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -11,10 +11,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 pub fn measure(runs: usize, report: &mut Report) {
     for driver in Driver::ALL {
-        let redis = match driver {
-            Driver::Process | Driver::Sandbox => Redis::start(),
-            Driver::Docker => Redis::start_at(&docker::bridge_gateway()),
-        };
+        let redis = Redis::start_at(&driver.host());
         let settings = Settings::new(driver).backend("redis-list", &redis.uri());
         let platform = Platform::start(settings.limit(Duration::from_secs(600)));
         failing::deploy(&platform);

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 const IMAGE: &str = "burst-runtime:latest";
 
-/// What a flare is beside the container.
+/// What a flare is beside the container, where that is a goal.
 fn goal(driver: Driver) -> &'static str {
     match driver {
-        Driver::Process => "",
         Driver::Sandbox => "<= 0.15 x; process + 10 ms",
         Driver::Docker => "<= reference + 60 ms",
+        _ => "",
     }
 }
 

@@ -22,8 +22,34 @@ struct Found {
     kib_per_peer: f64,
 }
 
+/// What all packs send each other, how often.
+#[derive(Clone, Copy)]
+struct Exchange {
+    packs: u32,
+    /// Of a message.
+    bytes: u32,
+    rounds: u32,
+}
+
 /// Two packs that only wait for each other: what a message takes, and what bytes do.
-const PAIRS: [(&str, u32, u32); 2] = [("8 B", 8, 20_000), ("1 MiB", 1 << 20, 500)];
+const PAIRS: [(&str, Exchange); 2] = [
+    (
+        "8 B",
+        Exchange {
+            packs: 2,
+            bytes: 8,
+            rounds: 20_000,
+        },
+    ),
+    (
+        "1 MiB",
+        Exchange {
+            packs: 2,
+            bytes: 1 << 20,
+            rounds: 500,
+        },
+    ),
+];
 
 pub fn measure(report: &mut Report) {
     let mut process: [Option<Summary>; PAIRS.len()] = [None; PAIRS.len()];
@@ -35,8 +61,8 @@ pub fn measure(report: &mut Report) {
         crate::deploy(&platform, "crowd");
         let name = driver.name();
         crowd(&platform, PACKS, name, report);
-        for ((size, bytes, rounds), reference) in PAIRS.into_iter().zip(&mut process) {
-            let took = (0..5).map(|_| exchange(&platform, 2, bytes, rounds)[0].next_ms * 1e3);
+        for ((size, pair), reference) in PAIRS.into_iter().zip(&mut process) {
+            let took = (0..5).map(|_| pair.run(&platform)[0].next_ms * 1e3);
             let took = Summary::of(took.collect());
             report.add(
                 format!("2 packs, {name}, exchange of {size}"),
@@ -65,7 +91,12 @@ fn crowd(platform: &Platform, packs: u32, name: &str, report: &mut Report) {
         ("threads of a pack", "", |it| it.threads, "<= 9"),
         ("memory for a peer", "KiB", |it| it.kib_per_peer, "<= 64"),
     ];
-    let found = exchange(platform, packs, BYTES, 10);
+    let exchange = Exchange {
+        packs,
+        bytes: BYTES,
+        rounds: 10,
+    };
+    let found = exchange.run(platform);
     for (what, unit, figure, goal) in figures {
         report.add(
             format!("{packs} packs, {name}, all-to-all of {BYTES} B, {what}"),
@@ -77,14 +108,17 @@ fn crowd(platform: &Platform, packs: u32, name: &str, report: &mut Report) {
     }
 }
 
-fn exchange(platform: &Platform, packs: u32, bytes: u32, rounds: u32) -> Vec<Found> {
-    let request = json!({"size": packs, "params": {"bytes": bytes, "rounds": rounds}, "granularity": 1,
-                         "packing": "homogeneous", "memory": 64, "timeout": 120_000});
-    let flare = crate::run(platform, "crowd", request);
-    assert_eq!(flare.packs.len() as u32, packs);
-    let result = platform.api().result(&flare.flare_id);
-    let outputs = result.outputs.iter();
-    outputs
-        .map(|output| output.read().unwrap().unwrap())
-        .collect()
+impl Exchange {
+    fn run(self, platform: &Platform) -> Vec<Found> {
+        let params = json!({"bytes": self.bytes, "rounds": self.rounds});
+        let request = json!({"size": self.packs, "params": params, "granularity": 1, "packing": "homogeneous",
+                             "memory": 64, "timeout": 120_000});
+        let flare = crate::run(platform, "crowd", request);
+        assert_eq!(flare.packs.len() as u32, self.packs);
+        let result = platform.api().result(&flare.flare_id);
+        let outputs = result.outputs.iter();
+        outputs
+            .map(|output| output.read().unwrap().unwrap())
+            .collect()
+    }
 }

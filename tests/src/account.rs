@@ -32,9 +32,9 @@ impl Account {
     /// to by a group.
     #[track_caller]
     pub fn ordinary(driver: Driver) -> Self {
-        let groups = match driver {
-            Driver::Process | Driver::Sandbox => Vec::new(),
-            Driver::Docker => vec![dockers_group()],
+        let groups = match driver.has_containers() {
+            true => vec![dockers_group()],
+            false => Vec::new(),
         };
         Self {
             user: NUMBER,

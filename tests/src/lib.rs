@@ -22,6 +22,7 @@
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
 //! | the work function that tries to break out | `escaping` |
+//! | the work function that calls every operation | `collectives` |
 //! | where built things are; waiting with a deadline | `built`; `burst_test_servers` |
 //!
 //! The platform runs as an ordinary user, whoever runs the tests, but for tests of sandboxes that say otherwise
@@ -43,6 +44,7 @@ pub mod certificates;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod collectives;
 pub mod control_groups;
 pub mod counted;
 pub mod cutting;

@@ -12,7 +12,6 @@ use crate::administrator::{self, Administrator};
 use crate::borrower::Borrower;
 use crate::cli::Cli;
 use crate::command::Finished;
-use crate::driver::Driver;
 use crate::leftovers::Footprint;
 use crate::node::{self, Node};
 use crate::processes::{self, Process};
@@ -40,9 +39,7 @@ impl Platform {
     /// Starts a platform on an empty data directory and waits until it is ready.
     #[track_caller]
     pub fn start(settings: Settings) -> Self {
-        if settings.driver() == Driver::Docker {
-            docker::require();
-        }
+        settings.driver().require();
         let mut platform = Self {
             account: settings.account(),
             settings,
@@ -301,23 +298,23 @@ impl Platform {
     }
 
     fn all_containers(&self) -> Vec<serde_json::Value> {
-        match self.settings.driver() {
-            Driver::Process | Driver::Sandbox => Vec::new(),
-            Driver::Docker => docker::containers_mentioning(self.data().to_str().unwrap()),
+        match self.settings.driver().has_containers() {
+            true => docker::containers_mentioning(self.data().to_str().unwrap()),
+            false => Vec::new(),
         }
     }
 
     fn networks(&self) -> Vec<String> {
-        match (self.settings.driver(), self.owner()) {
-            (Driver::Docker, Some(owner)) => docker::networks_of(&owner),
+        match (self.settings.driver().has_containers(), self.owner()) {
+            (true, Some(owner)) => docker::networks_of(&owner),
             _ => Vec::new(),
         }
     }
 
     /// Of its sandboxes, by name.
     fn control_groups(&self) -> BTreeSet<String> {
-        match (self.settings.driver(), self.owner()) {
-            (Driver::Sandbox, Some(owner)) => control_groups::of(&owner),
+        match (self.settings.driver().has_control_groups(), self.owner()) {
+            (true, Some(owner)) => control_groups::of(&owner),
             _ => BTreeSet::new(),
         }
     }
@@ -363,7 +360,8 @@ impl Platform {
         for network in self.networks() {
             docker::remove_network(&network);
         }
-        if let (Driver::Sandbox, Some(owner)) = (self.settings.driver(), self.owner()) {
+        let has_control_groups = self.settings.driver().has_control_groups();
+        if let (true, Some(owner)) = (has_control_groups, self.owner()) {
             control_groups::remove(&owner);
         }
         eprintln!("{}", Node::last_words(&self.log_file()));

@@ -122,7 +122,8 @@ impl Settings {
         let prewarmed = format!("burst.invoker.prewarmed={}", self.prewarmed);
         arguments.extend(["--set".into(), prewarmed]);
         // Several checkouts may share a daemon.
-        if let (Driver::Docker, Ok(image)) = (self.driver, std::env::var("BURST_TEST_IMAGE")) {
+        let image = std::env::var("BURST_TEST_IMAGE");
+        if let (true, Ok(image)) = (self.driver.has_containers(), image) {
             arguments.extend(["--image".into(), image]);
         }
         arguments.extend(patience::all());

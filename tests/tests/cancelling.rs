@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
@@ -11,13 +11,12 @@ const LIMIT: Duration = wait::SOON;
 
 #[test]
 fn processes() {
-    over_redis(Driver::Process, &Redis::start());
+    over_redis(Driver::Process);
 }
 
 #[test]
 fn containers() {
-    let redis = Redis::start_at(&docker::bridge_gateway());
-    over_redis(Driver::Docker, &redis);
+    over_redis(Driver::Docker);
 }
 
 #[test]
@@ -26,9 +25,10 @@ fn sandboxes() {
 }
 
 #[track_caller]
-fn over_redis(driver: Driver, redis: &Redis) {
+fn over_redis(driver: Driver) {
+    let redis = Redis::start_at(&driver.host());
     let settings = Settings::new(driver).backend("redis-list", &redis.uri());
-    every_case(&Platform::start(settings), Some(redis));
+    every_case(&Platform::start(settings), Some(&redis));
 }
 
 #[track_caller]

@@ -1,17 +1,15 @@
 //! Every operation of workers, on every backend and driver, by the platform: as a flare's own user on the server.
 
 use burst_tests::backends::{self, Backend};
-use burst_tests::{Driver, Platform, Settings, built, docker, wait};
+use burst_tests::{Driver, Platform, Settings, built, collectives, docker, wait};
 use serde_json::json;
-
-const OPERATIONS: usize = 13;
 
 /// Three packs of two workers: members of a pack, leaders, and others in between.
 #[track_caller]
 fn all_operations(platform: &Platform, backend: &str) {
     // By another name, no pack of another backend's is warm.
     let name = format!("collectives-on-{backend}");
-    let program = built::program("collectives");
+    let program = built::program(collectives::NAME);
     let deploy = ["deploy", &name, program.to_str().unwrap()];
     platform.cli(&deploy).exits(0);
     let api = platform.api();
@@ -25,27 +23,24 @@ fn all_operations(platform: &Platform, backend: &str) {
         for pack in &flare.packs {
             assert_eq!(pack.start, Some(start.into()));
         }
-        for output in api.result(&flare.flare_id).outputs {
-            let called: Vec<serde_json::Value> = output.read().unwrap().unwrap();
-            assert_eq!(called.len(), OPERATIONS, "{called:?}");
-        }
+        collectives::all_called(api, &flare.flare_id);
     }
 }
 
 #[test]
 fn of_processes_on_every_backend() {
-    on_every_backend(Settings::new(Driver::Process), "127.0.0.1");
+    on_every_backend(Settings::new(Driver::Process), &Driver::Process.host());
 }
 
 #[test]
 fn of_containers_on_every_backend() {
-    on_every_backend(Settings::new(Driver::Docker), &docker::bridge_gateway());
+    on_every_backend(Settings::new(Driver::Docker), &Driver::Docker.host());
 }
 
 /// Of this machine by its loopback, which a sandbox has as well.
 #[test]
 fn of_sandboxes_on_every_backend() {
-    on_every_backend(Settings::new(Driver::Sandbox), "127.0.0.1");
+    on_every_backend(Settings::new(Driver::Sandbox), &Driver::Sandbox.host());
 }
 
 /// By an address that a sandbox is given for it.

@@ -6,13 +6,11 @@ use std::net::{SocketAddr, TcpStream};
 
 use burst_client::{Flare, Group};
 use burst_tests::cluster::Setup;
+use burst_tests::collectives::{self, NAME};
 use burst_tests::failing::{LONG, holding};
 use burst_tests::invariants::{self, Accepted};
 use burst_tests::{Cluster, Driver, failing, processes, wait};
 use serde_json::{Value, json};
-
-const NAME: &str = "collectives";
-const OPERATIONS: usize = 13;
 
 /// Strangers at each port: more than there is room for.
 const CROWD: usize = 300;
@@ -42,10 +40,7 @@ fn all_operations(cluster: &Cluster, backends: &[&str]) {
                 let starts = flare.packs.iter().map(|pack| pack.start.clone());
                 assert!(starts.flatten().all(|it| it == start), "{flare:#?}");
             }
-            for output in cluster.api().result(&id).outputs {
-                let called: Vec<Value> = output.read().unwrap().unwrap();
-                assert_eq!(called.len(), OPERATIONS, "{called:?}");
-            }
+            collectives::all_called(&cluster.api(), &id);
         }
     }
     accepted.hold(cluster);

@@ -52,11 +52,9 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
         .filter(|process| process.pid != old)
         .collect();
     let containers: BTreeSet<_> = platform.containers().iter().map(docker::id).collect();
-    match driver {
-        Driver::Process | Driver::Sandbox => {
-            assert!(!packs.is_empty(), "no processes of packs seen")
-        }
-        Driver::Docker => assert!(!containers.is_empty(), "no containers of packs seen"),
+    match driver.has_containers() {
+        true => assert!(!containers.is_empty(), "no containers of packs seen"),
+        false => assert!(!packs.is_empty(), "no processes of packs seen"),
     }
 
     platform.kill();

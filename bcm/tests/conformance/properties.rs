@@ -1,6 +1,6 @@
 //! Random sequences of operations on random topologies give what a simple model says.
 
-use burst_bcm::{BackendConfig, Communicator, Error, Reducer, Tag, testing, wait_any};
+use burst_bcm::{BackendConfig, Communicator, Error, Operation, Reducer, Tag, testing, wait_any};
 use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
@@ -258,6 +258,19 @@ fn collective(group: &Communicator, step: &Step) -> Result<(), Error> {
         _ => group.barrier()?,
     }
     Ok(())
+}
+
+#[test]
+fn every_operation_is_a_step() {
+    let steps = EVERYTHING.map(|what| format!("{what:?}"));
+    for operation in Operation::all() {
+        let found = match operation {
+            // Steps from one to another send and receive, and groups are split off for any step.
+            Operation::Send | Operation::Recv | Operation::Split => true,
+            _ => steps.contains(&format!("{operation:?}")),
+        };
+        assert!(found, "{operation}");
+    }
 }
 
 on_every_backend! {

@@ -1,10 +1,11 @@
 //! The published figures about messages, on this machine: numbers as CSV, and plots.
 
+use crate::collectives;
 use crate::plot::{Plot, PlotError};
 use crate::results::WriteError;
 use crate::servers::Server;
 use crate::summary::Summary;
-use crate::{collectives, transfer};
+use crate::transfer::{self, Load};
 use burst_bcm::default_chunk_size;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +49,11 @@ struct Latency {
 /// Figure 10a: throughput of one message by the size of its chunks, each size `samples` times two.
 pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Result<(), FigureError> {
     // What a machine of two cores gets through in minutes, all backends and sizes together.
-    let message = 512 << 20;
+    let load = Load {
+        pairs: 1,
+        bytes: 512 << 20,
+        samples: 2,
+    };
     let mut rates = Vec::new();
     for backend in backends {
         let server = Server::of(backend);
@@ -58,11 +63,11 @@ pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Resul
         for _ in 0..samples {
             for (chunk_size, series) in sizes.iter().zip(&mut series) {
                 let config = server.config(backend).with_chunk_size(*chunk_size);
-                series.extend(transfer::rates(&config, 1, message, 2));
+                series.extend(transfer::rates(&config, load));
             }
         }
         for (chunk_size, series) in sizes.into_iter().zip(series) {
-            rates.push(Rate::of(backend.clone(), chunk_size, 1, message, series));
+            rates.push(Rate::of(backend.clone(), chunk_size, load, series));
         }
     }
     let plot = Plot {
@@ -81,20 +86,19 @@ pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Resul
 
 /// Figure 10b: what as many pairs of workers as there are get through at once.
 pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), FigureError> {
-    let message = 64 << 20;
     let mut rates = Vec::new();
     for backend in backends {
         let server = Server::of(backend);
         let config = server.config(backend);
         for pairs in [1, 2, 4, 8] {
-            let series = transfer::rates(&config, pairs, message, samples);
-            rates.push(Rate::of(
-                backend.clone(),
-                default_chunk_size(backend),
+            let load = Load {
                 pairs,
-                message,
-                series,
-            ));
+                bytes: 64 << 20,
+                samples,
+            };
+            let series = transfer::rates(&config, load);
+            let chunk_size = default_chunk_size(backend);
+            rates.push(Rate::of(backend.clone(), chunk_size, load, series));
         }
     }
     let plot = Plot {
@@ -152,14 +156,9 @@ pub fn granularity(samples: usize, results: &Path) -> Result<(), FigureError> {
 }
 
 impl Rate {
-    fn of(
-        backend: String,
-        chunk_size: usize,
-        pairs: u32,
-        message: usize,
-        series: Vec<f64>,
-    ) -> Self {
+    fn of(backend: String, chunk_size: usize, load: Load, series: Vec<f64>) -> Self {
         let Summary { min, median, max } = Summary::of(series);
+        let (pairs, message) = (load.pairs, load.bytes);
         eprintln!("{backend}, {pairs} x {message} B in chunks of {chunk_size} B: {median:.2} GB/s");
         Self {
             backend,

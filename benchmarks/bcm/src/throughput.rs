@@ -5,7 +5,8 @@ use crate::report::Report;
 use crate::servers::Server;
 use crate::summary::Summary;
 use crate::tcp::Iperf;
-use crate::{bare_rabbitmq, bare_s3, redis_benchmark, transfer};
+use crate::transfer::{self, Load};
+use crate::{bare_rabbitmq, bare_s3, redis_benchmark};
 use burst_bcm::{BackendConfig, default_chunk_size};
 
 const BYTES: usize = 256 << 20;
@@ -24,9 +25,14 @@ pub fn through(backend: &str, turns: usize, report: &mut Report) {
     let config = server.config(backend);
     let reference = reference(&config);
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let load = Load {
+        pairs: 1,
+        bytes: BYTES,
+        samples: 4,
+    };
     for _ in 0..turns {
         theirs.extend(reference.iter().map(|reference| (reference.rate)()));
-        ours.extend(transfer::rates(&config, 1, BYTES, 4));
+        ours.extend(transfer::rates(&config, load));
     }
     report.add(
         format!("{backend}, one message of 256 MB, two packs"),

@@ -3,9 +3,24 @@
 use burst_bcm::{BackendConfig, PackConfig, testing};
 use std::time::{Duration, Instant};
 
+/// What is sent, and how often.
+#[derive(Debug, Clone, Copy)]
+pub struct Load {
+    /// Of workers, each with a message of its own.
+    pub pairs: u32,
+    /// Of a message.
+    pub bytes: usize,
+    pub samples: usize,
+}
+
 /// GB/s of as many messages at once as there are pairs, from the first `send` to the end of the
 /// last `recv`.
-pub fn rates(backend: &BackendConfig, pairs: u32, bytes: usize, samples: usize) -> Vec<f64> {
+pub fn rates(backend: &BackendConfig, load: Load) -> Vec<f64> {
+    let Load {
+        pairs,
+        bytes,
+        samples,
+    } = load;
     let configure = |config: &mut PackConfig| config.operation_timeout = Duration::from_secs(120);
     let results = testing::run_with(&[pairs, pairs], backend, configure, |worker| {
         let me = worker.worker_id();

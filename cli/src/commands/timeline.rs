@@ -33,7 +33,8 @@ pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
 /// first.
 fn render(timeline: &Timeline, width: usize) -> String {
     let names = names(timeline);
-    let (first, last) = span(timeline);
+    let span = Span::of(timeline);
+    let Span { first, last } = span;
     let mut columns = vec![
         Column::new("WORKER", timeline, |it| it.worker.to_string()),
         Column::new("PACK", timeline, |it| or_dash(it.pack)),
@@ -76,7 +77,7 @@ fn render(timeline: &Timeline, width: usize) -> String {
         text += &format!(
             "{}  |{}|\n",
             line(&|column| column.cells[row].clone()),
-            bar(worker, &names, first, last, room)
+            bar(worker, &names, span, room)
         );
     }
     let mut legend = vec!["in ms".to_owned()];
@@ -158,17 +159,26 @@ fn names(timeline: &Timeline) -> Vec<&str> {
 }
 
 /// From the request to the last thing known to have happened: where a phase still lasts, to the present.
-fn span(timeline: &Timeline) -> (u64, u64) {
-    let phases = || timeline.workers.iter().flat_map(|worker| &worker.phases);
-    let first = phases()
-        .map(|phase| phase.start)
-        .min()
-        .unwrap_or(timeline.created);
-    let last = phases()
-        .map(|phase| phase.end.unwrap_or(phase.start.max(timeline.now)))
-        .max();
-    let first = first.min(timeline.created);
-    (first, last.unwrap_or(first).max(first))
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    first: u64,
+    last: u64,
+}
+
+impl Span {
+    fn of(timeline: &Timeline) -> Self {
+        let phases = || timeline.workers.iter().flat_map(|worker| &worker.phases);
+        let first = phases()
+            .map(|phase| phase.start)
+            .min()
+            .unwrap_or(timeline.created);
+        let last = phases()
+            .map(|phase| phase.end.unwrap_or(phase.start.max(timeline.now)))
+            .max();
+        let first = first.min(timeline.created);
+        let last = last.unwrap_or(first).max(first);
+        Self { first, last }
+    }
 }
 
 /// Phases that still last are drawn up to the present.
@@ -186,7 +196,8 @@ fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<Duration> {
 
 /// Each column shows the phase that lasted in the middle of its time; a phase too short for any
 /// column is in the numbers only.
-fn bar(worker: &WorkerPhases, names: &[&str], first: u64, last: u64, width: usize) -> String {
+fn bar(worker: &WorkerPhases, names: &[&str], span: Span, width: usize) -> String {
+    let Span { first, last } = span;
     let step = last.saturating_sub(first) as f64 / width as f64;
     (0..width)
         .map(|column| {

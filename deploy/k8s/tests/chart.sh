@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Holds the chart to what it promises, without a cluster: Helm's lint; for each set of values the manifests of golden/,
 # which are what Kubernetes' API takes and fit "restricted"; what does not go together is refused with a sentence; the
-# alerts mean what alerts.yaml says; and the settings, keys and the test of a rendered chart work with the platform in
-# DIST.
+# alerts mean what alerts.yaml says; kinds of backends are those of the runtime in DIST; and the settings, keys and the
+# test of a rendered chart work with the platform there.
 #
 #   deploy/k8s/tests/chart.sh DIST HELLO [--update]     (--update: writes golden/ anew)
 #
@@ -101,6 +101,18 @@ refuses "replicas" --set controller.replicas=0
 refuses "there are not so many users" --set invoker.replicas=3000
 refuses "requires kubeVersion" --kube-version 1.29.0
 echo "what does not go together is refused"
+
+# Each kind of backend of the runtime's can be named, but for the one that has no server, and so no Secret.
+"$dist/bin/burst-runtime" describe >"$work/described.json" || complain "the runtime does not describe itself"
+python3 - "$chart/values.schema.json" "$work/described.json" >"$work/said" 2>&1 <<'END' ||
+import json, sys
+schema, described = (json.load(open(name)) for name in sys.argv[1:])
+named = schema["properties"]["backends"]["additionalProperties"]["properties"]["kind"]["enum"]
+known = [kind for kind in described["backends"] if kind != "direct"]
+sys.exit(None if sorted(named) == sorted(known) else f"the schema names {named}, the runtime knows {known}")
+END
+    complain "values.schema.json has other kinds of backends than the runtime"
+echo "backends are of the runtime's kinds"
 
 # The alerts mean what their test says, and dashboards ask what Prometheus understands: it reads that as rules.
 promtool test rules "$here/alerts.yaml" >"$work/said" 2>&1 || complain "alerts"

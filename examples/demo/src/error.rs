@@ -31,6 +31,15 @@ pub enum Error {
     NoRedis,
 }
 
+/// Why a text is no size.
+#[derive(Debug, thiserror::Error)]
+pub enum InvalidSize {
+    #[error("expected a size, such as 256M")]
+    NotASize,
+    #[error("that is too large")]
+    TooLarge,
+}
+
 impl Error {
     pub fn file(operation: &'static str, path: &Path, source: std::io::Error) -> Self {
         Self::File {

@@ -7,7 +7,7 @@ mod terasort;
 mod wordcount;
 
 use clap::{Parser, ValueEnum};
-use error::Error;
+use error::{Error, InvalidSize};
 use platform::Platform;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -53,19 +53,15 @@ enum App {
     Wordcount,
 }
 
-fn parse_size(text: &str) -> Result<u64, String> {
+fn parse_size(text: &str) -> Result<u64, InvalidSize> {
     let (digits, unit) = match text.to_ascii_uppercase().as_bytes().last() {
         Some(b'K') => (&text[..text.len() - 1], 1_000),
         Some(b'M') => (&text[..text.len() - 1], 1_000_000),
         Some(b'G') => (&text[..text.len() - 1], 1_000_000_000),
         _ => (text, 1),
     };
-    let number: u64 = digits
-        .parse()
-        .map_err(|_| format!("'{text}' is not a size like 256M"))?;
-    number
-        .checked_mul(unit)
-        .ok_or_else(|| format!("'{text}' is too large"))
+    let number: u64 = digits.parse().map_err(|_| InvalidSize::NotASize)?;
+    number.checked_mul(unit).ok_or(InvalidSize::TooLarge)
 }
 
 fn main() -> ExitCode {

@@ -45,16 +45,51 @@ enum Ct {
     DstIp = 20,
 }
 
-/// A field of a packet: the header it is in, where there, and how long it is.
+/// A header of a packet.
 #[derive(Debug, Clone, Copy)]
-struct Field(u32, u32, u32);
+enum Header {
+    Network = 1,
+    Transport = 2,
+}
 
-const SADDR: Field = Field(1, 12, 4);
-const DADDR: Field = Field(1, 16, 4);
-const SADDR6: Field = Field(1, 8, 16);
-const DADDR6: Field = Field(1, 24, 16);
-const SPORT: Field = Field(2, 0, 2);
-const DPORT: Field = Field(2, 2, 2);
+/// A field of a packet: where it is in its header, and how long, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Field {
+    header: Header,
+    offset: u32,
+    length: u32,
+}
+
+const SADDR: Field = Field {
+    header: Header::Network,
+    offset: 12,
+    length: 4,
+};
+const DADDR: Field = Field {
+    header: Header::Network,
+    offset: 16,
+    length: 4,
+};
+const SADDR6: Field = Field {
+    header: Header::Network,
+    offset: 8,
+    length: 16,
+};
+const DADDR6: Field = Field {
+    header: Header::Network,
+    offset: 24,
+    length: 16,
+};
+const SPORT: Field = Field {
+    header: Header::Transport,
+    offset: 0,
+    length: 2,
+};
+const DPORT: Field = Field {
+    header: Header::Transport,
+    offset: 2,
+    length: 2,
+};
 
 /// How `cmp` compares.
 #[derive(Debug, Clone, Copy)]
@@ -215,9 +250,13 @@ impl Rule {
         self.expression("meta", &attributes.number(2, key as u32))
     }
 
-    fn payload(self, Field(base, offset, length): Field, into: Register) -> Self {
-        let attributes = Attributes::default().number(1, into.0).number(2, base);
-        self.expression("payload", &attributes.number(3, offset).number(4, length))
+    fn payload(self, field: Field, into: Register) -> Self {
+        let attributes = Attributes::default()
+            .number(1, into.0)
+            .number(2, field.header as u32)
+            .number(3, field.offset)
+            .number(4, field.length);
+        self.expression("payload", &attributes)
     }
 
     fn ct(self, key: Ct, direction: Option<u8>, into: Register) -> Self {

@@ -78,6 +78,13 @@ pub(crate) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
+/// What nf_tables is to do: the kind of the message that says so, and its flags.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Command {
+    pub(crate) kind: u16,
+    pub(crate) flags: u16,
+}
+
 /// What the kernel does as a whole or not at all.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -98,10 +105,10 @@ impl Batch {
     }
 
     /// One of nf_tables' messages, for a family of protocols.
-    pub(crate) fn push(&mut self, kind: u16, flags: u16, family: u8, attributes: &Attributes) {
+    pub(crate) fn push(&mut self, command: Command, family: u8, attributes: &Attributes) {
         let head = Head {
-            kind: NF_TABLES << 8 | kind,
-            flags,
+            kind: NF_TABLES << 8 | command.kind,
+            flags: command.flags,
             family,
             ..Head::default()
         };

@@ -2,14 +2,26 @@
 
 use crate::expression::Rule;
 use crate::kernel::{DEL_TABLE, NEW_TABLE};
-use crate::netlink::{APPEND, Attributes, Batch, CREATE};
+use crate::netlink::{APPEND, Attributes, Batch, CREATE, Command};
 use crate::set::Set;
 
-const NEW_CHAIN: u16 = 3;
-const NEW_RULE: u16 = 6;
-const NEW_SET: u16 = 9;
-const NEW_ELEMENT: u16 = 12;
-const DEL_ELEMENT: u16 = 14;
+const NEW_CHAIN: Command = Command {
+    kind: 3,
+    flags: CREATE,
+};
+const NEW_RULE: Command = Command {
+    kind: 6,
+    flags: CREATE | APPEND,
+};
+const NEW_SET: Command = Command {
+    kind: 9,
+    flags: CREATE,
+};
+const NEW_ELEMENT: Command = Command {
+    kind: 12,
+    flags: CREATE,
+};
+const DEL_ELEMENT: Command = Command { kind: 14, flags: 0 };
 
 /// Elements of one message: the length of their list has 16 bits.
 const ELEMENTS: usize = 500;
@@ -51,17 +63,17 @@ impl<'a> Script<'a> {
 
     pub(crate) fn replace_table(&mut self, family: u8) {
         // There is one to be deleted as soon as one was made.
-        self.push(NEW_TABLE, CREATE, family, |table| table);
+        self.push(NEW_TABLE, family, |table| table);
         self.delete_table(family);
-        self.push(NEW_TABLE, CREATE, family, |table| table);
+        self.push(NEW_TABLE, family, |table| table);
     }
 
     pub(crate) fn delete_table(&mut self, family: u8) {
-        self.push(DEL_TABLE, 0, family, |table| table);
+        self.push(DEL_TABLE, family, |table| table);
     }
 
     pub(crate) fn add_set(&mut self, set: &Set) {
-        self.push(NEW_SET, CREATE, set.family, |table| {
+        self.push(NEW_SET, set.family, |table| {
             table
                 .text(2, set.name)
                 .number(3, 0)
@@ -72,47 +84,41 @@ impl<'a> Script<'a> {
     }
 
     pub(crate) fn add_elements(&mut self, set: &Set, keys: &[Vec<u8>]) {
-        self.elements((NEW_ELEMENT, CREATE), set, keys);
+        self.elements(NEW_ELEMENT, set, keys);
     }
 
     pub(crate) fn delete_elements(&mut self, set: &Set, keys: &[Vec<u8>]) {
-        self.elements((DEL_ELEMENT, 0), set, keys);
+        self.elements(DEL_ELEMENT, set, keys);
     }
 
     pub(crate) fn add_chain(&mut self, chain: &Chain) {
         let hook = Attributes::default()
             .number(1, chain.hook as u32)
             .number(2, chain.priority.cast_unsigned());
-        self.push(NEW_CHAIN, CREATE, chain.family, |table| {
+        self.push(NEW_CHAIN, chain.family, |table| {
             table.text(3, chain.name).nested(4, &hook).text(7, "filter")
         });
     }
 
     pub(crate) fn add_rule(&mut self, chain: &Chain, rule: &Rule) {
-        self.push(NEW_RULE, CREATE | APPEND, chain.family, |table| {
+        self.push(NEW_RULE, chain.family, |table| {
             table.text(2, chain.name).nested(4, rule.expressions())
         });
     }
 
-    fn elements(&mut self, (kind, flags): (u16, u16), set: &Set, keys: &[Vec<u8>]) {
+    fn elements(&mut self, command: Command, set: &Set, keys: &[Vec<u8>]) {
         for keys in keys.chunks(ELEMENTS) {
             let list = keys.iter().fold(Attributes::default(), |list, key| {
                 list.nested(1, &Attributes::default().data(1, key))
             });
-            self.push(kind, flags, set.family, |table| {
+            self.push(command, set.family, |table| {
                 table.text(2, set.name).nested(3, &list)
             });
         }
     }
 
-    fn push(
-        &mut self,
-        kind: u16,
-        flags: u16,
-        family: u8,
-        more: impl FnOnce(Attributes) -> Attributes,
-    ) {
+    fn push(&mut self, command: Command, family: u8, more: impl FnOnce(Attributes) -> Attributes) {
         let attributes = more(Attributes::default().text(1, self.table));
-        self.batch.push(kind, flags, family, &attributes);
+        self.batch.push(command, family, &attributes);
     }
 }

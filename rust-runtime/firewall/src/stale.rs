@@ -82,7 +82,7 @@ fn delete(kernel: &Netlink, table: &Table) -> io::Result<()> {
         .text(NAME, &table.name)
         .bytes(HANDLE, &table.handle);
     let mut batch = Batch::new();
-    batch.push(DEL_TABLE, 0, table.family, &which);
+    batch.push(DEL_TABLE, table.family, &which);
     match kernel.run(batch) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         done => done,
@@ -95,14 +95,13 @@ mod tests {
     use super::*;
     use crate::kernel::NEW_TABLE;
     use crate::namespace;
-    use crate::netlink::CREATE;
 
     const IP: u8 = 2;
 
     fn make(kernel: &Netlink, (family, name): (u8, &str)) {
         let mut batch = Batch::new();
         let named = Attributes::default().text(NAME, name);
-        batch.push(NEW_TABLE, CREATE, family, &named);
+        batch.push(NEW_TABLE, family, &named);
         kernel.run(batch).unwrap();
     }
 

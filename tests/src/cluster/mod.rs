@@ -18,9 +18,8 @@ use crate::S3Process;
 use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::clock::Clock;
-use crate::driver::Driver;
 use crate::network::{Cable, Rift};
-use crate::{Api, built, docker, node, patience, port, wait};
+use crate::{Api, built, node, patience, port, wait};
 use crate::{Postgres, postgres};
 
 /// A running cluster. Dropping it stops it and checks that nothing is left of it.
@@ -47,9 +46,7 @@ impl Cluster {
     /// Starts all processes and waits until every invoker is up.
     #[track_caller]
     pub fn start(setup: Setup) -> Self {
-        if setup.driver == Driver::Docker {
-            docker::require();
-        }
+        setup.driver.require();
         let scratch = account::directory("burst-cluster-");
         let account = match setup.rooted {
             true => Account::root(),

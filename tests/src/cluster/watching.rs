@@ -135,9 +135,9 @@ impl Cluster {
 
     /// Its containers, as `docker inspect` shows them.
     pub fn containers(&self) -> Vec<serde_json::Value> {
-        match self.setup.driver {
-            Driver::Process | Driver::Sandbox => Vec::new(),
-            Driver::Docker => docker::containers_mentioning(self.scratch.path().to_str().unwrap()),
+        match self.setup.driver.has_containers() {
+            true => docker::containers_mentioning(self.scratch.path().to_str().unwrap()),
+            false => Vec::new(),
         }
     }
 }

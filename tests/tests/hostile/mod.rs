@@ -108,44 +108,44 @@ fn hostile_sandboxes_harm_nobody_on_redis() {
 
 #[test]
 fn hostile_processes_harm_nobody_on_rabbitmq() {
-    on_rabbitmq(Driver::Process, "127.0.0.1");
+    on_rabbitmq(Driver::Process);
 }
 
 #[test]
 fn hostile_containers_harm_nobody_on_rabbitmq() {
-    on_rabbitmq(Driver::Docker, &docker::bridge_gateway());
+    on_rabbitmq(Driver::Docker);
 }
 
 #[test]
 fn hostile_sandboxes_harm_nobody_on_rabbitmq() {
-    on_rabbitmq(Driver::Sandbox, "127.0.0.1");
+    on_rabbitmq(Driver::Sandbox);
 }
 
 #[track_caller]
-fn on_rabbitmq(driver: Driver, host: &str) {
-    let server = RabbitMq::lent_at(host);
+fn on_rabbitmq(driver: Driver) {
+    let server = RabbitMq::lent_at(&driver.host());
     let scripts = [rabbitmq::scripts(&server.management()), servers::scripts()];
     on(driver, "rabbitmq", &server, scripts.concat());
 }
 
 #[test]
 fn hostile_processes_harm_nobody_on_s3() {
-    on_s3(Driver::Process, "127.0.0.1");
+    on_s3(Driver::Process);
 }
 
 #[test]
 fn hostile_containers_harm_nobody_on_s3() {
-    on_s3(Driver::Docker, &docker::bridge_gateway());
+    on_s3(Driver::Docker);
 }
 
 #[test]
 fn hostile_sandboxes_harm_nobody_on_s3() {
-    on_s3(Driver::Sandbox, "127.0.0.1");
+    on_s3(Driver::Sandbox);
 }
 
 #[track_caller]
-fn on_s3(driver: Driver, host: &str) {
-    let server = S3Process::start_at(host);
+fn on_s3(driver: Driver) {
+    let server = S3Process::start_at(&driver.host());
     let own = s3::scripts(server.address(), server.bucket());
     on(driver, "s3", &server, [own, servers::scripts()].concat());
 }

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use burst_client::Flare;
 use burst_tests::{
-    Api, Driver, Neighbour, Platform, Settings, Tenants, built, docker, node, package, processes,
-    wait,
+    Api, Driver, Neighbour, Platform, Settings, Tenants, built, node, package, processes, wait,
 };
 use serde_json::{Value, json};
 
@@ -55,11 +54,9 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
     let mut neighbour = Neighbour::start(&tenants.second);
     let mut moved_in = Instant::now();
     let api = tenants.first.api();
-    let listener = match driver {
-        Driver::Process => None,
-        Driver::Sandbox => Some(TcpListener::bind(("127.0.0.1", 0)).unwrap()),
-        Driver::Docker => Some(TcpListener::bind((docker::bridge_gateway(), 0)).unwrap()),
-    };
+    let listener = driver
+        .isolates()
+        .then(|| TcpListener::bind((driver.host(), 0)).unwrap());
     let host: Vec<String> = (listener.iter())
         .map(|listener| listener.local_addr().unwrap().to_string())
         .collect();
@@ -221,13 +218,9 @@ fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<Str
         }
         let found = noted(&output, "look").unwrap_or_default();
         let empty = |what: &str| found[what].as_array().is_some_and(Vec::is_empty);
-        // A pack that is a process shares directories and the kernel's tables with all of its user.
-        let shared = match driver {
-            Driver::Process => true,
-            Driver::Docker | Driver::Sandbox => {
-                empty("files") && empty("shared") && empty("package") && empty("kept")
-            }
-        };
+        // A pack that is not shut in shares directories and the kernel's tables with all of its user.
+        let mut places = ["files", "shared", "package", "kept"].into_iter();
+        let shared = !driver.isolates() || places.all(empty);
         let alone = empty("processes") && empty("lacks");
         worked = worked.max(found["idle"].as_u64().unwrap_or_default());
         if !shared || !alone {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use burst::{BurstContext, Error};
+use burst::{BurstContext, Error, Reducer, Tag};
 
 /// Numbers in each message: some that travel together with others, and some by themselves, on most backends in two
 /// chunks.
@@ -67,6 +67,11 @@ fn operations(burst: &BurstContext, length: usize) -> Result<Vec<String>, Error>
     check("reduce", got == at_root(total.clone()))?;
     let got = burst.all_reduce(mine(), sum)?;
     check("all_reduce", *got == total)?;
+    let mut elements = mine();
+    burst.reduce_elements(&mut elements, root, Reducer::Sum)?;
+    check("reduce_elements", me != root || elements == total)?;
+    let got = burst.all_reduce_elements(mine(), Reducer::Sum)?;
+    check("all_reduce_elements", *got == total)?;
     let got = burst.all_to_all(for_each())?;
     check("all_to_all", got.into_iter().eq(from_each))?;
     let got = burst.reduce_scatter(for_each(), sum)?;
@@ -78,8 +83,28 @@ fn operations(burst: &BurstContext, length: usize) -> Result<Vec<String>, Error>
     check("exclusive_scan", got == before)?;
     let next = (me + 1) % all;
     let last = (me + all - 1) % all;
+    burst.send(value(me, next, length), next)?;
+    check("send", true)?;
+    burst.send_tagged(mine(), next, Tag(1))?;
+    check("send_tagged", true)?;
+    // What was sent first is taken last.
+    let got: Vec<u64> = burst.recv_tagged(last, Tag(1))?;
+    check("recv_tagged", got == value(last, 0, length))?;
+    let got: Vec<u64> = burst.recv(last)?;
+    check("recv", got == value(last, me, length))?;
     let got: Vec<u64> = burst.send_recv(value(me, next, length), next, last)?;
     check("send_recv", got == value(last, me, length))?;
+    let sending = burst.isend(mine(), root, Tag(2))?;
+    let senders = if me == root { 0..all } else { 0..0 };
+    let got = senders.clone().map(|_| burst.recv_any::<Vec<u64>>(Tag(2)));
+    let got: BTreeMap<u32, Vec<u64>> = got.collect::<Result<_, _>>()?;
+    let expected = senders.map(|from| (from, value(from, 0, length)));
+    check("recv_any", got.into_iter().eq(expected))?;
+    sending.wait()?;
+    check("isend", true)?;
+    let coming = burst.irecv::<Vec<u64>>(last, Tag(3))?;
+    burst.send_tagged(value(me, next, length), next, Tag(3))?;
+    check("irecv", coming.wait()? == value(last, me, length))?;
     let half = burst.split(Some(me % 2), 0)?;
     let half = half.ok_or_else(|| Error::new("split gave no group"))?;
     let got = half.all_reduce(u64::from(me), |a, b| a + b)?;
