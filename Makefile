@@ -132,7 +132,7 @@ test-jvm: ## tests of the JVM half
 
 test-system: test-harness test-platform test-clusters ## whole-system tests against dist/
 
-test-survival: prepare ## clusters killed, stopped, parted and replaced again and again under load; databases and disks that are away
+test-survival: prepare ## clusters killed, stopped, partitioned and replaced again and again under load; databases and disks that are away
 
 # A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
 # what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.
@@ -178,7 +178,7 @@ bench: build examples ## the measurements the README quotes, and by criterion wh
 
 # The S3 server that a cluster of several controllers keeps packages in.
 kills handovers load test-upgrade faults soak: ALSO = burst-test-servers
-load: build examples ## 200 clients with 10,000 small flares on a cluster of processes, after 30,000 others; CLIENTS, FLARES, WARM_UP, REFERENCE=DIST of a release to be beside by turns
+load: build examples ## 200 clients with 10,000 small flares on a cluster of processes, after 30,000 others; CLIENTS, FLARES, WARM_UP, REFERENCE=DIST of a release to be measured alternately
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
 		--clients $(CLIENTS) --flares $(FLARES) --warm-up $(WARM_UP) \
@@ -192,7 +192,7 @@ handovers: build examples ## flares while the scheduler's controller is killed o
 	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
 		handovers::two_hundred_handovers -- --exact --nocapture
 
-test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, forth and back; UPGRADES, SEED
+test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, back and forth; UPGRADES, SEED
 	tests/former.sh $(FROM) target/former
 	BURST_UPGRADE_FROM=$(CURDIR)/target/former/dist BURST_UPGRADES=$(UPGRADES) BURST_UPGRADES_SEED=$(SEED) \
 		$(LINTED) test --locked --workspace --test survival upgrading:: -- --nocapture

@@ -144,7 +144,7 @@ impl Address {
             ApiError::BadAddress {
                 why: AddressError::HasCredentials,
                 ..
-            } => Error::Usage("credentials belong into AUTH, not into APIHOST".into()),
+            } => Error::Usage("credentials belong in AUTH, not in APIHOST".into()),
             ApiError::BadAddress { address, why } => {
                 Error::Usage(format!("APIHOST \"{address}\" is not usable: {why}"))
             }

@@ -66,7 +66,7 @@ pub enum Error {
     },
     /// Too many ids may begin so.
     #[error(
-        "{given} is too little of a {kind}'s id: a shortened one has at least {shortest} of its {length} characters"
+        "{given} is too short for a {kind}'s id: give at least {shortest} of its {length} characters"
     )]
     ShortId {
         /// What was given.
@@ -80,15 +80,16 @@ pub enum Error {
     },
     /// No id is written so.
     #[error(
-        "\"{given}\" is no {kind}'s id: that has hexadecimal digits, at least {shortest} of its {length}; \
-         `{}` lists ids",
-        lists(kind)
+        "\"{given}\" is not a {kind}'s id: that has {length} hexadecimal digits, of which the first {shortest} or more \
+         may be given; `{listed_by}` lists ids"
     )]
     NoId {
         /// What was given.
         given: String,
         /// Whose id it is to be.
         kind: &'static str,
+        /// The command that lists them.
+        listed_by: &'static str,
         /// How many digits are enough.
         shortest: usize,
         /// How many there are.
@@ -286,14 +287,6 @@ fn with_code(cause: &ApiError) -> String {
             ..
         } => format!("{message} (code {code})"),
         other => other.to_string(),
-    }
-}
-
-/// What lists the ids of such.
-fn lists(kind: &str) -> &'static str {
-    match kind {
-        "group" => "burst group list",
-        _ => "burst flares",
     }
 }
 

@@ -7,9 +7,10 @@ use crate::error::{Error, FlareEnd};
 /// What a failure was, in one line.
 pub fn describe(failure: &Failure) -> String {
     let subject = subject(failure);
+    // It reads its input before it works.
     let operation = match failure.operation.as_deref() {
-        Some(operation) => format!(" in {operation}"),
-        None => String::new(),
+        Some(operation) if failure.kind != FailureKind::InvalidInput => format!(" in {operation}"),
+        _ => String::new(),
     };
     let what = format!("{subject} {}{operation}", verb(&failure.kind));
     let message = one_line(&failure.message);
@@ -128,6 +129,9 @@ mod tests {
             describe(&full),
             "worker 3 (pack 0 on invoker0) panicked in work: index out of bounds"
         );
+        let input =
+            failure(r#"{"kind":"invalid-input","worker":0,"operation":"work","message":"no"}"#);
+        assert_eq!(describe(&input), "worker 0 could not read its input: no");
         let pack = failure(r#"{"kind":"pack-lost","pack":1,"worker":null,"message":""}"#);
         assert_eq!(describe(&pack), "pack 1 was lost");
         let other = failure(r#"{"kind":"internal","message":"oops"}"#);

@@ -33,7 +33,7 @@ pub fn flare(client: &Client, args: &IdArgs) -> Result<String, Error> {
         ids(client.list_flares(&page), |flare| flare.flare_id)
     };
     match &args.id {
-        Some(id) => complete("flare", id, list),
+        Some(id) => complete(FLARE, id, list),
         None => list(1, 0)?
             .pop()
             .ok_or_else(|| Error::NotFound("there is no flare yet".into())),
@@ -42,7 +42,7 @@ pub fn flare(client: &Client, args: &IdArgs) -> Result<String, Error> {
 
 /// The id of the group that is meant.
 pub fn group(client: &Client, given: &str) -> Result<String, Error> {
-    complete("group", given, |limit, skip| {
+    complete(GROUP, given, |limit, skip| {
         let page = ListGroupsQuery {
             limit: Some(limit),
             skip: Some(skip).filter(|skip| *skip > 0),
@@ -54,7 +54,7 @@ pub fn group(client: &Client, given: &str) -> Result<String, Error> {
 
 /// The id of anybody's flare that is meant.
 pub fn any_flare(client: &Client, given: &str) -> Result<String, Error> {
-    complete("flare", given, |limit, skip| {
+    complete(ANY_FLARE, given, |limit, skip| {
         let page = ListAllFlaresQuery {
             limit: Some(limit),
             skip: Some(skip).filter(|skip| *skip > 0),
@@ -66,7 +66,7 @@ pub fn any_flare(client: &Client, given: &str) -> Result<String, Error> {
 
 /// The id of anybody's group that is meant.
 pub fn any_group(client: &Client, given: &str) -> Result<String, Error> {
-    complete("group", given, |limit, skip| {
+    complete(ANY_GROUP, given, |limit, skip| {
         let page = ListAllGroupsQuery {
             limit: Some(limit),
             skip: Some(skip).filter(|skip| *skip > 0),
@@ -75,6 +75,29 @@ pub fn any_group(client: &Client, given: &str) -> Result<String, Error> {
         ids(client.list_all_groups(&page), |group| group.group_id)
     })
 }
+
+/// What has ids, and the command that lists them.
+struct Identified {
+    kind: &'static str,
+    listed_by: &'static str,
+}
+
+const FLARE: Identified = Identified {
+    kind: "flare",
+    listed_by: "burst flares",
+};
+const GROUP: Identified = Identified {
+    kind: "group",
+    listed_by: "burst group list",
+};
+const ANY_FLARE: Identified = Identified {
+    kind: "flare",
+    listed_by: "burst admin flare list",
+};
+const ANY_GROUP: Identified = Identified {
+    kind: "group",
+    listed_by: "burst admin group list",
+};
 
 /// As much of an id as people need to tell it from others.
 pub fn short(id: &str) -> &str {
@@ -90,7 +113,7 @@ fn ids<T: DeserializeOwned>(
 
 /// The only id among the newest that begins so.
 fn complete(
-    kind: &'static str,
+    Identified { kind, listed_by }: Identified,
     given: &str,
     list: impl Fn(u32, u32) -> Result<Vec<String>, Error>,
 ) -> Result<String, Error> {
@@ -99,6 +122,7 @@ fn complete(
         return Err(Error::NoId {
             given: given.to_owned(),
             kind,
+            listed_by,
             shortest: SHORTEST,
             length: LENGTH,
         });
@@ -152,7 +176,7 @@ mod tests {
     /// Among so many ids, and how many pages were asked for.
     fn among(total: u32, given: &str) -> (Result<String, Error>, u32) {
         let pages = Cell::new(0);
-        let found = complete("flare", given, |limit, skip| {
+        let found = complete(FLARE, given, |limit, skip| {
             pages.set(pages.get() + 1);
             Ok((skip..total.min(skip + limit)).map(id).collect())
         });
@@ -203,8 +227,8 @@ mod tests {
             assert_eq!(
                 error.to_string(),
                 format!(
-                    "\"{given}\" is no flare's id: that has hexadecimal digits, at least 4 of its 32; \
-                     `burst flares` lists ids"
+                    "\"{given}\" is not a flare's id: that has 32 hexadecimal digits, of which the first 4 or more may be \
+                     given; `burst flares` lists ids"
                 )
             );
             assert_eq!((error.exit_code(), pages), (6, 0));

@@ -20,8 +20,13 @@ const SHARE: &str = "share/burst";
 pub enum Sdk {
     /// The directory of the crate.
     Directory(PathBuf),
-    /// The URL of a git repository, of which the default branch is taken: no version has a tag yet.
-    Repository(String),
+    /// A git repository.
+    Repository {
+        /// Its URL.
+        url: String,
+        /// A version of it; its default branch without.
+        tag: Option<String>,
+    },
 }
 
 impl Sdk {
@@ -46,7 +51,12 @@ impl Sdk {
 
     fn named(given: &str) -> Result<Self, Error> {
         if given.contains("://") {
-            return Ok(Self::Repository(given.into()));
+            let (url, tag) = match given.split_once('#') {
+                Some((url, tag)) => (url, Some(tag.into())),
+                None => (given, None),
+            };
+            let url = url.into();
+            return Ok(Self::Repository { url, tag });
         }
         let directory = fs::canonicalize(given).map_err(Error::file("read", given))?;
         let found = sources(&directory).or_else(|| is_sdk(&directory).then_some(directory));
@@ -69,10 +79,14 @@ impl Sdk {
                     quoted(path)
                 ))
             }
-            Self::Repository(url) => Ok(format!(
-                "burst = {{ package = \"{CRATE}\", git = {} }}",
-                quoted(url)
-            )),
+            Self::Repository { url, tag } => {
+                let tag = tag.as_deref().map(|tag| format!(", tag = {}", quoted(tag)));
+                Ok(format!(
+                    "burst = {{ package = \"{CRATE}\", git = {}{} }}",
+                    quoted(url),
+                    tag.unwrap_or_default()
+                ))
+            }
         }
     }
 }
@@ -125,6 +139,11 @@ mod tests {
         assert_eq!(
             found.dependency().unwrap(),
             r#"burst = { package = "burst-compute", git = "https://example.org/burst.git" }"#
+        );
+        let found = Sdk::find(Some("https://example.org/burst.git#v0.1.0")).unwrap();
+        assert_eq!(
+            found.dependency().unwrap(),
+            r#"burst = { package = "burst-compute", git = "https://example.org/burst.git", tag = "v0.1.0" }"#
         );
     }
 }

@@ -18,7 +18,7 @@ use crate::streamed::{Object, Streamed};
 /// How much of an answer is read at once.
 const PIECE: usize = 64 * 1024;
 
-/// The text of a successful answer, as it came, that says a `T`.
+/// The text of a successful answer, which parses as a `T`.
 #[derive(Debug, Clone)]
 pub struct Answer<T> {
     text: String,
@@ -86,7 +86,7 @@ impl<T> Body<T> {
         Ok(Answer { text, says })
     }
 
-    /// Reads the next bytes of it, as many as there are and fit; none are left when there are none.
+    /// Reads the next bytes; 0 at the end.
     pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
         let read = self.response.read(piece);
         read.map_err(|cause| self.origin.broken(&cause))

@@ -49,7 +49,7 @@ pub enum Error {
     /// The answer is not what the API promises.
     #[error("the platform's answer could not be understood: {0}")]
     BadAnswer(String),
-    /// What was asked for cannot be sent: a name or an id that is none, a request that is no JSON.
+    /// The call cannot be sent: a name or an id is invalid, or the request is not JSON.
     #[error("{0}")]
     BadRequest(String),
     /// The text is no platform's address.

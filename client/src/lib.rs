@@ -36,10 +36,10 @@
 //!
 //! # Blocking
 //!
-//! Every method blocks until the platform has answered, or [`Error::NoAnswer`]: until an answer begins, and between
-//! two pieces of it, 30 seconds pass at most unless [`Builder::timeout`] says otherwise; a request with a body of 128 KiB
-//! and more gets a second more for each of them, and that is for its whole answer. A client is cheap to
-//! clone, and clones can be used on several threads at once; none may be used inside an asynchronous runtime.
+//! Every method blocks until the platform has answered or [`Error::NoAnswer`] is returned. An answer must begin within
+//! 30 seconds, and no gap in it may be longer, unless [`Builder::timeout`] says otherwise. A request with a large body
+//! gets one second more per 128 KiB, for its whole answer. A client is cheap to clone, and clones can be used on several
+//! threads at once; none may be used inside an asynchronous runtime.
 //!
 //! # Repeats
 //!
@@ -49,8 +49,8 @@
 //!
 //! # Answers
 //!
-//! An [`Answer`] is the text as it came, and is read on demand, so that who passes it on loses nothing. One that is
-//! as large as its flare made it, a result or logs, is a [`Body`]: still to be read, whole or element by element.
+//! An [`Answer`] is kept as the text that arrived and parsed on demand, so it can be passed on unchanged. A result or a
+//! log, which may be large, is a [`Body`]: read it whole or element by element.
 //! What work functions return and take is raw JSON ([`RawValue`](serde_json::value::RawValue)), of which no digit is lost.
 //!
 //! A newer platform is understood as far as possible: fields that this version does not know are passed over, and a
@@ -58,7 +58,7 @@
 //!
 //! # Errors
 //!
-//! [`Error`] tells a refusal, with the platform's sentence that says what to change, from a platform that cannot be
+//! [`Error`] distinguishes a refusal, with the platform's sentence that says what to change, from a platform that cannot be
 //! reached, does not answer, or answers what the API does not promise.
 
 mod address;

@@ -1,6 +1,7 @@
 //! What the API's requests and answers say.
 //!
-//! Times are microseconds since the epoch, time-outs milliseconds, memory MiB per worker, other sizes bytes.
+//! Times are microseconds since the epoch, but those of activations milliseconds, as with OpenWhisk; time-outs are
+//! milliseconds, memory MiB per worker, other sizes bytes.
 
 use std::collections::BTreeMap;
 

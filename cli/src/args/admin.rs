@@ -28,7 +28,7 @@ pub enum AnyFlareAction {
         /// Only flares of this namespace
         #[arg(long)]
         namespace: Option<String>,
-        /// Only flares in this state, such as running or failed
+        /// Only flares in this state: queued, placing, starting, running, succeeded, failed, cancelled or timed-out
         #[arg(long)]
         state: Option<String>,
         /// Which part of the list.
@@ -155,10 +155,10 @@ pub struct LimitArgs {
     /// Largest package, such as 64M
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub package_size: Option<u64>,
-    /// Invocations of actions it may begin in a minute of the calendar
+    /// Invocations of actions it may begin per calendar minute
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub invocation_rate: Option<u32>,
-    /// Triggers it may fire in a minute of the calendar
+    /// Triggers it may fire per calendar minute
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub fire_rate: Option<u32>,
     /// Flares it may start in a minute; without their own rates, also invocations and fires

@@ -12,7 +12,7 @@ use super::PageArgs;
 pub struct GetArgs {
     /// Name of the definition
     pub name: String,
-    /// An older version [default: the present one]
+    /// An older version [default: the current one]
     #[arg(long, value_name = "VERSION")]
     pub version: Option<String>,
 }
@@ -32,7 +32,7 @@ pub struct HistoryArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst rollback hello                 to the version before the present one
+  burst rollback hello                 to the version before the current one
   burst rollback hello --to 0.0.3
 
 It makes a next version, equal to the older one: the history stays as it is.

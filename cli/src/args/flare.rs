@@ -70,7 +70,7 @@ While waiting, Ctrl-C cancels the flare.")]
 pub struct FlareArgs {
     /// Name of the definition
     pub name: String,
-    /// An older version of it [default: the present one]
+    /// An older version of it [default: the current one]
     #[arg(long, value_name = "VERSION")]
     pub version: Option<String>,
     /// What its workers get.
@@ -135,6 +135,21 @@ pub struct InputArgs {
 #[serde(rename_all = "camelCase")]
 #[command(next_help_heading = "Flare options")]
 pub struct Options {
+    /// Those that a group has, too.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub shared: SharedOptions,
+    /// How many times the whole flare is run again if it fails
+    #[arg(long, value_name = "N", value_parser = number::<u32>)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+/// Options of a flare that is one of a group or by itself.
+#[derive(Debug, Default, Clone, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[command(next_help_heading = "Flare options")]
+pub struct SharedOptions {
     /// Workers per pack
     #[arg(short, long, value_name = "N", value_parser = number::<u32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -160,10 +175,6 @@ pub struct Options {
     #[arg(short, long, value_name = "SIZE", value_parser = mebibytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
-    /// How often the whole flare is run again if it fails
-    #[arg(long, value_name = "N", value_parser = number::<u32>)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub retries: Option<u32>,
 }
 
 fn in_millis<S: Serializer>(time: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
@@ -177,16 +188,17 @@ mod tests {
 
     #[test]
     fn options_not_given_are_not_sent() {
-        let options = Options {
+        let shared = SharedOptions {
             granularity: Some(4),
             packing: Some("heterogeneous".into()),
             chunk_size: Some(7),
             timeout: Some(Duration::from_secs(90)),
-            ..Options::default()
+            ..SharedOptions::default()
         };
+        let retries = Some(2);
         assert_eq!(
-            serde_json::to_string(&options).unwrap(),
-            r#"{"granularity":4,"packing":"heterogeneous","chunkSize":7,"timeout":90000}"#
+            serde_json::to_string(&Options { shared, retries }).unwrap(),
+            r#"{"granularity":4,"packing":"heterogeneous","chunkSize":7,"timeout":90000,"retries":2}"#
         );
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::flare::Options;
+use super::flare::SharedOptions;
 use super::quantity::{duration, number};
 use super::{PageArgs, ParamArgs, Source};
 
@@ -38,7 +38,7 @@ of it does not succeed.")]
 pub struct OpenArgs {
     /// Name of the definition
     pub name: String,
-    /// An older version of it [default: the present one]
+    /// An older version of it [default: the current one]
     #[arg(long, value_name = "VERSION")]
     pub version: Option<String>,
     /// Number of workers
@@ -52,7 +52,7 @@ pub struct OpenArgs {
     pub blocking: bool,
     /// How to run its flares.
     #[command(flatten)]
-    pub options: Options,
+    pub options: SharedOptions,
 }
 
 /// Arguments of `burst group flare`.

@@ -14,16 +14,16 @@ pub enum InvokersAction {
         after_help = "Example:\n  burst invokers drain machine-3 --wait 10m && ssh machine-3 sudo reboot"
     )]
     Drain {
-        /// Id of the machine
+        /// Id of the invoker, as `burst invokers` lists it
         id: String,
-        /// Wait until nothing runs on it, at most so long, such as 90s or 10m
+        /// Wait until nothing runs on it, for at most this long, such as 90s or 10m
         #[arg(long, value_name = "TIME", value_parser = duration)]
         wait: Option<Duration>,
     },
     /// Give a machine flares again
     #[command(after_help = "Example:\n  burst invokers resume machine-3")]
     Resume {
-        /// Id of the machine
+        /// Id of the invoker, as `burst invokers` lists it
         id: String,
     },
 }

@@ -23,7 +23,7 @@ use self::quantity::number;
 pub use admin::AdminAction;
 pub use build::BuildArgs;
 pub use definition::{GetArgs, HistoryArgs, RollbackArgs};
-pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs};
+pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs, SharedOptions};
 pub use invokers::InvokersAction;
 pub use new::NewArgs;
 pub use param::ParamArgs;
@@ -32,7 +32,13 @@ pub use variables::{SecretSource, VariableArgs};
 
 /// Run a function on many workers at once, all starting together.
 #[derive(Debug, Parser)]
-#[command(name = "burst", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(
+    name = "burst",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 80,
+    after_help = EXAMPLES
+)]
 pub struct Cli {
     /// Flags every verb takes.
     #[command(flatten)]
@@ -51,8 +57,8 @@ Examples:
   burst run ./hello --size 8 --param name=Ada       build, deploy, flare in one
   burst logs --last
 
-An id of a flare or a group may be cut short, as long as no other among the
-newest 2000 begins so; four characters are the least.
+An id of a flare or a group may be abbreviated to a prefix of at least four
+characters that no other among the newest 2000 has.
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and
 BURST_AUTH, else the properties file (~/.burst.properties, or the file
@@ -240,7 +246,7 @@ pub struct FlaresArgs {
     /// Only flares of this definition
     #[arg(long)]
     pub name: Option<String>,
-    /// Only flares in this state, such as running or failed
+    /// Only flares in this state: queued, placing, starting, running, succeeded, failed, cancelled or timed-out
     #[arg(long)]
     pub state: Option<String>,
     /// Which part of the list.
@@ -257,7 +263,7 @@ pub struct StatusArgs {
     /// Which flare.
     #[command(flatten)]
     pub flare: IdArgs,
-    /// Show it anew whenever something changes, until the flare has ended
+    /// Show it again whenever something changes, until the flare has ended
     #[arg(short, long)]
     pub watch: bool,
 }

@@ -12,7 +12,7 @@ use super::quantity::{duration, mebibytes, number, positive};
 #[command(after_help = "\
 Examples:
   burst standalone
-  burst standalone --slots 16 --data /var/lib/burst
+  burst standalone --slots 16 --data ~/burst-data
   burst standalone --tls
   burst standalone --mount /data:/data:ro
   burst standalone --driver docker --image burst-runtime:latest
@@ -195,11 +195,11 @@ pub struct ProcessArgs {
 /// What a pack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Driver {
-    /// A sandbox where this machine lets this user make one, else a process, and why
+    /// A sandbox if this user may make one here, else a process; the start-up message says why
     Auto,
     /// A supervised child process, without isolation
     Process,
-    /// Processes shut in by the kernel's namespaces, without a daemon
+    /// Processes isolated by the kernel's namespaces, without a daemon
     Sandbox,
     /// A docker container
     Docker,

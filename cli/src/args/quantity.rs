@@ -29,7 +29,7 @@ pub enum QuantityError {
     NotASize,
     #[error("expected a size, such as 512, 512M or 2G")]
     NotMemory,
-    #[error("that is no memory")]
+    #[error("memory must be more than 0")]
     NoMemory,
 }
 

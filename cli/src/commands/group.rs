@@ -6,7 +6,7 @@ use burst_client::{Answer, Client, Group, GroupFlareRequest, GroupState, ListGro
 use serde::Serialize;
 
 use crate::args::group::{GroupAction, GroupFlareArgs, GroupsArgs, OpenArgs};
-use crate::args::{Format, GlobalArgs, Options};
+use crate::args::{Format, GlobalArgs, SharedOptions};
 use crate::commands::definitions;
 use crate::commands::flare::{self, On};
 use crate::error::{Error, FlareEnd};
@@ -40,7 +40,7 @@ struct OpenBody<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_timeout: Option<u64>,
     #[serde(flatten)]
-    options: &'a Options,
+    options: &'a SharedOptions,
 }
 
 fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {

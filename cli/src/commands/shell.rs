@@ -35,11 +35,14 @@ pub fn man(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// What the pages are of, in their footers.
+const SOURCE: &str = concat!("burst ", env!("CARGO_PKG_VERSION"));
+
 fn pages(command: &Command, directory: &Path) -> io::Result<()> {
     for verb in command.get_subcommands().filter(|it| !it.is_hide_set()) {
         pages(verb, directory)?;
     }
-    let man = Man::new(command.clone());
+    let man = Man::new(command.clone()).source(SOURCE);
     let mut page = Vec::new();
     man.render(&mut page)?;
     let page = String::from_utf8(page).map_err(io::Error::other)?;

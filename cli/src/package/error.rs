@@ -14,7 +14,7 @@ pub enum PackageError {
     NoManifest(PathBuf),
     /// There is no cargo.
     #[error(
-        "cargo, which builds crates, was not found: install Rust (https://rustup.rs), or say by CARGO where it is"
+        "cargo, which builds crates, was not found: install Rust (https://rustup.rs), or set CARGO to its path"
     )]
     NoCargo,
     /// Cargo does not run.
@@ -45,7 +45,7 @@ pub enum PackageError {
     },
     /// A file is none that is uploaded.
     #[error(
-        "{0} is not an executable (ELF), nor a zip with one, nor a crate; of another language say --kind"
+        "{0} is not an executable (ELF), nor a zip with one, nor a crate; name the language of Python or Node code with --kind, and make a crate for Rust code with `burst new`"
     )]
     NotExecutable(String),
     /// An executable is for another system.

@@ -52,12 +52,12 @@ pub fn prepare(
     }
     if found.is_dir() {
         return Err(Error::Usage(
-            "--kind and --main are of a file: a directory of Rust is built, and of another kind zip it".into(),
+            "--kind and --main apply to files: a directory is built as a Rust crate; zip code in another language".into(),
         ));
     }
     if args.bin.is_some() || args.target.is_some() {
         return Err(Error::Usage(
-            "--bin and --target say how a crate is built, and this is no directory of one".into(),
+            "--bin and --target apply only to the directory of a crate".into(),
         ));
     }
     match kind {
@@ -68,7 +68,7 @@ pub fn prepare(
             Ok(package(path, kind, code, args.main.clone(), size))
         }
         _ if args.main.is_some() => Err(Error::Usage(
-            "--main is of Python and Node: say which by --kind".into(),
+            "--main applies only to Python and Node: name the language with --kind".into(),
         )),
         _ => pack(path, args.kind.clone().unwrap_or_else(|| RUST.into())),
     }

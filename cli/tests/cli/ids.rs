@@ -70,7 +70,7 @@ fn less_than_four_characters_are_refused() {
     for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
         assert_eq!(
             burst.run(&[verb, "ab"]).fails(6),
-            "ab is too little of a flare's id: a shortened one has at least 4 of its 32 characters"
+            "ab is too short for a flare's id: give at least 4 of its 32 characters"
         );
     }
     for words in [
@@ -79,7 +79,7 @@ fn less_than_four_characters_are_refused() {
     ] {
         let ran = burst.run(words);
         assert!(
-            ran.fails(6).starts_with("012 is too little of a group's"),
+            ran.fails(6).starts_with("012 is too short for a group's"),
             "{ran:?}"
         );
     }
@@ -96,8 +96,8 @@ fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
     );
     let burst = Burst::of(&platform);
     for (words, told) in [
-        (&["status", "xyz"][..], "\"xyz\" is no flare's id: "),
-        (&["group", "get", "xyz"], "\"xyz\" is no group's id: "),
+        (&["status", "xyz"][..], "\"xyz\" is not a flare's id: "),
+        (&["group", "get", "xyz"], "\"xyz\" is not a group's id: "),
     ] {
         let ran = burst.run(words);
         let told = told.to_owned() + "that has hexadecimal digits, at least 4 of its 32; ";

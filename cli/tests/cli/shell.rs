@@ -45,6 +45,8 @@ fn every_command_has_a_man_page() {
     assert!(page("burst.1").contains("burst\\-timeline"));
     assert!(page("burst-group-open.1").contains("idle\\-timeout"));
     assert!(page("burst-run.1").contains("Build, deploy and run"));
+    let of = concat!("burst ", env!("CARGO_PKG_VERSION"));
+    assert!(page("burst-deploy.1").contains(of));
     let flare = page("burst-flare.1");
     let examples = ".SH EXAMPLES\n.nf\n  burst flare hello ";
     assert!(flare.contains(examples), "{flare}");

@@ -28,10 +28,10 @@ pub enum ActivationVerb {
 pub struct ActivationsArgs {
     /// Only those of this action or trigger, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
-    /// At most so many; 0 for as many as there may be
+    /// At most this many; 0 for the most there may be, 200
     #[arg(short, long, value_name = "N", default_value_t = 30, value_parser = number::<u32>)]
     pub limit: u32,
-    /// Leave out the first so many
+    /// Skip this many
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub skip: u32,
     /// Whole activations, each in JSON

@@ -28,7 +28,7 @@ pub enum PackageVerb {
     /// Delete a package
     #[command(after_help = "Example:\n  burst package delete tools --force")]
     Delete(PackageDeleteArgs),
-    /// Ask for the bindings of a namespace to be made anew
+    /// Refresh the bindings of a namespace, which are never out of date
     #[command(after_help = "Example:\n  burst package refresh")]
     Refresh(RefreshArgs),
 }

@@ -17,7 +17,7 @@ pub enum RuleVerb {
     /// Have a rule's action called when its trigger fires
     #[command(after_help = "Example:\n  burst rule enable on-order")]
     Enable(EntityArgs),
-    /// Have it called no more
+    /// Stop it from calling its action
     #[command(after_help = "Example:\n  burst rule disable on-order")]
     Disable(EntityArgs),
     /// Say whether a rule is enabled

@@ -247,8 +247,8 @@ private final class ControllerLink(
 
   private def unanswered: String =
     val addresses = endpoints.map(_.address).map(at => s"${at.host.mkString}:${at.port.mkString}")
-    s"no controller answers at ${addresses.mkString(", ")}, or it knows this invoker's id by one that is silent; " +
-      s"still trying. Does one run there, and ${settings.asked}?"
+    s"no controller answers at ${addresses.mkString(", ")}, or another, silent invoker still holds this id; " +
+      s"still trying. Is a controller running there, and ${settings.asked}?"
 
   private def connected(
       invoker: ActorRef[Invoker.Command],

@@ -147,18 +147,18 @@ object Wiring:
       val kind = kindNamed(config.driver).getOrElse(throw unknown(config.driver))
       Choice(kind, if kind == ProcessKind then Exposed else "")
 
-  /** Packs are shut in where that can be. */
+  /** Packs are isolated where the kernel allows it. */
   private def safest(config: InvokerConfig): Choice =
     RuntimeBinary(config.runtimeBinary).sandboxing() match
-      case Sandboxing.Possible(_) => Choice(SandboxKind, ", which shuts each of them in")
+      case Sandboxing.Possible(_) => Choice(SandboxKind, ", which isolates each of them")
       case Sandboxing.Impossible(reason) =>
         val moved = Mount.read(DriverSettings(config.settings, SandboxKind.name)).filter(_.isElsewhere)
         for mount <- moved.headOption do
           throw SetupException(
-            s"packs are processes, as they cannot be shut in here ($reason), and see ${mount.source} where it " +
+            s"packs are processes, as they cannot be isolated here ($reason), and see ${mount.source} where it " +
               "is: mount it under its own name."
           )
-        Choice(ProcessKind, s"$Exposed. They cannot be shut in here: $reason")
+        Choice(ProcessKind, s"$Exposed. They cannot be isolated here: $reason")
 
   private val Exposed = ", without isolation: what they run has the rights of this user"
 

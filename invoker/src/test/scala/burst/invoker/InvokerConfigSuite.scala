@@ -62,6 +62,18 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals(config.pool.idle.toSeconds, 60L)
     assertEquals(docker(config).mounts.map(_.target), Vector("/b"))
 
+  test("a driver's settings that nothing can be made of are told by their names"):
+    def said(settings: String) = intercept[SetupException](docker(read(settings))).getMessage
+    assertEquals(
+      said("burst.invoker.docker.host = \"run/docker sock\""),
+      "burst.invoker.docker.host: 'run/docker sock' is no address of a daemon: give unix:///run/docker.sock or " +
+        "tcp://HOST:PORT."
+    )
+    assertEquals(
+      said("burst.invoker.docker.parallelism = 0"),
+      "burst.invoker.docker.parallelism is 0: give at least 1."
+    )
+
   test("packs that have the machine's address are reached by that of its node, unless another is said"):
     val plain = read("burst.cluster.host = 10.0.0.9")
     assertEquals(plain.reached(sharesAddress = true).advertise, Some("10.0.0.9"))
@@ -127,6 +139,6 @@ class InvokerConfigSuite extends munit.FunSuite:
       )
     val packs = prepared("/usr:/usr:ro").packs
     assert(packs.startsWith("packs are run by the driver process, without isolation"), packs)
-    assert(packs.endsWith("They cannot be shut in here: the kernel will not"), packs)
+    assert(packs.endsWith("They cannot be isolated here: the kernel will not"), packs)
     val refused = intercept[SetupException](prepared("/usr:/data:ro")).getMessage
     assert(refused.contains("/usr") && refused.contains("the kernel will not"), refused)

@@ -129,7 +129,7 @@ object Driver:
   *   - No future of a driver fails: what can go wrong is in its answer.
   */
 trait Driver:
-  /** As shown to users: `process`, `docker`, `kubernetes`. */
+  /** As shown to users: `process`, `sandbox`, `docker`, `kubernetes`. */
   def name: String
 
   /** What `PackResources.packagePath` must be. */

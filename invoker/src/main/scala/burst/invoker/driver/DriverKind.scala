@@ -61,6 +61,12 @@ final class DriverSettings(root: Config, kind: String):
   /** A key that may be left empty. */
   def optional(key: String): Option[String] = Some(string(key)).filter(_.nonEmpty)
 
+  /** How many of something there are to be, of which one is needed. */
+  def atLeastOne(key: String): Int =
+    val count = int(key)
+    if count < 1 then throw SetupException(s"$path.$key is $count: give at least 1.")
+    count
+
   def strings(key: String): Vector[String] = config.getStringList(key).toArray(Array.empty[String]).toVector
 
   def duration(key: String): FiniteDuration = DriverSettings.duration(config, key)

@@ -1,7 +1,9 @@
 package burst.invoker.driver
 package docker
 
+import java.net.URI
 import scala.concurrent.duration.FiniteDuration
+import scala.util.Try
 
 /** The keys of `burst.invoker.docker`, explained in `reference.conf`. Memory in MiB. Without a `network`
   * packs are on one of their own, and isolated.
@@ -25,8 +27,17 @@ final case class DockerSettings(
 )
 
 object DockerSettings:
+  /** The client would throw whatever comes, and only once it is made. */
+  private def address(text: String): Either[UnreadableSetting, String] =
+    Try(URI(text)).toOption.filter(it => Option(it.getScheme).nonEmpty).map(_ => text)
+      .toRight(UnreadableSetting(
+        text,
+        "no address of a daemon",
+        "give unix:///run/docker.sock or tcp://HOST:PORT"
+      ))
+
   def read(settings: DriverSettings): DockerSettings = DockerSettings(
-    host = settings.optional("host"),
+    host = settings.optional("host").map(text => settings.parsed("host", address(text))),
     image = settings.string("image"),
     network = settings.optional("network"),
     reachable = settings.strings("reachable"),
@@ -40,5 +51,5 @@ object DockerSettings:
     group = settings.long("group"),
     callTimeout = settings.duration("call-timeout"),
     startTimeout = settings.duration("start-timeout"),
-    parallelism = settings.int("parallelism")
+    parallelism = settings.atLeastOne("parallelism")
   )

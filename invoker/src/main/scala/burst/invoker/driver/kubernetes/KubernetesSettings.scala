@@ -58,7 +58,7 @@ object KubernetesSettings:
     callTimeout = settings.duration("call-timeout"),
     startTimeout = settings.duration("start-timeout"),
     stopTimeout = settings.duration("stop-timeout"),
-    parallelism = settings.int("parallelism"),
+    parallelism = settings.atLeastOne("parallelism"),
     followCluster = settings.boolean("follow-cluster"),
     share = settings.parsed("share", NodeShare.parse(settings.string("share"))),
     slotMemory = settings.int("slot-memory") match
