@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use burst_client::GetActionQuery;
 use burst_tests::cli::Cli;
-use burst_tests::{Driver, Platform, Settings, read_json};
+use burst_tests::{Driver, Platform, Settings, built, read_json};
 use serde_json::{Value, json};
 
 const PYTHON: &str = "
@@ -247,6 +247,16 @@ fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
     ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout.matches("hello Ada").count(), 3, "{}", ran.stdout);
+    // As the README has it.
+    let example = built::repository().join("examples/python/hello.py");
+    let example = example.to_str().unwrap();
+    let greeted = cli.run(&["run", example, "--size", "2", "--param", "name=Ada"]);
+    assert_eq!(
+        greeted.stdout.matches("Hello, Ada").count(),
+        2,
+        "{}",
+        greeted.stderr
+    );
     let nodejs = put("node.js", "exports.main = ({ name }) => ({ name });\n");
     let deployed = cli.run(&[
         "deploy", "node", &nodejs, "--kind", "nodejs", "--memory", "128M",

@@ -100,7 +100,8 @@ fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
         (&["group", "get", "xyz"], "\"xyz\" is not a group's id: "),
     ] {
         let ran = burst.run(words);
-        let told = told.to_owned() + "that has hexadecimal digits, at least 4 of its 32; ";
+        let told = told.to_owned()
+            + "that has 32 hexadecimal digits, of which the first 4 or more may be given; ";
         assert!(ran.fails(6).starts_with(&told), "{ran:?}");
     }
     assert!(platform.lines().is_empty());
