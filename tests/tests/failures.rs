@@ -43,8 +43,8 @@ impl Case {
 }
 
 /// With control groups, nobody knows who of a pack had most of its memory; a program that is held alone is refused
-/// more, and by whom is known.
-fn cases(groups: bool) -> Vec<Case> {
+/// more, and by whom is known. `endless` is how a worker never returns.
+fn cases(groups: bool, endless: &'static str) -> Vec<Case> {
     let mut cases = vec![
         Case::of_worker("error", "error"),
         Case::of_worker("panic", "panic"),
@@ -55,9 +55,9 @@ fn cases(groups: bool) -> Vec<Case> {
             state: "timed-out",
             names_worker: false,
             warm: true,
-            // As long as a busy machine may take to have workers begin, of whom one is to stall by then.
+            // As long as a busy machine may take to have workers begin, of whom one is to be at it by then.
             options: json!({"timeout": 15_000}),
-            ..Case::of_worker("stall", "timeout")
+            ..Case::of_worker(endless, "timeout")
         },
     ];
     cases.push(Case {
@@ -70,7 +70,8 @@ fn cases(groups: bool) -> Vec<Case> {
 
 #[test]
 fn process_packs_over_direct() {
-    over_direct(Driver::Process);
+    // Its worker computes.
+    over_direct(Driver::Process, "loop");
 }
 
 #[test]
@@ -80,18 +81,18 @@ fn process_packs_over_redis_list() {
 
 #[test]
 fn docker_packs_over_direct() {
-    over_direct(Driver::Docker);
+    over_direct(Driver::Docker, "stall");
 }
 
 #[test]
 fn sandboxes_over_direct() {
-    over_direct(Driver::Sandbox);
+    over_direct(Driver::Sandbox, "stall");
 }
 
 #[test]
 fn sandboxes_of_root_over_direct() {
     let platform = Platform::lent(settings(Driver::Sandbox).as_root());
-    all_cases(&platform, &cases(true), None);
+    all_cases(&platform, &cases(true, "stall"), None);
 }
 
 #[test]
@@ -104,15 +105,19 @@ fn settings(driver: Driver) -> Settings {
     Settings::new(driver)
 }
 
-fn over_direct(driver: Driver) {
+fn over_direct(driver: Driver, endless: &'static str) {
     let platform = Platform::lent(settings(driver));
-    all_cases(&platform, &cases(driver == Driver::Docker), None);
+    all_cases(&platform, &cases(driver == Driver::Docker, endless), None);
 }
 
 fn over_redis_list(driver: Driver, redis: &Redis) {
     let settings = settings(driver).backend("redis-list", &redis.uri());
     let platform = Platform::start(settings);
-    all_cases(&platform, &cases(driver == Driver::Docker), Some(redis));
+    all_cases(
+        &platform,
+        &cases(driver == Driver::Docker, "stall"),
+        Some(redis),
+    );
 }
 
 /// Runs every case on one platform, one after the other, and reports all that went wrong: what one

@@ -120,10 +120,10 @@ fn a_group_of_two_machines_runs_one_flare_after_the_other() {
     let cluster = Cluster::start(two(Driver::Sandbox));
     cluster.deploy(NAME);
     let group = Opened::new(&cluster, NAME);
-    let launchers: BTreeSet<_> = (cluster.pack_processes().into_iter())
+    let shims: BTreeSet<_> = (cluster.pack_processes().into_iter())
         .filter(|process| process.command.contains("burst-runtime sandbox"))
         .collect();
-    let ports = processes::listening_ports(&launchers);
+    let ports = processes::listening_ports(&shims);
     assert_eq!(ports.len(), 3, "{ports:?}");
     let crowd: Vec<TcpStream> = ports
         .iter()

@@ -198,7 +198,7 @@ fn packs_reach_whom_they_may(settings: Settings) {
 }
 
 /// What a sandbox has of the machine is its runtime's port, which nobody reaches from within; its flare's packs it
-/// finds by their sockets, and the internet through its launcher.
+/// finds by their sockets, and the internet through its shim.
 fn sandboxes_reach_their_flare_alone(settings: Settings) {
     let elsewhere = Elsewhere::find(SANDBOXES);
     elsewhere.cable.take(PUBLIC);

@@ -10,7 +10,7 @@ use clap::Args;
 Examples:
   burst new hello
   burst new hello --sdk ~/src/burst
-  burst new hello --sdk https://example.org/burst.git#v0.1.0
+  burst new hello --sdk https://example.org/burst.git#TAG
 
 The SDK, the crate burst-compute, is in no package registry yet. Without --sdk
 it is the one that came with this program, or that of the checkout of Burst's

@@ -222,7 +222,7 @@ pub enum Error {
     #[error("the sandbox cannot be made: {0}")]
     Walls(String),
     /// The walls were not made in time.
-    #[error("the sandbox cannot be made: process 1 is not shut in within {0:?}")]
+    #[error("the sandbox cannot be made: process 1 is not isolated within {0:?}")]
     Late(Duration),
     /// It cannot be waited for.
     #[error("neither standard input nor signals can be waited for: {0}")]

@@ -17,7 +17,7 @@ const HOST: &str = "127.0.0.1";
 const LIMIT: Duration = wait::SOON;
 /// Only a machine that goes down would lose what is not on the disk yet; that of a killed server is in the kernel's
 /// memory.
-const FORGETFUL: [&str; 4] = ["-c", "fsync=off", "-c", "full_page_writes=off"];
+const NO_FLUSHES: [&str; 4] = ["-c", "fsync=off", "-c", "full_page_writes=off"];
 
 /// A server that can be killed and started again. Dropping it stops it at once, so that it gives back the memory it
 /// shares, which outlives whom it is taken from.
@@ -27,13 +27,25 @@ pub struct Postgres {
     programs: PathBuf,
     password: String,
     port: u16,
+    flushes: bool,
     postmaster: Option<Child>,
 }
 
 impl Postgres {
-    /// A fresh server, for who runs on this machine.
+    /// A fresh server as one installs it, for who runs on this machine.
     #[track_caller]
     pub fn start() -> Self {
+        Self::fresh(true)
+    }
+
+    /// One that leaves it to the kernel when to write to the disk, which tests need not wait for.
+    #[track_caller]
+    pub fn without_flushes() -> Self {
+        Self::fresh(false)
+    }
+
+    #[track_caller]
+    fn fresh(flushes: bool) -> Self {
         // Its user must get there, and the name of its socket must be short.
         let directory = tempfile::Builder::new()
             .prefix("burst-postgres-")
@@ -44,6 +56,7 @@ impl Postgres {
             programs: programs(),
             password: format!("pass{}word", std::process::id()),
             port: port::free(HOST),
+            flushes,
             postmaster: None,
             directory,
         };
@@ -84,7 +97,9 @@ impl Postgres {
             let _ = fs::remove_file(data.join("postmaster.pid"));
             let mut server = self.program("postgres");
             server.arg("-D").arg(&data);
-            server.args(FORGETFUL);
+            if !self.flushes {
+                server.args(NO_FLUSHES);
+            }
             server.args(["-h", HOST, "-p", &self.port.to_string(), "-k"]);
             server.arg(self.directory.path());
             self.postmaster = Some(command::spawn(server).unwrap());

@@ -65,7 +65,13 @@ impl Cluster {
             .to_owned();
         let (postgres, s3) = match setup.controllers {
             0 | 1 => (None, None),
-            _ => (Some(Postgres::start()), Some(S3Process::start())),
+            _ => {
+                let postgres = match setup.flushes {
+                    true => Postgres::start(),
+                    false => Postgres::without_flushes(),
+                };
+                (Some(postgres), Some(S3Process::start()))
+            }
         };
         let seeds: Vec<String> = (0..setup.controllers)
             .map(|_| format!("{here}:{}", port::free(&here)))

@@ -20,6 +20,8 @@ pub struct Setup {
     pub(super) clocks: bool,
     pub(super) rift: bool,
     pub(super) redis: bool,
+    /// Whether its database has on the disk what it says it has.
+    pub(super) flushes: bool,
     pub(super) flags: Vec<String>,
     pub(super) lines: String,
     pub(super) invoker_flags: Vec<String>,
@@ -32,7 +34,12 @@ impl Setup {
     /// waits for that, and are patient with what starts on a busy machine. A cluster that lives longer than half an
     /// hour is taken for hung and killed.
     pub fn new(driver: Driver) -> Self {
-        let setup = Self::as_it_comes(driver)
+        let setup = Self::as_it_comes(driver);
+        let setup = Self {
+            flushes: false,
+            ..setup
+        };
+        let setup = setup
             .set("burst.cluster.found-after", "500ms")
             // An invoker says hello with each, and leaves after two.
             .set_invokers("burst.invoker.heartbeat-interval", "250ms");
@@ -55,6 +62,7 @@ impl Setup {
             clocks: false,
             rift: false,
             redis: false,
+            flushes: true,
             flags: Vec::new(),
             lines: String::new(),
             invoker_flags: Vec::new(),

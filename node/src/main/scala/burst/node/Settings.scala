@@ -1,6 +1,6 @@
 package burst.node
 
-import com.typesafe.config.{Config, ConfigFactory, ConfigUtil}
+import com.typesafe.config.{Config, ConfigFactory, ConfigUtil, ConfigValue}
 import java.nio.file.Path
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
@@ -57,10 +57,22 @@ object Settings:
       .withFallback(properties)
       .resolve()
 
-  /** With the kind of each backend: a bare address is of the kind it is named by. */
+  /** Of which no flare leaves anything anywhere. */
+  private val Direct = ConfigFactory.parseString("{ kind = direct, keeps-nothing = true }").root
+
+  /** With all backends, each of a kind: those that the operator names, or else names as it was done before,
+    * and else `direct`. A bare address is of the kind it is named by.
+    */
   private def withBackends(config: Config): Config =
     lazy val kinds = RuntimeBinary(RuntimeBinary.find(config)).backends()
-    config.getObject("burst.backends").asScala.foldLeft(config):
-      case (config, (name, value)) =>
-        val setting = ConfigUtil.joinPath("burst", "backends", name)
-        config.withValue(setting, BackendEntry.of(setting, name, value, kinds))
+    def named(section: String*): Map[String, ConfigValue] =
+      val path = ConfigUtil.joinPath(section*)
+      if !config.hasPath(path) then Map.empty
+      else
+        config.getObject(path).asScala.toMap.map: (name, value) =>
+          name -> BackendEntry.of(ConfigUtil.joinPath((section :+ name)*), name, value, kinds)
+    val before = named("burst", "scheduler", "backends")
+    val all = Map("direct" -> Direct) ++ before ++ named("burst", "backends")
+    all.foldLeft(config):
+      case (config, (name, entry)) =>
+        config.withValue(ConfigUtil.joinPath("burst", "backends", name), entry)

@@ -189,6 +189,17 @@ class PlatformSuite extends munit.FunSuite:
     val both = settings(scratch.resolve("six"), now).config
     assertEquals(both.getString("burst.backends.redis-list.kind"), "redis-list")
     assertEquals(both.getString("burst.backends.old.kind"), "redis-list")
+    val twice =
+      """burst.scheduler.backends.cache { kind = s3, uri = "s3://h", shared-credentials = true }
+      burst.backends { cache { kind = redis-list, uri = "redis://i" }, direct { kind = redis-list, uri = "redis://j" } }"""
+    val last = settings(scratch.resolve("six"), twice).config.getConfig("burst.backends")
+    assertEquals(last.getString("cache.uri"), "redis://i")
+    assert(!last.hasPath("cache.shared-credentials"), "what the former entry says is not the latter's")
+    assertEquals(last.getString("direct.kind"), "redis-list")
+    assert(!last.hasPath("direct.keeps-nothing"), "it is cleaned up after as any other of its kind")
+    val wrong = """burst.scheduler.backends.cache { kind = redis-list, url = "redis://h" }"""
+    val told = intercept[SetupException](settings(scratch.resolve("six"), wrong): Unit).getMessage
+    assert(told.contains("burst.scheduler.backends.cache.url"), told)
     assertEquals(both.getString("burst.default-backend"), "redis-list")
 
   test("what is set must be there, and of its kind"):

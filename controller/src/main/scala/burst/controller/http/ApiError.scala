@@ -291,7 +291,7 @@ object ApiError:
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
-      Conflict -> s"There is no version of '$name' before the present one, or it is no longer kept."
+      Conflict -> s"There is no version of '$name' before the current one, or it is no longer kept."
     case DeployRefusal.TooManyVariables(count) =>
       BadRequest -> s"The program would have $count environment variables, but at most ${Definition.MostVariables} are allowed; remove some."
     case DeployRefusal.VariablesTooLarge(bytes) =>

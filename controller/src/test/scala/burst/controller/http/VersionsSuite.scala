@@ -66,7 +66,7 @@ class VersionsSuite extends HttpSuite:
 
   test("a rollback that cannot be is refused and changes nothing"):
     put("forward", program(0))
-    refused(rollBack("forward"), 409, "before the present one")
+    refused(rollBack("forward"), 409, "before the current one")
     refused(rollBack("forward", """{"version":"0.0.7"}"""), 404, "0.0.7")
     refused(rollBack("forward", """{"version":7}"""), 400, "'version' must be a string")
     refused(rollBack("forward", """{"version":"7"}"""), 400, "'version' must be a version")
