@@ -281,7 +281,7 @@ fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
                 "--kind",
                 "python",
             ],
-            "zip it",
+            "zip code in",
         ),
     ] {
         let refused = cli.run(&arguments);
