@@ -156,7 +156,7 @@ impl RunPack {
     /// The ids of this pack's workers.
     pub fn workers(&self) -> Range<u32> {
         let first = self.first_worker();
-        first..first + self.pack_size()
+        first..first.saturating_add(self.pack_size())
     }
 }
 
