@@ -57,11 +57,8 @@ object Settings:
       .withFallback(properties)
       .resolve()
 
-  /** Of which no flare leaves anything anywhere. */
-  private val Direct = ConfigFactory.parseString("{ kind = direct, keeps-nothing = true }").root
-
-  /** With all backends, each of a kind: those that the operator names, or else names as it was done before,
-    * and else `direct`. A bare address is of the kind it is named by.
+  /** With the backends that the operator names, or else names as it was done before, each of a kind. A bare
+    * address is of the kind it is named by.
     */
   private def withBackends(config: Config): Config =
     lazy val kinds = RuntimeBinary(RuntimeBinary.find(config)).backends()
@@ -72,7 +69,6 @@ object Settings:
         config.getObject(path).asScala.toMap.map: (name, value) =>
           name -> BackendEntry.of(ConfigUtil.joinPath((section :+ name)*), name, value, kinds)
     val before = named("burst", "scheduler", "backends")
-    val all = Map("direct" -> Direct) ++ before ++ named("burst", "backends")
-    all.foldLeft(config):
+    (before ++ named("burst", "backends")).foldLeft(config):
       case (config, (name, entry)) =>
         config.withValue(ConfigUtil.joinPath("burst", "backends", name), entry)

@@ -170,7 +170,6 @@ class PlatformSuite extends munit.FunSuite:
     assertEquals(config.getString("burst.backends.redis-list.kind"), "redis-list")
     assertEquals(config.getString("burst.backends.redis-list.uri"), "redis://h")
     assertEquals(config.getString("burst.backends.\"a.b\".uri"), "redis://i")
-    assertEquals(config.getString("burst.backends.direct.kind"), "direct")
     assertEquals(config.getString("burst.default-backend"), "a.b")
 
   test("backends may be called as they were before, which the names of now go before"):
@@ -181,7 +180,6 @@ class PlatformSuite extends munit.FunSuite:
     val old = settings(scratch.resolve("six"), before).config
     assertEquals(old.getString("burst.backends.old.uri"), "redis://h")
     assertEquals(old.getString("burst.backends.s3.kind"), "s3")
-    assertEquals(old.getString("burst.backends.direct.kind"), "direct")
     assertEquals(old.getString("burst.default-backend"), "old")
     val now = s"""$before
       burst.backends.redis-list = "redis://i"

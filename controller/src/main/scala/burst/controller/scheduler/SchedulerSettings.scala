@@ -151,6 +151,9 @@ object BackendCatalog:
   ):
     override def toString: String = s"Entry($kind)"
 
+  /** Is always there. No flare leaves anything in it. */
+  private val Direct = "direct" -> Entry("direct", uri = None, keepsNothing = true)
+
   /** Reads `burst.backends` and `burst.default-backend`. Throws `SetupException`. */
   def from(root: Config): BackendCatalog =
     val section = root.getConfig("burst.backends")
@@ -165,7 +168,7 @@ object BackendCatalog:
         entry.hasPath("shared-credentials") && entry.getBoolean("shared-credentials")
       )
     }.toMap
-    BackendCatalog(root.getString("burst.default-backend"), entries)
+    BackendCatalog(root.getString("burst.default-backend"), Map(Direct) ++ entries)
 
   private def certificates(backend: String, file: String): String =
     Try(Files.readString(Path.of(file))).getOrElse {

@@ -21,12 +21,20 @@ class BackendCatalogSuite extends FunSuite:
     assertEquals(shared("lab"), Some(true))
     assertEquals(shared("pigeons"), None)
 
+  test("direct is always there, and keeps nothing; one of the operator's own goes before it, whole"):
+    assertEquals(catalog.find("direct", None).map(_.kind), Some("direct"))
+    assert(!catalog.needsCleaning("direct"))
+    assertEquals(BackendCatalog.from(ConfigFactory.load()).names, Vector("direct"))
+    val own = read("""backends.direct { kind = redis-list, uri = "redis://host" }""")
+    assertEquals(own.find("direct", None).map(_.kind), Some("redis-list"))
+    assert(own.needsCleaning("direct"))
+
   test("what cannot be used is told by its setting, without an address"):
     def told(own: String) = intercept[SetupException](read(own)).getMessage
     assertEquals(
       told("default-backend = cahce"),
-      "burst.default-backend is 'cahce', which is not under burst.backends: give one of cache, lab, or add it " +
-        "there."
+      "burst.default-backend is 'cahce', which is not under burst.backends: give one of cache, direct, lab, or add " +
+        "it there."
     )
     assertEquals(
       told("backends.lab.ca = /nowhere"),
