@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::platform::Platform;
 use crate::program::Burst;
+use crate::samples;
 
 const ADMIN: &str = "admin:secret-admin-key";
 const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728,"invocationsPerMinute":61,"firesPerMinute":62,"deploysPerMinute":31,"requestsPerMinute":3200,"concurrentRequests":33,"egress":true}"#;
@@ -148,32 +149,25 @@ fn a_revocation_is_told_and_refusals_are_too() {
 #[test]
 fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
     let platform = Platform::start();
-    let shared = r#""namespace":"team","name":"work","version":"0.0.1","size":4,"created":1,
-        "granularity":null,"packing":"mixed","backend":"direct","chunkSize":null,"timeout":1,"memory":1,
-        "error":null"#;
-    let flare = |id: &str, group: &str| {
-        format!(
-            r#"{{"flareId":"{id}","groupId":{group},"state":"running","attempt":1,"started":1,
-                "ended":null,{shared}}}"#
-        )
+    let flare = |id: &str, group: Option<&str>| {
+        samples::flare_summary(json!({"flareId": id, "groupId": group, "namespace": "team",
+            "name": "work", "state": "running", "size": 4}))
     };
+    let flares = json!([
+        flare("f1000000000000000000000000000001", None),
+        flare(
+            "f2000000000000000000000000000002",
+            Some("a1000000000000000000000000000001")
+        ),
+    ]);
+    let group = samples::group_summary(json!({"groupId": "a1000000000000000000000000000001",
+        "namespace": "team", "name": "work", "state": "open", "size": 4}));
     platform.on(
         "GET /api/v1/admin/flares?namespace=team&state=running",
         200,
-        &format!(
-            "[{},{}]",
-            flare("f1000000000000000000000000000001", "null"),
-            flare(
-                "f2000000000000000000000000000002",
-                r#""a1000000000000000000000000000001""#
-            )
-        ),
+        &flares.to_string(),
     );
-    platform.on(
-        "GET /api/v1/admin/groups",
-        200,
-        &format!(r#"[{{"groupId":"a1000000000000000000000000000001","state":"open","idleTimeout":1,"opened":1,"closed":null,{shared}}}]"#),
-    );
+    platform.on("GET /api/v1/admin/groups", 200, &json!([group]).to_string());
     platform.on(
         "DELETE /api/v1/admin/flares/f1000000000000000000000000000001",
         202,

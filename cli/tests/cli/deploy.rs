@@ -8,24 +8,24 @@ use zip::ZipArchive;
 
 use crate::platform::Platform;
 use crate::program::Burst;
+use crate::samples;
 
-pub const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.1",
-    "exec":{"kind":"rust","package":"ab","size":9},"config":{"granularity":null,
-    "packing":null,"backend":null,"chunkSize":null,"timeout":1,"memory":16,"retries":0},"parameters":{},"environment":{},"secrets":[],"updated":0}"#;
+/// What the platform answers to `burst deploy hello`.
+pub fn deployed() -> String {
+    samples::definition(serde_json::json!({"name": "hello", "version": "0.0.1"})).to_string()
+}
 
 /// Machines of this one's processor, as the platform lists them.
 pub fn invokers() -> String {
-    format!(
-        r#"[{{"id":"a","slots":2,"freeSlots":2,"usedSlots":0,"drained":false,"cpuLoad":0.0,"state":"up","quarantine":null,"driver":"process",
-        "warmPacks":0,"prewarmedPacks":0,"runtime":{{"arch":"{}","glibc":"2.36"}}}}]"#,
-        std::env::consts::ARCH
-    )
+    let runtime = serde_json::json!({"arch": std::env::consts::ARCH, "glibc": "2.36"});
+    let invoker = samples::invoker(serde_json::json!({"runtime": runtime}));
+    serde_json::json!([invoker]).to_string()
 }
 
 fn platform() -> Platform {
     let platform = Platform::start();
     platform
-        .on("PUT /bursts/hello", 200, DEPLOYED)
+        .on("PUT /bursts/hello", 200, &deployed())
         .on("GET /api/v1/invokers", 200, &invokers());
     platform
 }
@@ -174,7 +174,7 @@ fn a_crate_is_built() {
         crate::program::Ran::from(command.output().unwrap())
     };
     let out = build(&["--overwrite"]).ok();
-    assert_eq!(out.trim_end(), DEPLOYED);
+    assert_eq!(out.trim_end(), deployed());
     assert_eq!(
         platform.lines(),
         ["GET /api/v1/invokers", "PUT /bursts/hello?overwrite=true"]
@@ -310,7 +310,7 @@ fn what_a_redeploy_does_not_name_is_left_alone() {
 #[test]
 fn removing_a_missing_secret_is_reported() {
     let platform = platform();
-    let with = DEPLOYED.replace(r#""secrets":[]"#, r#""secrets":["T"]"#);
+    let with = samples::definition(serde_json::json!({"secrets": ["T"]})).to_string();
     platform.on("GET /bursts/hello", 200, &with);
     let burst = Burst::of(&platform);
     let deploy = ["deploy", "hello", "/bin/sh", "--overwrite", "--no-secret"];

@@ -3,6 +3,7 @@
 use crate::flare::flare;
 use crate::platform::Platform;
 use crate::program::Burst;
+use crate::samples;
 use crate::terminal::run_on_terminal;
 
 /// A title, a bell, a cursor at home, C1's escape, and a right-to-left override; with a tab, which is harmless.
@@ -90,10 +91,9 @@ fn errors_and_tables_are_shown_wherever_they_go() {
     let platform = Platform::start();
     let line = quoted(LINE);
     let failure = format!(r#"{{"kind":"error","worker":1,"message":{line},"operation":{line}}}"#);
-    let list = format!(
-        r#"[{{"id":{line},"slots":1,"freeSlots":1,"usedSlots":0,"drained":false,"cpuLoad":0.5,"state":{line},"quarantine":null,
-            "driver":{line},"warmPacks":0,"prewarmedPacks":0,"runtime":{{"arch":{line},"glibc":""}}}}]"#
-    );
+    let invoker = serde_json::json!({"id": LINE, "state": LINE, "driver": LINE,
+        "runtime": {"arch": LINE, "glibc": ""}});
+    let list = serde_json::json!([samples::invoker(invoker)]).to_string();
     platform
         .on(
             "GET /bursts",

@@ -2,9 +2,9 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::group::group;
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
+use crate::samples;
 use crate::terminal::Terminal;
 
 pub const STARTED: &str = r#"{"flareId":"f1000000000000000000000000000001"}"#;
@@ -12,22 +12,8 @@ pub const RESULT: &str = r#"{"flareId":"f1000000000000000000000000000001","state
     {"worker":0,"output":null},{"worker":1,"output":{"z":1,"a":12345678901234567890123}}]}"#;
 
 pub fn flare(state: &str, error: &str) -> String {
-    format!(
-        r#"{{"flareId":"f1000000000000000000000000000001","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
-            "state":"{state}","attempt":1,"size":2,"granularity":2,"packing":"mixed",
-            "backend":"direct","chunkSize":null,"timeout":1,"memory":1,"created":1000,
-            "started":3000,"ended":9000,"error":{error},"queue":null,
-            "packs":[{{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}}],
-            "workers":[{{"worker":0,"pack":0,"state":"{state}","started":3000,"ended":9000,"error":null}},
-                       {{"worker":1,"pack":0,"state":"{state}","started":3000,"ended":null,"error":{error}}}]}}"#
-    )
-}
-
-/// The same flare in a list.
-pub fn summary(state: &str) -> String {
-    let flare = flare(state, "null");
-    let (summary, _) = flare.split_once(r#","queue""#).unwrap();
-    format!("{summary}}}")
+    let error: serde_json::Value = serde_json::from_str(error).unwrap();
+    samples::flare(serde_json::json!({"state": state, "error": error})).to_string()
 }
 
 /// A platform on which a flare goes through these states.
@@ -250,7 +236,7 @@ fn the_result_is_an_array_by_worker() {
         .on(
             "GET /groups/a1000000000000000000000000000001",
             200,
-            &group("open", "null"),
+            &samples::group(serde_json::json!({"state": "open"})).to_string(),
         )
         .on(
             "POST /groups/a1000000000000000000000000000001",
@@ -527,8 +513,9 @@ fn a_version_that_is_not_there_leads_to_those_that_are() {
 fn a_queued_flare_shows_how_long_it_waits_and_no_bar() {
     let platform = Platform::start();
     let start = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() + 90_000_000;
-    let queue = format!(r#""queue":{{"position":2,"start":{start},"waitsFor":null}}"#);
-    let queued = flare("queued", "null").replace(r#""queue":null"#, &queue);
+    let queue = serde_json::json!({"position": 2, "start": start, "waitsFor": null});
+    let queued = serde_json::json!({"state": "queued", "queue": queue});
+    let queued = samples::flare(queued).to_string();
     platform
         .on("POST /bursts/hello", 202, STARTED)
         .on("GET /flares/f1000000000000000000000000000001", 200, &queued)

@@ -5,6 +5,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::flare::flare;
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
+use crate::samples;
 use crate::terminal::run_on_terminal;
 
 const LOGS: &str = "GET /flares/f1000000000000000000000000000001/logs";
@@ -216,7 +217,8 @@ fn a_line_is_printed_before_the_flare_ends() {
 #[test]
 fn the_log_of_another_attempt_is_printed_from_its_beginning() {
     let platform = Platform::start();
-    let again = flare("succeeded", "null").replace(r#""attempt":1"#, r#""attempt":2"#);
+    let again = serde_json::json!({"state": "succeeded", "attempt": 2});
+    let again = samples::flare(again).to_string();
     platform.on(
         "GET /flares/f1000000000000000000000000000001",
         200,

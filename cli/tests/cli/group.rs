@@ -1,40 +1,20 @@
 //! `burst group`.
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
+use crate::samples;
 
 const OPENED: &str = r#"{"groupId":"a1000000000000000000000000000001"}"#;
 
-pub fn group(state: &str, error: &str) -> String {
-    format!(
-        r#"{{"groupId":"a1000000000000000000000000000001","state":"{state}","namespace":"guest","name":"hello","version":"0.0.3",
-            "size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,
-            "timeout":1,"memory":1,"idleTimeout":600000,"created":1700000000000000,
-            "opened":1700000000001000,"closed":null,"error":{error},"queue":null,
-            "packs":[{{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}}]}}"#
-    )
-}
-
-/// The same group in a list.
-pub fn summary() -> String {
-    listed("open")
-}
-
-fn listed(state: &str) -> String {
-    r#"{"groupId":"a1000000000000000000000000000001","state":"STATE","namespace":"guest","name":"hello","version":"0.0.3",
-        "size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,"timeout":1,
-        "memory":1,"idleTimeout":1,"created":1700000000000000,"opened":null,"closed":null,"error":null}"#
-        .replace("STATE", state)
-}
-
 fn opening() -> String {
-    group("opening", "null")
+    samples::group(json!({"state": "opening"})).to_string()
 }
 
 fn open() -> String {
-    group("open", "null")
+    samples::group(json!({"state": "open", "idleTimeout": 600_000})).to_string()
 }
 
 #[test]
@@ -73,25 +53,22 @@ fn a_group_is_opened_with_its_terms() {
         ]
     );
     let bodies: Vec<_> = platform.requests().into_iter().map(|it| it.body).collect();
-    assert_eq!(
-        bodies[0],
-        serde_json::json!({"definition": "hello", "size": 2})
-    );
+    assert_eq!(bodies[0], json!({"definition": "hello", "size": 2}));
     assert_eq!(
         bodies[1],
-        serde_json::json!({"definition": "hello", "version": "0.0.2", "size": 2,
+        json!({"definition": "hello", "version": "0.0.2", "size": 2,
                            "idleTimeout": 600_000, "granularity": 1})
     );
 }
 
 #[test]
 fn one_that_does_not_open_says_why() {
-    let error = r#"{"kind":"start-failed","message":"the program did not report","pack":0}"#;
+    let error = json!({"kind": "start-failed", "message": "the program did not report", "pack": 0});
     let platform = Platform::start();
     platform.on("POST /groups", 202, OPENED).on(
         "GET /groups/a1000000000000000000000000000001",
         200,
-        &group("closed", error),
+        &samples::group(json!({"state": "closed", "error": error})).to_string(),
     );
     let args = ["group", "open", "hello", "--size", "2", "--blocking"];
     let ran = Burst::of(&platform).run(&args);
@@ -174,21 +151,22 @@ fn flares_run_on_a_group() {
         "ok: flare f1000000000000000000000000000001\n"
     );
     let body = &platform.requests()[1].body;
-    assert_eq!(
-        *body,
-        serde_json::json!({"params": {"n": 1}, "timeout": 2000})
-    );
+    assert_eq!(*body, json!({"params": {"n": 1}, "timeout": 2000}));
 }
 
 #[test]
 fn groups_are_listed_shown_and_closed() {
     let platform = Platform::start();
-    let closing = listed("closing").replace(
-        "a1000000000000000000000000000001",
-        "a2000000000000000000000000000002",
-    );
+    let listed = |id: &str, state: &str| {
+        samples::group_summary(json!({"groupId": id, "state": state, "name": "hello",
+            "version": "0.0.3", "size": 2, "created": 1_700_000_000_000_000_u64}))
+    };
+    let groups = json!([
+        listed("a1000000000000000000000000000001", "open"),
+        listed("a2000000000000000000000000000002", "closing"),
+    ]);
     platform
-        .on("GET /groups", 200, &format!("[{},{closing}]", summary()))
+        .on("GET /groups", 200, &groups.to_string())
         .on("GET /groups/a1000000000000000000000000000001", 200, &open())
         .on(
             "DELETE /groups/a1000000000000000000000000000001",

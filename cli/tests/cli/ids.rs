@@ -1,19 +1,21 @@
 //! Ids that are cut short.
 
-use crate::flare::{flare, summary};
-use crate::group::{group, summary as group_summary};
+use serde_json::{Value, json};
+
+use crate::flare::flare;
 use crate::platform::Platform;
 use crate::program::Burst;
+use crate::samples;
 
 const ONE: &str = "0123abcd000000000000000000000001";
 const OTHER: &str = "0123ef00000000000000000000000002";
 const PAGE: &str = "GET /flares?limit=200";
 
 fn listed(ids: &[&str]) -> String {
-    let flares = ids.iter().map(|id| {
-        summary("succeeded").replace("\"f1000000000000000000000000000001\"", &format!("\"{id}\""))
-    });
-    format!("[{}]", flares.collect::<Vec<_>>().join(","))
+    let flares = ids
+        .iter()
+        .map(|id| samples::flare_summary(json!({"flareId": id})));
+    flares.collect::<Value>().to_string()
 }
 
 #[test]
@@ -113,17 +115,12 @@ fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
 #[test]
 fn groups_and_what_others_have_are_found_so_too() {
     let platform = Platform::start();
-    let groups = format!(
-        "[{}]",
-        group_summary().replace(
-            "\"a1000000000000000000000000000001\"",
-            &format!("\"{ONE}\"")
-        )
-    );
+    let groups = json!([samples::group_summary(json!({"groupId": ONE}))]).to_string();
     let group_path = format!("GET /groups/{ONE}");
+    let group = samples::group(json!({"state": "open"})).to_string();
     platform
         .on("GET /groups?limit=200", 200, &groups)
-        .on(&group_path, 200, &group("open", "null"));
+        .on(&group_path, 200, &group);
     platform
         .on("GET /api/v1/admin/flares?limit=200", 200, &listed(&[ONE]))
         .on("GET /api/v1/admin/groups?limit=200", 200, &groups);

@@ -1,21 +1,28 @@
 //! What people see: colours, local times, tables as wide as the terminal, the next step.
 
-use crate::deploy::{self, DEPLOYED};
-use crate::flare::{RESULT, STARTED, flare, summary};
-use crate::group;
+use serde_json::json;
+
+use crate::deploy;
+use crate::flare::{RESULT, STARTED, flare};
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
+use crate::samples;
 use crate::terminal::{Terminal, run_on_terminal};
-use crate::verbs::LISTED;
 
 const LONG: &str = "a-name-that-somebody-thought-was-a-good-one-for-a-definition";
 
 fn platform() -> Platform {
     let platform = Platform::start();
     let id = "0123abcd0123abcd0123abcd0123abcd";
-    let listed =
-        summary("failed").replace("\"f1000000000000000000000000000001\"", &format!("\"{id}\""));
-    let long = listed.replace("\"hello\"", &format!("\"{LONG}\""));
+    let listed = |name: &str| {
+        samples::flare_summary(json!({"flareId": id, "name": name, "state": "failed"}))
+    };
+    let flares = json!([listed("hello"), listed(LONG)]).to_string();
+    let succeeded = samples::flare(json!({"state": "succeeded", "created": 1000})).to_string();
+    let groups = json!([samples::group_summary(json!({}))]).to_string();
+    let deployed = deploy::deployed();
+    let version = samples::definition_summary(json!({}));
+    let versions = json!([version, version]).to_string();
     let failure = r#"{"kind":"panic","worker":1,"pack":0,"invoker":"invoker0",
         "operation":"work","message":"something that takes more than a line of a terminal to be said"}"#;
     let timeline = r#"{"flareId":"f2000000000000000000000000000002","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
@@ -28,7 +35,7 @@ fn platform() -> Platform {
             200,
             timeline,
         )
-        .on("GET /flares", 200, &format!("[{listed},{long}]"))
+        .on("GET /flares", 200, &flares)
         .on(
             "GET /flares/f1000000000000000000000000000001",
             200,
@@ -37,7 +44,7 @@ fn platform() -> Platform {
         .on(
             "GET /flares/f2000000000000000000000000000002",
             200,
-            &flare("succeeded", "null"),
+            &succeeded,
         )
         .on("POST /bursts/hello", 202, STARTED)
         .on(
@@ -45,16 +52,12 @@ fn platform() -> Platform {
             200,
             RESULT,
         )
-        .on("GET /groups", 200, &format!("[{}]", group::summary()))
+        .on("GET /groups", 200, &groups)
         .on("GET /api/v1/invokers", 200, &deploy::invokers())
-        .on("PUT /bursts/a%20b", 200, DEPLOYED)
-        .on("GET /bursts/a%20b", 200, DEPLOYED)
-        .on("POST /bursts/a%20b/rollback", 200, DEPLOYED)
-        .on(
-            "GET /bursts/a%20b/versions",
-            200,
-            &format!("[{LISTED},{LISTED}]"),
-        );
+        .on("PUT /bursts/a%20b", 200, &deployed)
+        .on("GET /bursts/a%20b", 200, &deployed)
+        .on("POST /bursts/a%20b/rollback", 200, &deployed)
+        .on("GET /bursts/a%20b/versions", 200, &versions);
     platform
 }
 
@@ -158,14 +161,10 @@ fn help_fits_into_eighty_columns() {
 #[test]
 fn what_is_usual_fits_into_eighty_columns_unbroken() {
     let platform = Platform::start();
-    let usual = summary("succeeded")
-        .replace(
-            "\"f1000000000000000000000000000001\"",
-            "\"0123abcd0123abcd0123abcd0123abcd\"",
-        )
-        .replace("\"hello\"", "\"word-count\"")
-        .replace("\"ended\":9000", "\"ended\":5400001000");
-    platform.on("GET /flares", 200, &format!("[{usual}]"));
+    let usual = samples::flare_summary(json!({"flareId": "0123abcd0123abcd0123abcd0123abcd",
+        "name": "word-count", "version": "0.0.1", "state": "succeeded", "size": 2,
+        "created": 1000, "ended": 5_400_001_000_u64}));
+    platform.on("GET /flares", 200, &json!([usual]).to_string());
     let shown = Burst::of(&platform).run(&["flares"]).ok();
     assert_eq!(
         shown,

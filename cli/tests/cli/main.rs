@@ -18,6 +18,7 @@ mod platform;
 mod program;
 mod property;
 mod run;
+mod samples;
 mod shell;
 mod standalone;
 mod terminal;

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::deploy::{DEPLOYED, invokers};
+use crate::deploy::{deployed, invokers};
 use crate::flare::{RESULT, STARTED, flare};
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
@@ -16,7 +16,7 @@ fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
     platform
         .on("GET /api/v1/invokers", 200, &invokers())
-        .on("PUT /bursts/hello", 200, DEPLOYED)
+        .on("PUT /bursts/hello", 200, &deployed())
         .on("POST /bursts/hello", 202, STARTED)
         .on(
             "GET /flares/f1000000000000000000000000000001/logs",

@@ -1,27 +1,34 @@
 //! The verbs that look at things, and those that end them.
 
-use crate::flare::{flare, summary};
+use serde_json::{Value, json};
+
+use crate::flare::flare;
 use crate::platform::Platform;
 use crate::program::Burst;
+use crate::samples;
 
-pub const LISTED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
-    "exec":{"kind":"rust","package":"abc","size":1048576},
-    "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
-              "timeout":60000,"memory":256,"retries":0},"updated":1700000000000000}"#;
-const DEFINITION: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
-    "exec":{"kind":"rust","package":"abc","size":1048576},
-    "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
-              "timeout":60000,"memory":256,"retries":0},
-    "parameters":{"name":"Ada"},"environment":{"LANGUAGE":"fr"},"secrets":["KEY","TOKEN"],
-    "updated":1700000000000000}"#;
+fn definition() -> String {
+    let changes = json!({"name": "hello", "version": "0.0.3", "config": {"memory": 256},
+        "parameters": {"name": "Ada"}, "environment": {"LANGUAGE": "fr"},
+        "secrets": ["KEY", "TOKEN"]});
+    samples::definition(changes).to_string()
+}
+
+/// One of its versions in a list.
+fn listed(version: &str, package: &str) -> Value {
+    samples::definition_summary(json!({"name": "hello", "version": version,
+        "exec": {"kind": "rust", "package": package, "size": 1_048_576},
+        "updated": 1_700_000_000_000_000_u64}))
+}
 
 #[test]
 fn definitions_are_listed_shown_and_deleted() {
     let platform = Platform::start();
+    let list = json!([listed("0.0.3", "abc")]).to_string();
     platform
-        .on("GET /bursts", 200, &format!("[{LISTED}]"))
-        .on("GET /bursts/hello", 200, DEFINITION)
-        .on("DELETE /bursts/hello", 200, DEFINITION);
+        .on("GET /bursts", 200, &list)
+        .on("GET /bursts/hello", 200, &definition())
+        .on("DELETE /bursts/hello", 200, &definition());
     let burst = Burst::of(&platform);
     let list = burst.run(&["list", "--limit", "5", "--skip", "1"]).ok();
     assert_eq!(
@@ -46,7 +53,7 @@ fn definitions_are_listed_shown_and_deleted() {
             .run(&["get", "hello", "--output=json"])
             .ok()
             .trim_end(),
-        DEFINITION
+        definition()
     );
     assert_eq!(burst.run(&["delete", "hello"]).ok(), "ok: deleted hello\n");
     assert_eq!(
@@ -75,14 +82,10 @@ fn definitions_are_listed_shown_and_deleted() {
 #[test]
 fn versions_are_listed_shown_and_deployed_again() {
     let platform = Platform::start();
-    let older = LISTED.replace("0.0.3", "0.0.2").replace("abc", "def");
+    let versions = json!([listed("0.0.3", "abc"), listed("0.0.2", "def")]);
     platform
-        .on(
-            "GET /bursts/hello/versions",
-            200,
-            &format!("[{LISTED},{older}]"),
-        )
-        .on("GET /bursts/hello/versions/0.0.3", 200, DEFINITION);
+        .on("GET /bursts/hello/versions", 200, &versions.to_string())
+        .on("GET /bursts/hello/versions/0.0.3", 200, &definition());
     let burst = Burst::of(&platform);
     let history = burst.run(&["history", "hello", "--limit", "2"]).ok();
     assert_eq!(
@@ -94,7 +97,7 @@ fn versions_are_listed_shown_and_deployed_again() {
     let shown = burst
         .run(&["get", "hello", "--version", "0.0.3", "--output=json"])
         .ok();
-    assert_eq!(shown.trim_end(), DEFINITION);
+    assert_eq!(shown.trim_end(), definition());
     assert_eq!(
         platform.lines(),
         [
@@ -107,13 +110,13 @@ fn versions_are_listed_shown_and_deployed_again() {
 #[test]
 fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
     let platform = Platform::start();
-    let before = format!("[{}]", LISTED.replace("0.0.3", "0.0.2"));
+    let before = json!([listed("0.0.2", "abc")]).to_string();
     platform
         .on("GET /bursts/hello/versions", 200, &before)
         .on("GET /bursts/hello/versions", 200, &before)
         .on("GET /bursts/hello/versions", 200, "[]")
-        .on("POST /bursts/hello/rollback", 200, DEFINITION)
-        .on("POST /bursts/hello/rollback", 200, DEFINITION)
+        .on("POST /bursts/hello/rollback", 200, &definition())
+        .on("POST /bursts/hello/rollback", 200, &definition())
         .on(
             "POST /bursts/hello/rollback",
             503,
@@ -145,15 +148,10 @@ fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
         .filter(|request| request.line.starts_with("POST"))
         .map(|request| request.body)
         .collect();
-    let named = |version| serde_json::json!({"version": version});
+    let named = |version| json!({"version": version});
     assert_eq!(
         asked,
-        [
-            named("0.0.1"),
-            named("0.0.2"),
-            named("0.0.2"),
-            serde_json::json!({})
-        ]
+        [named("0.0.1"), named("0.0.2"), named("0.0.2"), json!({})]
     );
     assert!(
         platform
@@ -165,20 +163,20 @@ fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
 #[test]
 fn names_are_escaped() {
     let platform = Platform::start();
-    platform.on("DELETE /bursts/a%2Fb%20c", 200, DEFINITION);
+    platform.on("DELETE /bursts/a%2Fb%20c", 200, &definition());
     Burst::of(&platform).run(&["delete", "a/b c"]).ok();
 }
 
 #[test]
 fn flares_are_listed_and_shown() {
     let platform = Platform::start();
-    platform
-        .on("GET /flares", 200, &format!("[{}]", summary("succeeded")))
-        .on(
-            "GET /flares/f1000000000000000000000000000001",
-            200,
-            &flare("succeeded", "null"),
-        );
+    let succeeded = json!({"state": "succeeded", "created": 1000, "ended": 9000});
+    let flares = json!([samples::flare_summary(succeeded)]).to_string();
+    platform.on("GET /flares", 200, &flares).on(
+        "GET /flares/f1000000000000000000000000000001",
+        200,
+        &flare("succeeded", "null"),
+    );
     let burst = Burst::of(&platform);
     let list = burst
         .run(&[
@@ -280,14 +278,18 @@ fn logs_say_who_wrote_what() {
 #[test]
 fn a_worker_that_is_not_there_has_no_log() {
     let platform = Platform::start();
-    let one = flare("succeeded", "null").replace(r#""size":2"#, r#""size":1"#);
+    let of_size = |size: u32| samples::flare(json!({"size": size})).to_string();
     platform
         .on(
             "GET /flares/f1000000000000000000000000000001",
             200,
-            &flare("succeeded", "null"),
+            &of_size(2),
         )
-        .on("GET /flares/f2000000000000000000000000000002", 200, &one);
+        .on(
+            "GET /flares/f2000000000000000000000000000002",
+            200,
+            &of_size(1),
+        );
     let burst = Burst::of(&platform);
     for more in [&[][..], &["--follow"], &["--output", "json"]] {
         let logs = ["logs", "f1000000000000000000000000000001", "--worker", "7"];
@@ -424,9 +426,11 @@ fn cancelling_asks_the_platform() {
 #[test]
 fn invokers_are_listed() {
     let platform = Platform::start();
-    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":6,"usedSlots":0,"drained":false,"cpuLoad":0.5,"state":"up",
-        "quarantine":null,"driver":"process","warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}}]"#;
-    platform.on("GET /api/v1/invokers", 200, invokers);
+    let invoker = samples::invoker(json!({"id": "invoker0", "slots": 8, "freeSlots": 6,
+        "cpuLoad": 0.5, "state": "up", "driver": "process", "warmPacks": 1,
+        "runtime": {"arch": "x86_64", "glibc": "2.36"}}));
+    let invokers = json!([invoker]).to_string();
+    platform.on("GET /api/v1/invokers", 200, &invokers);
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["invokers"]).ok(),
@@ -442,10 +446,12 @@ fn invokers_are_listed() {
 #[test]
 fn why_an_invoker_is_avoided_is_told() {
     let platform = Platform::start();
-    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":8,"usedSlots":0,"drained":false,"cpuLoad":0.5,
-        "state":"quarantined","quarantine":{"reason":"no room on the disk","until":0},"driver":"process",
-        "warmPacks":0,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}}]"#;
-    platform.on("GET /api/v1/invokers", 200, invokers);
+    let invoker = samples::invoker(json!({"id": "invoker0", "slots": 8, "freeSlots": 8,
+        "cpuLoad": 0.5, "state": "quarantined",
+        "quarantine": {"reason": "no room on the disk", "until": 0}, "driver": "process",
+        "warmPacks": 0, "runtime": {"arch": "x86_64", "glibc": "2.36"}}));
+    let invokers = json!([invoker]).to_string();
+    platform.on("GET /api/v1/invokers", 200, &invokers);
     assert_eq!(
         Burst::of(&platform).run(&["invokers"]).ok(),
         "INVOKER   STATE        SLOTS  FREE  CPU   WARM  DRIVER   ARCH    GLIBC\n\
@@ -499,7 +505,8 @@ fn what_is_nested_deeply_is_printed() {
     let result = format!(
         r#"{{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":{deep}}}]}}"#
     );
-    let definition = DEFINITION.replace(r#"{"name":"Ada"}"#, &format!(r#"{{"deep":{deep}}}"#));
+    let definition = samples::definition(json!({"parameters": {"deep": "DEEP"}})).to_string();
+    let definition = definition.replace(r#""DEEP""#, &deep);
     platform
         .whatever(
             "GET /flares/f1000000000000000000000000000001/result",

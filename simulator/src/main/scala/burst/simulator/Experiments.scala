@@ -1,6 +1,7 @@
 package burst.simulator
 
 import burst.controller.definition.Packing
+import burst.controller.placement.{ClusterView, DefaultGranularity, Machine, PackCosts, PlacementPolicy}
 import burst.controller.scheduler.*
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}

@@ -1,6 +1,6 @@
 package burst.simulator
 
-import burst.controller.scheduler.Plan
+import burst.controller.placement.Plan
 import burst.node.MonotonicTime
 import burst.protocol.InvokerId
 import scala.collection.mutable

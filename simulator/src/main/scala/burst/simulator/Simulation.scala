@@ -1,5 +1,6 @@
 package burst.simulator
 
+import burst.controller.placement.{DefaultGranularity, PackCosts, PlacementPolicy}
 import burst.controller.scheduler.*
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}

@@ -41,7 +41,7 @@ class SimulationSuite extends FunSuite:
     assert(smallWait(Discipline.All.head) < smallWait(Discipline.All.last))
 
   test("a machine starts its containers one after another, machines side by side"):
-    import burst.controller.scheduler.Plan
+    import burst.controller.placement.Plan
     import burst.protocol.InvokerId
     val (a, b) = (InvokerId("a"), InvokerId("b"))
     val certain = StartTimes(Spread(100, 100, 100), Spread(10, 10, 10), worker = 1)

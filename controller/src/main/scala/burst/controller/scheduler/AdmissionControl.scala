@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
+import burst.controller.placement.{ClusterView, NoPlacement}
 import burst.protocol.{FlareId, Timestamp}
 
 /** What is checked before a flare is accepted, and what an accepted one looks like. Pure. */

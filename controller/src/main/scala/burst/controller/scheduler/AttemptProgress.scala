@@ -12,6 +12,7 @@ import burst.controller.flare.{
   WorkerResult,
   WorkerState
 }
+import burst.controller.placement.{PackPlacement, Plan}
 import burst.protocol.JsonText
 import org.apache.pekko.util.ByteString
 import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackEvent, PackReport, Timestamp}

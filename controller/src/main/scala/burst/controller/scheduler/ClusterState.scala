@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.{ClusterView, Location, Machine, MachineMemory, PackPlacement, Plan, Taken}
 import burst.protocol.{ClusterRoom, InvokerId, NodeRoom, WarmPack}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable

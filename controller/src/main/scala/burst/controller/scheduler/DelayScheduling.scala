@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.{ClusterView, NoPlacement, Plan, Taken}
 import burst.node.MonotonicTime
 import burst.protocol.FlareId
 import scala.concurrent.duration.{Duration, FiniteDuration}

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.{PackPlacement, Plan}
 import scala.util.{Failure as Failed, Success, Try}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
+import burst.controller.placement.Plan
 import burst.controller.secrets.UnopenedSecret
 import burst.protocol.{Failure, InvokerId, PackReport, Timestamp}
 

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
+import burst.controller.placement.Plan
 import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackReport, Timestamp}
 
 import FlareEffect.*

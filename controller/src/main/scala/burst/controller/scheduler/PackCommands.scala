@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.{PackPlacement, Plan}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.{ClusterView, Location, Machine, NoPlacement, Plan, Taken}
 import burst.node.MonotonicTime
 
 /** What is kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of

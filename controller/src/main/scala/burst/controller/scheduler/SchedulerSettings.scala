@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.{DefaultGranularity, PackCosts}
 import burst.node.SetupException
 import burst.protocol.BackendConfig
 import com.typesafe.config.Config

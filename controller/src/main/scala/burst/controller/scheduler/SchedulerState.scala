@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
+import burst.controller.placement.{Location, PlacementPolicy, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.{
   DefinitionRef,

@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.Location
 import burst.protocol.{DefinitionRef, FlareId, InvokerId, SharedContainer}
 import scala.collection.immutable.TreeMap
 

@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.{ActivationFields, FlareRequest}
+import burst.controller.placement.PlacementPolicy
 import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.FunSuite

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.WorkerState
+import burst.controller.placement.Plan
 import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackReport, Timestamp}
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.{ClusterView, DefaultGranularity, Homogeneous, Machine, PackCosts, Plan}
 import burst.protocol.{FlareId, InvokerId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.{PlacementPolicy, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}

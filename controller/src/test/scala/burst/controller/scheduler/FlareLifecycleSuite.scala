@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{ActivationFields, Flare, FlareState, WorkerResult, WorkerState}
+import burst.controller.placement.Plan
 import burst.controller.store.StoreProblem
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.Plan
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import munit.FunSuite

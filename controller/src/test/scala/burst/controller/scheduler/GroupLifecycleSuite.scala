@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
+import burst.controller.placement.Plan
 import burst.protocol.*
 import munit.FunSuite
 

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.Packing
+import burst.controller.placement.{NoPlacement, PlacementPolicy, Plan, Share, Taken}
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.{ClusterView, DefaultGranularity, PackCosts, PlacementPolicy, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import munit.ScalaCheckSuite

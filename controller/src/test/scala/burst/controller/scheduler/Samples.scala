@@ -4,6 +4,7 @@ import burst.controller.definition.{FlareTerms, Packing}
 import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
 import burst.controller.limits.NamespaceLimits
+import burst.controller.placement.{DefaultGranularity, PackCosts}
 import burst.node.{FairSemaphore, MonotonicTime}
 import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
 import java.nio.file.{Files, Path}

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.{ClusterView, DefaultGranularity, PackCosts, PlacementPolicy, Plan, Share}
 import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.ScalaCheckSuite

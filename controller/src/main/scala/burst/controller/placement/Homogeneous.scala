@@ -1,4 +1,4 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
 /** Packs of exactly `g` workers, the last one smaller where `g` does not divide `n`; as many containers per
   * machine as fit. For comparisons and for functions whose packs must be alike.

@@ -1,4 +1,4 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
 /** What packs hold of a location: slots, MiB of memory for their workers, and their number. */
 final case class Taken(slots: Int, memory: Long, packs: Int):

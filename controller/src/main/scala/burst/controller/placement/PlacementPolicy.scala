@@ -1,4 +1,4 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
 import burst.controller.definition.Packing
 

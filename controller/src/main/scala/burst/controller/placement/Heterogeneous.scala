@@ -1,4 +1,4 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
 /** The largest pack each machine can take, and so the fewest packs there can be. `granularity` is not used:
   * machines decide.

@@ -1,4 +1,4 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
 /** Packs of `g`, those landing on one machine merged into one container: locality of the largest packs, while
   * `g` keeps the pieces a machine takes regular (a leftover smaller than `g` is not used, so that a flare is

@@ -1,4 +1,4 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 

@@ -1,5 +1,6 @@
-package burst.controller.scheduler
+package burst.controller.placement
 
+import burst.controller.scheduler.{AttemptId, ClusterState, Samples}
 import burst.protocol.InvokerId
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
