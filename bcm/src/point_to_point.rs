@@ -1,4 +1,4 @@
-//! Messages from one worker to one other.
+//! Messages from one worker to another.
 
 use crate::address::{Class, Destination, Source};
 use crate::cancellation::WaitBudget;
@@ -16,22 +16,22 @@ const NO_TAG: Tag = Tag(0);
 
 /// # Point to point
 ///
-/// Workers are named by their [`rank`](Communicator::rank), which is the worker id in the group
-/// of all workers. Messages from one worker to another with the same tag arrive in the order they
-/// were sent; those with another tag, of another group, or of collectives are never taken for
+/// Workers are named by their [`rank`](Communicator::rank), which is the worker id in the group of
+/// all workers. Messages from one worker to another with the same tag arrive in the order they were
+/// sent; messages with another tag, of another group, or of collectives are never mistaken for
 /// them.
 impl Communicator {
-    /// Sends a value to one worker, itself included.
+    /// Sends a value to one worker, which can be this one.
     ///
     /// To a worker of the same pack the value is moved, whatever its size, without waiting. To
     /// another pack this returns once the backend has taken the bytes. It waits for the receiver
-    /// only while that pack holds more unreceived bytes than it may.
+    /// only while that pack holds more unreceived bytes than its limit allows.
     ///
     /// Cost: locally one pointer; remotely one message of the value's size.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is no such worker; [`Error::Payload`] when the
-    /// value cannot be encoded; and as every operation [`Error::Aborted`], [`Error::Timeout`],
+    /// [`Error::InvalidArgument`] when the worker does not exist; [`Error::Payload`] when the value
+    /// cannot be encoded; and, as for every operation, [`Error::Aborted`], [`Error::Timeout`],
     /// [`Error::Backend`].
     ///
     /// ```
@@ -47,10 +47,10 @@ impl Communicator {
         self.send_tagged(value, dest, NO_TAG)
     }
 
-    /// As [`Communicator::send`], for a receiver of this tag.
+    /// Like [`Communicator::send`], with a tag: only a receive with the same tag takes the value.
     ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// Same as [`Communicator::send`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Tag, testing};
@@ -74,11 +74,11 @@ impl Communicator {
         self.noted(self.shared.give(&mut budget, from, to, class, value))
     }
 
-    /// Receives the next value a worker has sent to this one; waits for it.
+    /// Receives the next value that a worker sends to this one, waiting for it if necessary.
     ///
     /// # Errors
-    /// [`Error::TypeMismatch`] when the sender sent another type (the message is then gone);
-    /// [`Error::Departed`] when the sender's pack has ended without sending; and as
+    /// [`Error::TypeMismatch`] when the sender sent another type (the message is then lost);
+    /// [`Error::Departed`] when the sender's pack has ended without sending; also those of
     /// [`Communicator::send`].
     ///
     /// ```
@@ -93,10 +93,10 @@ impl Communicator {
         self.recv_tagged(source, NO_TAG)
     }
 
-    /// As [`Communicator::recv`], of the values sent with this tag.
+    /// Like [`Communicator::recv`], for values sent with this tag.
     ///
     /// # Errors
-    /// As [`Communicator::recv`].
+    /// Same as [`Communicator::recv`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Tag, testing};
@@ -112,15 +112,16 @@ impl Communicator {
         self.take(operation, &spec)
     }
 
-    /// Receives a value from whichever worker has sent one with this tag; waits for it. Gives the
+    /// Receives a value with this tag from any worker, waiting for one if necessary. Returns the
     /// sender's rank with it.
     ///
-    /// Values of one sender come in the order they were sent; senders take turns.
+    /// Values of one sender are received in the order they were sent; senders take turns.
     ///
-    /// Cost: as [`Communicator::recv`], and a look at each worker.
+    /// Cost: as for [`Communicator::recv`], and a look at each worker's channel.
     ///
     /// # Errors
-    /// As [`Communicator::recv`].
+    /// Same as [`Communicator::recv`], except [`Error::Departed`]: if no worker is left to send, it waits until its
+    /// timeout.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Tag, testing};
@@ -154,11 +155,11 @@ impl Communicator {
         Ok((rank.0, value))
     }
 
-    /// Sends a value to one worker and receives one from another, or the same. Two workers that
-    /// do this with each other never wait for each other in vain, however large the values.
+    /// Sends a value to one worker and receives one from another or the same. Two workers that do
+    /// this with each other never deadlock, however large the values.
     ///
     /// # Errors
-    /// As [`Communicator::send`] and [`Communicator::recv`].
+    /// Those of [`Communicator::send`] and [`Communicator::recv`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -174,13 +175,15 @@ impl Communicator {
         request.wait()
     }
 
-    /// Begins to send a value and returns at once.
+    /// Starts to send a value and returns immediately.
     ///
-    /// To a worker of the same pack the value is then delivered. To another pack a separate thread
-    /// sends it, which pays off for large values only. Messages arrive in the order of the calls.
+    /// A value to a worker of the same pack has then already been delivered. To another pack a
+    /// separate thread sends it, which pays off only for large values. Messages arrive in the order
+    /// of the calls.
     ///
     /// # Errors
-    /// As [`Communicator::send`], as far as they show at once; the others come from the request.
+    /// Those of [`Communicator::send`] that are detected immediately; the request returns the
+    /// others.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Tag, testing};
@@ -212,12 +215,12 @@ impl Communicator {
         self.noted(SendRequest::begin(self, to, Class::Point { tag }, value))
     }
 
-    /// Begins to receive a value: its sender may send it now, however large it is, and it is
-    /// taken with the request. Of several requests for one source and tag the one that is asked
-    /// first gets the first value.
+    /// Starts to receive a value: its sender can now send it, however large it is, and the request
+    /// returns it. If there are several requests for one source and tag, the first one to be waited
+    /// for or tested gets the first value.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is no such worker; the others come from the request.
+    /// [`Error::InvalidArgument`] when the worker does not exist; the request returns the others.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Tag, testing};
@@ -275,7 +278,7 @@ impl Communicator {
         }
     }
 
-    /// The worker of the rank that something goes to.
+    /// Returns the worker of a destination's rank.
     #[inline]
     fn destination(&self, operation: Operation, rank: u32) -> Result<u32, Error> {
         self.worker_of(rank).ok_or_else(|| {

@@ -1,12 +1,13 @@
 //! Reductions of vectors element by element.
 //!
-//! Inside a pack one member collects the vectors (which move, so that is a pointer each) and
-//! shares them as a job; all members then work on it together, slice by slice, whoever has time
-//! taking the next one. A slice of the result stays in a core's cache while the same slice of
-//! each vector is added to it, so memory is read once and written once.
+//! Inside a pack one member collects the vectors (they are moved, at the cost of a pointer each)
+//! and shares them as a job. All members then work on it together, slice by slice; whoever is free
+//! takes the next one. A slice of the result stays in a core's cache while the same slice of each
+//! vector is combined into it, so memory is read once and written once.
 
 mod job;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::reduce::Slots;
@@ -20,7 +21,7 @@ use crate::operation::Operation;
 use crate::rank::Rank;
 use job::Job;
 
-/// Bytes of all vectors together from which it pays to wake the other members of a pack.
+/// The total size of all vectors, in bytes, from which it pays to wake the other members of a pack.
 const WORTH_SHARING: usize = 512 << 10;
 
 pub(crate) fn reduce<E: Number>(
@@ -34,7 +35,7 @@ pub(crate) fn reduce<E: Number>(
     match combine_in_pack(&mut call, std::mem::take(values), pack.mine, reducer)? {
         None => *values = call.take_local(pack.mine)?,
         Some((combined, parts)) => {
-            // Each frees its own memory, or uses it again.
+            // Each member frees or reuses its own memory.
             for (rank, part) in others(call.group, pack.mine).zip(parts) {
                 call.give_local(rank, part)?;
             }
@@ -56,10 +57,10 @@ pub(crate) fn all_reduce<E: Number>(
     if let Some((combined, _)) = &mut combined {
         *combined = combine_packs(&mut call, std::mem::take(combined), &pack, reducer)?;
     }
-    // A second number, because on the way back the same workers meet again.
+    // A second call number, because the same workers exchange messages again on the way back.
     let mut call = Call::begin::<[E]>(communicator, Operation::AllReduce, root)?;
     let Some((combined, parts)) = combined else {
-        // With the vector this worker passed, whose memory it frees itself.
+        // Comes with the vector that this worker passed, so that it frees its own memory.
         let (_, result): (Vec<E>, _) = call.take_local(pack.mine)?;
         return Ok(result);
     };
@@ -77,11 +78,12 @@ pub(crate) fn all_reduce<E: Number>(
     Ok(result)
 }
 
-/// Who collects the vectors of each pack: the root of its own, the first member of every other.
+/// The members that collect the vectors of each pack: the root in its own, the first member in
+/// every other.
 struct Collectors {
     root: Rank,
     root_pack: usize,
-    /// That of this pack.
+    /// The collector of this pack.
     mine: Rank,
 }
 
@@ -109,13 +111,13 @@ impl Collectors {
     }
 }
 
-/// The other members of this pack.
+/// The members of this pack except its collector.
 fn others(group: &Group, collector: Rank) -> impl Iterator<Item = Rank> {
     let ranks = group.own_pack().ranks.iter().copied();
     ranks.filter(move |&rank| rank != collector)
 }
 
-/// Combines what the packs' collectors have; the root gets the result.
+/// Combines the vectors of the packs' collectors; the root gets the result.
 fn combine_packs<E: Number>(
     call: &mut Call<'_>,
     own: Vec<E>,
@@ -127,11 +129,15 @@ fn combine_packs<E: Number>(
     if packs == 1 {
         return Ok(own);
     }
-    let (operation, length) = (call.operation(), own.len());
+    let differ = Cell::new(false);
     let op = |mut into: Vec<E>, from: Vec<E>| {
-        // Of different lengths, the result is too short, which is noticed below.
-        into.truncate(from.len());
-        E::combine(reducer, &mut into, &from);
+        if into.len() == from.len() {
+            E::combine(reducer, &mut into, &from);
+        } else {
+            // An empty vector differs from the next one, too, so the root notices as well.
+            into.clear();
+            differ.set(true);
+        }
         into
     };
     let collector = |pack| collectors.in_pack(group, pack);
@@ -143,16 +149,16 @@ fn combine_packs<E: Number>(
         target: end,
     }
     .fold(call, own, &op)?;
-    match combined {
-        Some(combined) if combined.len() != length => Err(different_lengths(operation)),
-        combined => Ok(combined.unwrap_or_default()),
+    match differ.get() {
+        true => Err(different_lengths(call.operation())),
+        false => Ok(combined.unwrap_or_default()),
     }
 }
 
-/// The result of a pack, and the vectors of the others, which are theirs.
+/// A pack's result, and the vectors of the other members, to be returned to them.
 type Collected<E> = (Vec<E>, Vec<Vec<E>>);
 
-/// Combines the vectors of this pack for its collector.
+/// Combines the vectors of this pack; only its collector gets the result.
 fn combine_in_pack<E: Number>(
     call: &mut Call<'_>,
     mut values: Vec<E>,
@@ -170,7 +176,8 @@ fn combine_in_pack<E: Number>(
         if shared {
             let job: Arc<Job<E>> = call.take_local(collector)?;
             job.work();
-            // Whoever lets go of it last says so in the collector's name, who waits for itself.
+            // The last member to release the job sends it in the name of the collector, which waits
+            // for a message from itself.
             if let Some(done) = Arc::into_inner(job) {
                 call.give_local_as(collector, collector, done)?;
             }

@@ -35,7 +35,7 @@ on_every_backend! {
     }
 
     fn reduce_keeps_the_order_for_any_size_and_root(backend) {
-        // Joining texts is associative and anything but commutative.
+        // Joining texts is associative but not commutative.
         for size in 1..=7u32 {
             for shape in [vec![size], vec![1; size as usize], split(size)] {
                 let all: String = (0..size).map(|w| format!("[{w}]")).collect();
@@ -58,7 +58,7 @@ on_every_backend! {
         for shape in SHAPES {
             backend.run(shape, |worker| {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
-                // Large ones are combined by all workers of a pack together.
+                // All workers of a pack combine large values together.
                 for length in [0u64, 3, 60_000] {
                     let mine: Vec<u64> = (0..length).map(|i| i * u64::from(me + 1)).collect();
                     let factors = u64::from(size * (size + 1) / 2);
@@ -77,15 +77,33 @@ on_every_backend! {
     }
 
     fn vectors_of_different_lengths_are_an_error_and_not_a_hang(backend) {
-        for length in [3, 200_000] {
-            let results = backend.run_with(&[2, 2], |_| {}, |worker| {
-                let mut values = vec![1.0f64; length + worker.worker_id() as usize / 3];
-                worker.reduce_elements(&mut values, 0, Reducer::Product)?;
-                worker.barrier()
-            });
-            let refused = |error: &Error| matches!(error, Error::InvalidArgument { .. });
-            assert!(results.iter().any(|r| r.as_ref().is_err_and(refused)), "{results:?}");
-            assert!(results.iter().all(Result::is_err), "{results:?}");
+        let refused = |error: &Error| matches!(error, Error::InvalidArgument { .. });
+        // In one pack and between packs; the root's is the longest, the shortest, empty, or one of the others.
+        let cases: [(&[u32], &[usize]); 8] = [
+            (&[2, 2], &[3, 3, 3, 4]),
+            (&[2, 2], &[200_000, 200_000, 200_000, 200_001]),
+            (&[1, 1], &[3, 4]),
+            (&[1, 1], &[4, 3]),
+            (&[1, 1], &[0, 1]),
+            (&[1, 1, 1], &[3, 3, 4]),
+            (&[1, 1, 1, 1], &[3, 3, 3, 4]),
+            (&[1, 1, 1, 1], &[0, 0, 3, 4]),
+        ];
+        for (packs, lengths) in cases {
+            for to_all in [false, true] {
+                let results = backend.run_with(packs, |_| {}, |worker| {
+                    let mut values = vec![1.0f64; lengths[worker.worker_id() as usize]];
+                    if to_all {
+                        worker.all_reduce_elements(values, Reducer::Sum)?;
+                    } else {
+                        worker.reduce_elements(&mut values, 0, Reducer::Product)?;
+                    }
+                    worker.barrier()
+                });
+                assert!(results[0].is_err(), "{lengths:?}: {results:?}");
+                assert!(results.iter().any(|r| r.as_ref().is_err_and(refused)), "{results:?}");
+                assert!(results.iter().all(Result::is_err), "{results:?}");
+            }
         }
     }
 
@@ -235,7 +253,7 @@ on_every_backend! {
             |worker| worker.reduce(1u8, worker.worker_id() / 2 * 2, |a, _| a).map(drop),
             |worker| worker.broadcast::<u8>(None, 2 - worker.worker_id() / 2 * 2).map(drop),
             |worker| worker.scatter::<u8>(None, 2 - worker.worker_id() / 2 * 2).map(drop),
-            // In a group, of which its members know nothing before they call.
+            // In a group, whose members know nothing of it before they call.
             |worker| {
                 let pair = worker.split(Some(worker.worker_id() % 2), 0)?;
                 pair.map_or(Ok(()), |pair| pair.broadcast::<u8>(None, 1 - pair.rank()).map(drop))
@@ -250,7 +268,7 @@ on_every_backend! {
                 matches!(result, Err(Error::CollectiveMismatch { .. }))
             };
             assert!(results.iter().any(mismatch), "{results:?}");
-            // Who only sends has done its part.
+            // A worker that only sends has done its part.
             let waited = |result: &Result<(), Error>| matches!(result, Err(Error::Timeout { .. }));
             assert!(!results.iter().any(waited), "{results:?}");
         }
@@ -373,7 +391,8 @@ on_every_backend! {
             Ok(())
         });
         let messages = |traffic: &burst_bcm::Traffic| traffic.messages_sent;
-        // To two others: scattered, of all to all, broadcast. Gathered comes from the others.
+        // To two other packs: scatter, all-to-all, broadcast. What is gathered comes from the
+        // others.
         assert_eq!(traffic.iter().map(messages).collect::<Vec<_>>(), [6, 3, 3]);
     }
 
@@ -388,7 +407,7 @@ on_every_backend! {
     }
 }
 
-/// What a bundle has besides its values.
+/// The bytes of a bundle besides its values.
 const HEAD: u64 = 8;
 const ENTRY: u64 = 12;
 
@@ -413,10 +432,10 @@ fn split(size: u32) -> Vec<u32> {
     }
 }
 
-/// Where messages are pushed to who did not ask for them.
+/// Messages are also pushed to workers that did not ask for them.
 #[test]
 fn roots_that_nobody_waits_for_are_compared_all_the_same() {
-    // Each takes itself, or the other one, for the root, so that nobody waits for anybody.
+    // Each worker takes itself, or the other one, for the root, so that nobody waits for anybody.
     type Call = fn(&Communicator) -> Result<(), Error>;
     let calls: [Call; 4] = [
         |worker| (worker.broadcast(Some(1u32), worker.worker_id())).map(|_| ()),
